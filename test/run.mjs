@@ -1,0 +1,26 @@
+// Runs every test file with node's own runner and closes with one line a person (and CI) can read.
+// `node test/run.mjs gateway mcp` runs only the files whose name contains one of the words.
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { readdirSync } from 'node:fs'
+
+process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=tsx`.trim()
+const words = process.argv.slice(2)
+const root = new URL('./', import.meta.url)
+const files = readdirSync(root, { recursive: true })
+  .map(String)
+  .filter((name) => name.endsWith('.test.ts') && !name.startsWith('system/') && !name.startsWith('soak/'))
+  .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
+  .sort()
+  .map((name) => new URL(name, root).pathname)
+
+let passed = 0
+let failed = 0
+const stream = run({ files, concurrency: 2, timeout: 180_000 })
+stream.on('test:pass', (event) => { if (event.details.type !== 'suite' && !event.file?.endsWith(event.name)) passed++ })
+stream.on('test:fail', (event) => { if (event.details.type !== 'suite') { failed++; process.exitCode = 1 } })
+stream.on('end', () => {
+  console.log(`${passed} passed, ${failed} failed`)
+  if (passed === 0) process.exitCode = 1
+})
+stream.compose(new spec()).pipe(process.stdout)
