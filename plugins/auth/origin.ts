@@ -1,0 +1,33 @@
+import { isIPv4 } from 'node:net'
+import { errors } from '../errors/list.ts'
+
+/** What decides which `Host` and `Origin` are served. */
+export interface OriginRules {
+  /** Values of `Host` without a port, lower case; undefined: every one is served. */
+  hosts: ReadonlySet<string> | undefined
+  /** Origins beside the same origin. */
+  origins: ReadonlySet<string>
+}
+
+export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
+
+const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
+
+/**
+ * Keeps browsers out that were lured here (DNS rebinding, cross-site requests; MCP Transports, "Security Warning").
+ * @throws ForeignHost, ForeignOrigin
+ */
+export function checkOrigin ({ hosts, origins }: OriginRules, host: string | undefined, origin: string | undefined, baseUrl: string | undefined): void {
+  const base = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (hosts && !(host !== undefined && (hosts.has(nameOf(host)) || nameOf(host) === base?.hostname))) throw new errors.ForeignHost()
+  if (origin === undefined || origins.has(origin) || origin === base?.origin) return
+  if (!URL.canParse(origin) || new URL(origin).host !== host?.toLowerCase()) throw new errors.ForeignOrigin()
+}
+
+/** The rules from the environment: `Host` is checked when listening on loopback, or when ALLOWED_HOSTS names some. */
+export function originRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
+  const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
+  const hosts = list(allowedHosts).map(nameOf)
+  const local = isLoopback(listenHost) ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase()] : []
+  return { hosts: hosts.length + local.length === 0 ? undefined : new Set([...hosts, ...local]), origins: new Set(list(allowedOrigins)) }
+}

@@ -1,0 +1,45 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Snapshot } from '../../db/store.ts'
+import type { BearerKey } from '../../schemas/settings.ts'
+import { errors } from '../errors/list.ts'
+import type { Principal } from '../gateway/view.ts'
+import type { Keys } from '../keys/index.ts'
+
+/** One way to know who is asking: an identity, or undefined for "not mine". */
+export type Step = (headers: IncomingHttpHeaders, snapshot: Snapshot) => Principal | undefined
+
+/** A bearer key in the header that carries them on MCP routes, with or without `Bearer `. */
+export const bearerKey = (keys: Keys): Step => (headers, snapshot) => {
+  const header = headers[(snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization').toLowerCase()]
+  if (typeof header !== 'string') return undefined
+  const key = keys.find(/^bearer +(.+)$/i.exec(header)?.[1]?.trim() ?? header.trim())
+  return key && toPrincipal(key, snapshot)
+}
+
+/** Who a key speaks for. A user key without its owner speaks for nobody. */
+function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
+  const principal = `key ${key.id}`
+  if (key.kind === 'user') {
+    const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
+    return owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
+  }
+  const { accessType = 'all' } = key
+  const grant = accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
+  return { key: principal, kind: 'system-key', user: key.owner ?? principal, isAdmin: true, grant }
+}
+
+const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+
+/**
+ * Who is asking on an MCP route: the first step that knows (DECISIONS §3); nobody, where bearer auth is off.
+ * @throws Unauthorized
+ */
+export function authenticateTransport (steps: readonly Step[], headers: IncomingHttpHeaders, snapshot: Snapshot): Principal {
+  for (const step of steps) {
+    const principal = step(headers, snapshot)
+    if (principal) return principal
+  }
+  if (snapshot.system.routing?.enableBearerAuth === false) return anonymous
+  const name = snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization'
+  throw new errors.Unauthorized(headers[name.toLowerCase()] === undefined ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid')
+}

@@ -1,0 +1,31 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import { errors } from '../errors/list.ts'
+
+const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
+
+/** A size as the settings say it (`1mb`, `512 kb`, `2048`) in bytes. */
+export function bytesOf (size: string): number {
+  const [, number = '0', unit = 'b'] = /^([0-9]+) *(b|kb|mb|gb)?$/.exec(size) ?? []
+  return Number(number) * (units[unit] ?? 1)
+}
+
+/** The whole body as text, byte for byte. @throws TooLarge, InvalidUtf8, UnsupportedMediaType */
+export async function readText (payload: IncomingMessage, limit: number): Promise<string> {
+  if (payload.headers['content-encoding'] !== undefined) throw new errors.UnsupportedMediaType()
+  if (Number(payload.headers['content-length'] ?? 0) > limit) throw new errors.TooLarge(limit)
+  const chunks: Buffer[] = []
+  let size = 0
+  await new Promise<void>((resolve, reject) => {
+    payload.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size > limit) { payload.removeAllListeners('data'); payload.resume(); reject(new errors.TooLarge(limit)) } else chunks.push(chunk)
+    })
+    payload.once('end', resolve)
+    payload.once('error', reject)
+    payload.once('close', () => { reject(new Error('the client went away')) })
+  })
+  const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+  if (!isUtf8(bytes)) throw new errors.InvalidUtf8()
+  return bytes.toString()
+}

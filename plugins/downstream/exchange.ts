@@ -1,0 +1,74 @@
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Exchange, Question } from '../../protocol/exchange.ts'
+import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
+import type { Result } from '../gateway/gateway.ts'
+import type { View } from '../gateway/view.ts'
+import type { EventStream } from './event-stream.ts'
+import type { HttpReply } from './reply.ts'
+import type { Session } from './session.ts'
+import type { Stream } from './stream.ts'
+
+/** One request of a legacy client over streamable HTTP. */
+export class HttpExchange implements Exchange<View> {
+  readonly view: View
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly headers: Exchange['headers']
+  readonly asker: Session
+  readonly #idText: string
+  readonly #reply: HttpReply
+  readonly #controller = new AbortController()
+  #over = false
+
+  constructor (session: Session, request: Request, headers: Exchange['headers'], reply: HttpReply) {
+    this.asker = session
+    this.view = session.view
+    this.method = request.method
+    this.params = request.params
+    this.paramsText = request.paramsText
+    this.headers = headers
+    this.#idText = request.idText
+    this.#reply = reply
+  }
+
+  get signal (): AbortSignal { return this.#controller.signal }
+
+  notify (method: string, paramsText: string): void {
+    if (!this.#over && this.asker.hears(method, paramsText)) this.#reply.say(notificationText(method, paramsText))
+  }
+
+  async ask (question: Question): Promise<Response> {
+    if (this.#over) throw new RpcError(code.internal, 'The request is over')
+    if (!this.#reply.canStream) return await this.asker.ask(question)
+    const signal = AbortSignal.any([question.signal, this.signal])
+    return await this.asker.askOn((text) => { this.#reply.say(text) }, { ...question, signal })
+  }
+
+  pause (retry: number): void { this.#reply.pause(retry) }
+
+  carriedBy (stream: Stream): boolean { return this.#reply.isOn(stream) }
+
+  resumed (connection: EventStream): void { this.#reply.resumed(connection) }
+
+  succeed (result: Result): void {
+    this.#finish(typeof result === 'string' ? [`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`] : [`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}'])
+  }
+
+  fail (error: RpcError): void {
+    this.#finish([errorText(this.#idText, error.toText())])
+  }
+
+  /** The client does not want the answer any more, and gets none. */
+  cancel (reason: string): void {
+    if (this.#over) return
+    this.#finish(undefined)
+    this.#controller.abort(reason)
+  }
+
+  #finish (parts: Array<string | Buffer> | undefined): void {
+    if (this.#over) return
+    this.#over = true
+    this.#reply.final(parts)
+  }
+}

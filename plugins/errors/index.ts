@@ -1,0 +1,48 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { code, RpcError } from '../../protocol/errors.ts'
+import { errorText } from '../../protocol/message.ts'
+import { errors } from './list.ts'
+
+/** The JSON-RPC code that goes with an HTTP error on the MCP routes; what is not listed is -32000. */
+const rpcCodes: Readonly<Record<string, number>> = {
+  TH_SESSION_UNKNOWN: code.unavailable,
+  TH_UNKNOWN_ROUTE: code.unavailable,
+  TH_INVALID_UTF8: code.parse,
+  TH_BUSY: code.unavailable
+}
+
+const statusOf = (error: FastifyError): number => error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
+
+/** What may be told of an error: our own sentences, and Fastify's about the request; never what broke inside. */
+const messageOf = (error: FastifyError): string => statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message
+
+/** The dialect of the management API and the public routes: `{success: false, message, code}`. */
+export function envelope (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const status = statusOf(error)
+  if (status >= 500) request.log.error({ err: error }, 'a request failed')
+  void reply.code(status).send({ success: false, message: messageOf(error), code: error.code })
+}
+
+/** The dialect of the MCP routes: JSON-RPC errors without an id; 401 as OAuth says it (RFC 6750 §3). */
+export function jsonRpc (error: FastifyError | RpcError, request: FastifyRequest, reply: FastifyReply): void {
+  reply.type('application/json')
+  if (error instanceof RpcError) {
+    void reply.code(400).send(errorText('null', error.toText()))
+    return
+  }
+  const status = statusOf(error)
+  if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'an MCP request failed')
+  if (status === 401) {
+    void reply.code(401).header('www-authenticate', 'Bearer').send(JSON.stringify({ error: 'invalid_token', error_description: error.message }))
+    return
+  }
+  const number = rpcCodes[error.code ?? ''] ?? (status >= 500 ? code.internal : code.badRequest)
+  void reply.code(status).send(errorText('null', new RpcError(number, messageOf(error)).toText()))
+}
+
+/** The root's handlers: the envelope, for everything that stands in no scope with a dialect of its own. */
+export default fp(async (app) => {
+  app.setErrorHandler(envelope)
+  app.setNotFoundHandler((request, reply) => { envelope(new errors.NotFound(), request, reply) })
+}, { name: 'errors' })

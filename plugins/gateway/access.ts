@@ -1,0 +1,44 @@
+import fp from 'fastify-plugin'
+import type { Snapshot } from '../../db/store.ts'
+import { errors } from '../errors/list.ts'
+import { makeView, type Principal, type Scope, type View } from './view.ts'
+import { admits, canSee, reach, toScope, type PublicReach } from './visibility.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { access: Access }
+}
+
+/** The word in an MCP route: a group or server, or a group only. */
+export interface RouteWord { name?: string, group?: string }
+
+export interface Access {
+  /**
+   * A principal on an MCP route as a View.
+   * @throws UnknownRoute (also for what it may not see), RouteDisabled, OutOfScope
+   */
+  view: (principal: Principal, word: RouteWord) => View
+}
+
+export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => {
+  app.decorate('access', { view: (principal, word) => viewOf(app.snapshot(), principal, word, publicTools) })
+}, { name: 'access', dependencies: ['store'] })
+
+function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
+  const word = group ?? name
+  const scope: Scope | undefined = word === undefined ? { kind: 'global' } : toScope(snapshot, word)
+  if (!scope || (group !== undefined && scope.kind !== 'group')) throw new errors.UnknownRoute()
+  const view = makeView(principal, scope)
+  if (!isVisible(snapshot, view, anonymous)) throw new errors.UnknownRoute()
+  if (scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
+  if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
+  return view
+}
+
+/** Whether a route is there for a principal: its server, or one server of its group, can be seen. */
+function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boolean {
+  const { scope, principal } = view
+  if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
+  if (scope.kind === 'group') return reach(snapshot, view, anonymous).length > 0
+  const server = snapshot.servers.get(scope.name)
+  return server !== undefined && server.config.enabled !== false && canSee(snapshot, principal, server, anonymous)
+}

@@ -1,0 +1,22 @@
+import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import type { ClientCapabilities } from '../../protocol/legacy/capabilities.ts'
+
+/** The MCP Apps extension (SEP-1865). */
+const extension = 'io.modelcontextprotocol/ui'
+
+/** True for a client that shows MCP Apps. */
+export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
+
+/**
+ * A tool as a client without MCP Apps sees it: without the metadata that names its view, and not at all when only an App may
+ * call it. Undefined: hidden.
+ */
+export function withoutApps (text: string): string | undefined {
+  if (!text.includes('"ui')) return text
+  const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }
+  if (!isObject(meta)) return text
+  if (isObject(meta.ui) && Array.isArray(meta.ui.visibility) && !meta.ui.visibility.includes('model')) return undefined
+  if (meta.ui === undefined && meta['ui/resourceUri'] === undefined) return text
+  const rest = withMembers(memberOf(text, '_meta') ?? '{}', { ui: undefined, 'ui/resourceUri': undefined })
+  return withMembers(text, { _meta: rest === '{}' ? undefined : rest })
+}

@@ -1,0 +1,288 @@
+import type { Snapshot } from '../../db/store.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Asker, Exchange } from '../../protocol/exchange.ts'
+import { elementsOf, isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import { isLevel, reaches, type Listener } from '../../protocol/listener.ts'
+import { toRpcError } from '../../protocol/message.ts'
+import { limits } from '../limits/index.ts'
+import { listKinds, type ListKind } from '../upstream/catalogue.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import type { Upstreams } from '../upstream/upstreams.ts'
+import { showsApps } from './apps.ts'
+import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
+import { foldSurface, readerOf, type Surface, type Target } from './surface.ts'
+import { Tasks } from './tasks.ts'
+import type { View } from './view.ts'
+import { reach, type PublicReach } from './visibility.ts'
+
+/** The text of a result, or its bytes where they are kept ready. */
+export type Result = string | Buffer
+type Method = (exchange: Exchange<View>) => Promise<Result>
+
+/** What a route says of itself when a session begins. */
+export interface Description { capabilities: Record<string, unknown>, serverInfo: string, instructions: string | undefined }
+
+/** Everything that lists or calls a tool, prompt or resource goes through here, with a View. */
+export class Gateway {
+  /** Who hears of changes. */
+  readonly listeners = new Set<Listener<View>>()
+  readonly #snapshot: () => Snapshot
+  readonly #upstreams: Upstreams
+  readonly #anonymous: PublicReach
+  readonly #serverInfo: string
+  readonly #hooks = noHooks()
+  readonly #surfaces = new Map<string, { generation: number, version: number, surface: Surface }>()
+  readonly #tasks = new Tasks()
+  readonly #methods = new Map<string, Method>([
+    ['ping', async () => '{}'],
+    ['tools/list', async (exchange) => await this.#list(exchange, 'tools')],
+    ['prompts/list', async (exchange) => await this.#list(exchange, 'prompts')],
+    ['resources/list', async (exchange) => await this.#list(exchange, 'resources')],
+    ['resources/templates/list', async (exchange) => await this.#list(exchange, 'resourceTemplates')],
+    ['tools/call', async (exchange) => await this.#named(exchange, 'tools', 'tool')],
+    ['prompts/get', async (exchange) => await this.#named(exchange, 'prompts', 'prompt')],
+    ['resources/read', async (exchange) => await this.#read(exchange)],
+    ['resources/subscribe', async (exchange) => await this.#subscribe(exchange)],
+    ['resources/unsubscribe', async (exchange) => await this.#unsubscribe(exchange)],
+    ['completion/complete', async (exchange) => await this.#complete(exchange)],
+    ['logging/setLevel', async (exchange) => await this.#setLevel(exchange)],
+    ['tasks/get', async (exchange) => await this.#task(exchange)],
+    ['tasks/result', async (exchange) => await this.#task(exchange)],
+    ['tasks/cancel', async (exchange) => await this.#task(exchange)],
+    ['tasks/list', async (exchange) => await this.#listTasks(exchange)]
+  ])
+
+  /** @param serverInfo the gateway's own, for routes that merge several servers */
+  constructor (snapshot: () => Snapshot, upstreams: Upstreams, anonymous: PublicReach, serverInfo: { name: string, version: string }) {
+    this.#snapshot = snapshot
+    this.#upstreams = upstreams
+    this.#anonymous = anonymous
+    this.#serverInfo = JSON.stringify(serverInfo)
+    upstreams.onQuestion = async (server, question, asker) => { for (const hook of this.#hooks.onQuestion) await hook(server, question, asker) }
+    upstreams.on('broadcast', (server, method, paramsText) => { this.#broadcast(server, method, paramsText) })
+  }
+
+  /** Registers a hook. Order of registration is order of running. */
+  addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
+    this.#hooks[name].push(hook)
+  }
+
+  /**
+   * Does one request.
+   * @returns the text of its result
+   * @throws RpcError what to answer instead
+   */
+  async handle (exchange: Exchange<View>): Promise<Result> {
+    const method = this.#methods.get(exchange.method)
+    if (method) return await method(exchange)
+    const { scope } = exchange.view
+    if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    return await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {})
+  }
+
+  /** A notification of a client that is for its upstreams: they get it as it came. */
+  notify (view: View, asker: Asker, method: string, paramsText: string): void {
+    if (method !== 'notifications/roots/list_changed' && view.scope.kind !== 'server') return
+    for (const { server } of reach(this.#snapshot(), view, this.#anonymous)) this.#upstreams.get(server.name)?.notify(asker, method, paramsText)
+  }
+
+  /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
+  async describe (view: View, asker: Asker): Promise<Description> {
+    let surface = this.surface(view, asker)
+    if (surface.capabilities.size < surface.servers.length) {
+      await this.#upstreams.learn(surface.servers.filter((name) => !surface.capabilities.has(name)), asker, view.scope.kind === 'server')
+      surface = this.surface(view, asker)
+    }
+    this.#mustBeKnown(view, surface)
+    // Servers that nobody has seen yet may bring anything: what is not announced now, a client never asks for.
+    const unknown = surface.capabilities.size < surface.servers.length || surface.servers.length === 0
+    const capabilities = unknown ? { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true }, logging: {}, completions: {}, ...surface.shown } : surface.shown
+    return { capabilities, serverInfo: surface.serverInfo ?? this.#serverInfo, instructions: surface.instructions }
+  }
+
+  /** What a view sees now, to a client of this kind. Memoised until a catalogue or the settings change. */
+  surface (view: View, asker: Asker): Surface {
+    const key = `${view.key}\n${this.#upstreams.catalogueKey(asker)}`
+    const { generation } = this.#upstreams
+    const snapshot = this.#snapshot()
+    const known = this.#surfaces.get(key)
+    if (known?.generation === generation && known.version === snapshot.version) return known.surface
+    const surface = foldSurface({
+      single: view.scope.kind === 'server',
+      separator: snapshot.system.nameSeparator ?? '-',
+      reached: reach(snapshot, view, this.#anonymous).map((each) => ({ ...each, catalogue: this.#upstreams.get(each.server.name)?.catalogue(asker) })),
+      apps: showsApps(asker.capabilities)
+    }, known?.surface)
+    this.#surfaces.delete(key)
+    this.#surfaces.set(key, { generation, version: snapshot.version, surface })
+    const oldest = this.#surfaces.size > limits.surfaces ? this.#surfaces.keys().next().value : undefined
+    if (oldest !== undefined) this.#surfaces.delete(oldest)
+    return surface
+  }
+
+  async #list (exchange: Exchange<View>, kind: ListKind): Promise<Result> {
+    for (const hook of this.#hooks.onList) await hook(exchange, kind)
+    if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')
+    const surface = await this.#settled(exchange)
+    this.#mustBeKnown(exchange.view, surface)
+    if (exchange.view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    return surface.parts[kind].body
+  }
+
+  async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
+    const { name } = exchange.params
+    if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
+    const target = await this.#find(exchange, (surface) => this.#byName(exchange.view, surface, kind, name))
+    if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
+    return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
+  }
+
+  async #read (exchange: Exchange<View>): Promise<Result> {
+    const target = await this.#reader(exchange)
+    return await this.#forward(exchange, target, target.key, {})
+  }
+
+  async #subscribe (exchange: Exchange<View>): Promise<Result> {
+    const target = await this.#reader(exchange)
+    const { asker } = exchange
+    const upstream = this.#upstream(target.server, asker)
+    await upstream.subscribe(asker, target.key, JSON.stringify(target.key), { id: asker.id, updated: (paramsText) => { asker.notify('notifications/resources/updated', paramsText) } })
+    return '{}'
+  }
+
+  async #unsubscribe (exchange: Exchange<View>): Promise<Result> {
+    const target = await this.#reader(exchange)
+    await this.#upstream(target.server, exchange.asker).unsubscribe(exchange.asker, target.key)
+    return '{}'
+  }
+
+  async #complete (exchange: Exchange<View>): Promise<Result> {
+    const { ref } = exchange.params
+    const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
+    if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
+      const { name } = ref
+      const target = await this.#find(exchange, (surface) => this.#byName(exchange.view, surface, 'prompts', name))
+      if (!target) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`)
+      return await this.#forward(exchange, target, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
+    }
+    if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
+      const { uri } = ref
+      const target = await this.#find(exchange, (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
+      if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`)
+      return await this.#forward(exchange, target, undefined, {})
+    }
+    throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource with a uri')
+  }
+
+  async #setLevel (exchange: Exchange<View>): Promise<Result> {
+    const { level } = exchange.params
+    if (!isLevel(level)) throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
+    const surface = await this.#settled(exchange)
+    const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
+    if (exchange.view.scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+    exchange.asker.level = level
+    await Promise.all(logging.map(async (name) => { await this.#upstream(name, exchange.asker).setLevel(exchange.asker, level).catch(() => {}) }))
+    return '{}'
+  }
+
+  async #task (exchange: Exchange<View>): Promise<Result> {
+    const { taskId } = exchange.params
+    const server = this.#tasks.serverOf(taskId, exchange.view.principal.key)
+    const surface = this.surface(exchange.view, exchange.asker)
+    if (server === undefined || !surface.servers.includes(server)) throw new RpcError(code.invalidParams, 'Unknown task')
+    return await this.#forward(exchange, { server, key: '' }, undefined, {})
+  }
+
+  /** The tasks of this principal only: a shared connection's list is everybody's. */
+  async #listTasks (exchange: Exchange<View>): Promise<Result> {
+    const { scope, principal } = exchange.view
+    if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
+    const result = String(await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {}))
+    const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) => this.#tasks.owns((JSON.parse(text) as { taskId?: unknown }).taskId, principal.key, scope.name))
+    return withMembers(result, { tasks: `[${own.join(',')}]` })
+  }
+
+  /** Sends a request on to one server, with some of its params changed, and gives the text of its result as it came. */
+  async #forward (exchange: Exchange<View>, target: Target, item: string | undefined, changes: Record<string, string>): Promise<Result> {
+    const context: CallContext = { exchange, server: target.server, item }
+    for (const hook of this.#hooks.onCall) await hook(context)
+    try {
+      const upstream = this.#upstream(target.server, exchange.asker)
+      const response = await upstream.call(exchange, (token) => paramsFor(exchange, token, changes))
+      if (response.errorText !== undefined) throw toRpcError(response.errorText)
+      let result = response.resultText ?? '{}'
+      if (exchange.params.task !== undefined) this.#tasks.note(result, { principal: exchange.view.principal.key, server: target.server })
+      for (const hook of this.#hooks.onResult) result = await hook(context, result)
+      return result
+    } catch (error) {
+      for (const hook of this.#hooks.onError) await hook(context, error)
+      throw error
+    }
+  }
+
+  /** Finds something in the surface; a name that is not there may be one that this client's kind has not been shown yet. */
+  async #find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
+    const surface = this.surface(exchange.view, exchange.asker)
+    const found = look(surface)
+    if (found !== undefined) return found
+    const settled = await this.#settled(exchange)
+    this.#mustBeKnown(exchange.view, settled)
+    return settled === surface ? undefined : look(settled)
+  }
+
+  async #reader (exchange: Exchange<View>): Promise<Target> {
+    const { uri } = exchange.params
+    if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
+    const { scope } = exchange.view
+    const target = await this.#find(exchange, (surface) => readerOf(surface, uri))
+    if (target) return { server: target.server, key: uri }
+    // A single server may read what it does not list; what its operator disabled stays shut.
+    const disabled = scope.kind === 'server' && this.#snapshot().servers.get(scope.name)?.config.resources?.[uri]?.enabled === false
+    if (scope.kind === 'server' && !disabled) return { server: scope.name, key: uri }
+    throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`)
+  }
+
+  #byName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+    const { targets } = surface.parts[kind]
+    const found = targets.get(name)
+    if (found || view.scope.kind !== 'server') return found
+    const prefix = `${view.scope.name}${this.#snapshot().system.nameSeparator ?? '-'}`
+    return name.startsWith(prefix) ? targets.get(name.slice(prefix.length)) : undefined
+  }
+
+  async #settled (exchange: Exchange<View>): Promise<Surface> {
+    const { view, asker } = exchange
+    const surface = this.surface(view, asker)
+    await this.#upstreams.learn(surface.servers, asker, view.scope.kind === 'server')
+    return this.surface(view, asker)
+  }
+
+  /** @throws RpcError when the route's one server is away and nothing is known of it */
+  #mustBeKnown ({ scope }: View, surface: Surface): void {
+    if (scope.kind !== 'server' || surface.capabilities.size > 0) return
+    const upstream = this.#upstreams.get(scope.name)
+    throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${upstream?.error ?? (upstream ? 'it is still connecting' : 'it cannot be used as it is configured')}`)
+  }
+
+  #upstream (name: string, asker: Asker): Upstream {
+    const upstream = this.#upstreams.get(name)
+    if (!upstream) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`)
+    this.#upstreams.touch(asker, upstream)
+    return upstream
+  }
+
+  #broadcast (server: string, method: string, paramsText: string): void {
+    const { level } = method === 'notifications/message' ? JSON.parse(paramsText) as { level?: unknown } : {}
+    for (const listener of this.listeners) {
+      if (listener.level !== undefined && method === 'notifications/message' && !reaches(level, listener.level)) continue
+      if (reach(this.#snapshot(), listener.view, this.#anonymous).some((each) => each.server.name === server)) listener.deliver(method, paramsText)
+    }
+  }
+}
+
+/** The params to send upstream: what was changed, and our progress token where the client gave one. */
+function paramsFor ({ params, paramsText }: Exchange, token: number, changes: Record<string, string>): string {
+  const meta = params._meta
+  if (isObject(meta) && meta.progressToken !== undefined) changes = { ...changes, _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: String(token) }) }
+  return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
+}

@@ -1,0 +1,24 @@
+import { createHash } from 'node:crypto'
+
+/** The longest name that agents' model APIs take. */
+const longest = 64
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
+/**
+ * The name under which a merged route shows an item: `<label><separator><own name>`, cut to 64 characters with a hash where it
+ * is longer. The same configuration always gives the same name.
+ */
+export function exposedName (label: string, separator: string, name: string): string {
+  const whole = `${label}${separator}${name}`
+  return whole.length <= longest ? whole : withHash(whole, whole)
+}
+
+/** Another name for what met a name that was taken: `identity` tells it apart from the one that took it. */
+export const otherName = (name: string, identity: string): string => withHash(name, identity)
+
+function withHash (name: string, identity: string): string {
+  const head = name.slice(0, longest - 9)
+  // Never end on half of a surrogate pair.
+  return `${/[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head}_${hashOf(identity)}`
+}

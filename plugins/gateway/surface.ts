@@ -1,0 +1,113 @@
+import { withMembers } from '../../protocol/json.ts'
+import { union, shown, type ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
+import { kinds, listKinds, type Catalogue, type ListKind } from '../upstream/catalogue.ts'
+import { withoutApps } from './apps.ts'
+import { exposedName, otherName } from './names.ts'
+import { literalsOf, matches, type Template } from './templates.ts'
+import type { Reached } from './visibility.ts'
+
+/** Where an exposed name leads: which server, and what the item is called there. */
+export interface Target { readonly server: string, readonly key: string }
+
+/** One list, ready to send. */
+export interface Part {
+  /** The bytes of the list request's result. */
+  readonly body: Buffer
+  readonly targets: ReadonlyMap<string, Target>
+}
+
+/** All that a view sees at one generation. */
+export interface Surface {
+  readonly parts: Readonly<Record<ListKind, Part>>
+  readonly templates: ReadonlyArray<Template<Target>>
+  /** The servers behind it, known or not. */
+  readonly servers: readonly string[]
+  /** What each known server can. */
+  readonly capabilities: ReadonlyMap<string, ServerCapabilities>
+  /** What the route says of itself. */
+  readonly shown: ServerCapabilities
+  /** Of a single server, as text; undefined: the gateway's own. */
+  readonly serverInfo: string | undefined
+  readonly instructions: string | undefined
+}
+
+export interface SurfaceInput {
+  /** A route to one server: raw names, its own identity. */
+  single: boolean
+  separator: string
+  reached: ReadonlyArray<Reached & { catalogue: Catalogue | undefined }>
+  /** The client shows MCP Apps. */
+  apps: boolean
+}
+
+type Builder = Record<ListKind, { texts: string[], targets: Map<string, Target>, extra: string }>
+
+/** Folds the catalogues behind a view into what it sees. Pure; `before` lends the parts that came out the same. */
+export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
+  const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
+  const capabilities = new Map<string, ServerCapabilities>()
+  for (const reached of input.reached) {
+    const { server, catalogue } = reached
+    if (!catalogue) continue
+    capabilities.set(server.name, catalogue.capabilities)
+    for (const kind of kinds) {
+      if (input.single) built[kind].extra = catalogue.extras[kind]
+      addItems(kind, built, input, reached, catalogue)
+    }
+  }
+  const only = input.single ? input.reached[0]?.catalogue : undefined
+  const part = (kind: ListKind): Part => {
+    const { texts, targets, extra } = built[kind]
+    const body = Buffer.from(withMembers(extra, { [kind]: `[${texts.join(',')}]` }))
+    const old = before?.parts[kind]
+    // The same bytes keep their identity, so that nobody is told of a change that is none; what they lead to may be new.
+    return old?.body.equals(body) === true ? { body: old.body, targets } : { body, targets }
+  }
+  return {
+    parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
+    templates: [...built.resourceTemplates.targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target })),
+    servers: input.reached.map(({ server }) => server.name),
+    capabilities,
+    shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
+    serverInfo: only?.serverInfo,
+    instructions: only ? only.instructions : mergedInstructions(input.reached)
+  }
+}
+
+const empty = (): Builder[ListKind] => ({ texts: [], targets: new Map(), extra: '{}' })
+
+function addItems (kind: ListKind, built: Builder, { single, separator, apps }: SurfaceInput, { server, label, member }: Reached, catalogue: Catalogue): void {
+  const { texts, targets } = built[kind]
+  const named = kind === 'tools' || kind === 'prompts'
+  const section = kind === 'resourceTemplates' ? 'resources' : kind
+  const selector = member[section] ?? 'all'
+  const overrides = server.config[section]
+  for (const item of catalogue.lists[kind]) {
+    const override = overrides !== undefined && Object.hasOwn(overrides, item.key) ? overrides[item.key] : undefined
+    if (override?.enabled === false || (selector !== 'all' && !selector.includes(item.key))) continue
+    const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
+    if (text === undefined) continue
+    let name = item.key
+    if (named && !single) {
+      name = exposedName(label, separator, item.key)
+      if (targets.has(name)) name = otherName(name, `${server.name}\n${item.key}`)
+    }
+    // Resources keep their URIs: where two servers list one, the first in configuration has it.
+    if (targets.has(name)) continue
+    targets.set(name, { server: server.name, key: item.key })
+    const changes: Record<string, string> = {}
+    if (name !== item.key) changes[listKinds[kind].key] = JSON.stringify(name)
+    if (override?.description !== undefined) changes.description = JSON.stringify(override.description)
+    texts.push(Object.keys(changes).length === 0 ? text : withMembers(text, changes))
+  }
+}
+
+/** What a merged route tells agents: each server's own instructions under its name. */
+function mergedInstructions (reached: SurfaceInput['reached']): string | undefined {
+  const sections = reached.flatMap(({ label, catalogue }) => catalogue?.instructions ? [`# ${label}\n\n${catalogue.instructions}`] : [])
+  return sections.length === 0 ? undefined : sections.join('\n\n')
+}
+
+/** The server that reads a URI: the one that listed it, or whose template it fits. */
+export const readerOf = (surface: Surface, uri: string): Target | undefined =>
+  surface.parts.resources.targets.get(uri) ?? surface.templates.find(({ literals }) => matches(literals, uri))?.target

@@ -1,0 +1,24 @@
+/** A resource template that some server listed. */
+export interface Template<Target> { readonly literals: readonly string[], readonly target: Target }
+
+/** The literal pieces between a URI template's expressions (RFC 6570). */
+export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
+
+/**
+ * True when a URI can be an expansion of a template: its literals stand in it in this order, first and last at the ends.
+ * Linear in the URI: templates come from upstreams, and must not be able to make a slow pattern.
+ */
+export function matches (literals: readonly string[], uri: string): boolean {
+  const first = literals[0] ?? ''
+  const last = literals.at(-1) ?? ''
+  if (literals.length === 1) return uri === first
+  if (!uri.startsWith(first) || !uri.endsWith(last) || uri.length < first.length + last.length) return false
+  let at = first.length
+  const end = uri.length - last.length
+  for (const literal of literals.slice(1, -1)) {
+    const found = uri.indexOf(literal, at)
+    if (found === -1 || found + literal.length > end) return false
+    at = found + literal.length
+  }
+  return true
+}

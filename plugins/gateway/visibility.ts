@@ -1,0 +1,69 @@
+import type { Server, Snapshot } from '../../db/store.ts'
+import type { GroupMember } from '../../schemas/settings.ts'
+import type { Env } from '../../schemas/env.ts'
+import type { Principal, Scope, View } from './view.ts'
+
+/** What callers without credentials reach (DECISIONS §8). */
+export type PublicReach = Env['PUBLIC_TOOLS']
+
+/** Whether a principal may see and call a server. The one place that decides it. */
+export function canSee (snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
+  if (principal.isAdmin) return true
+  if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
+  switch (anonymous) {
+    case 'all': return true
+    case 'public': return config.visibility === 'public'
+    // PUBLIC_TOOLS=off closes the open routes, not MCP (DECISIONS §4).
+    case 'off': case 'default': {
+      if (config.visibility === 'public') return true
+      const defaulted = config.visibility === undefined || config.visibilityDefaulted === true
+      const { owner = 'admin' } = config
+      return defaulted && (owner === 'admin' || snapshot.users.get(owner)?.isAdmin === true)
+    }
+  }
+}
+
+/** One server that a view reaches, under which name, and which of its items. */
+export interface Reached { readonly server: Server, readonly label: string, readonly member: GroupMember }
+
+/** The servers behind a view, in the order of configuration. Disabled ones are not behind it. */
+export function reach (snapshot: Snapshot, { principal, scope }: View, anonymous: PublicReach): Reached[] {
+  const reached: Reached[] = []
+  for (const member of membersOf(snapshot, scope)) {
+    const server = snapshot.servers.get(member.name)
+    if (!server || server.config.enabled === false || !canSee(snapshot, principal, server, anonymous)) continue
+    reached.push({ server, label: member.alias ?? member.name, member })
+  }
+  return reached
+}
+
+function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
+  switch (scope.kind) {
+    case 'global': return [...snapshot.servers.keys()].map((name) => ({ name }))
+    case 'group': return snapshot.groups.find(({ id }) => id === scope.id)?.members ?? []
+    case 'server': return [{ name: scope.name }]
+  }
+}
+
+/** A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7). Undefined: there is none. */
+export function toScope (snapshot: Snapshot, word: string): Scope | undefined {
+  const byName = snapshot.system.routing?.enableGroupNameRoute !== false
+  const group = snapshot.groups.find(({ id }) => id === word) ?? (byName ? snapshot.groups.find(({ name }) => name === word) : undefined)
+  if (group) return { kind: 'group', id: group.id, name: group.name }
+  return snapshot.servers.has(word) ? { kind: 'server', name: word } : undefined
+}
+
+/** Whether a scoped key opens a route (DECISIONS §4). */
+export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
+  if (grant === undefined) return true
+  const byGroup = grant.accessType !== 'servers' && scope.kind === 'group' && (grant.groups.includes(scope.id) || grant.groups.includes(scope.name))
+  if (byGroup || grant.accessType === 'groups') return byGroup
+  switch (scope.kind) {
+    case 'global': return false
+    case 'server': return grant.servers.includes(scope.name)
+    case 'group': {
+      const members = membersOf(snapshot, scope)
+      return members.length > 0 && members.every(({ name }) => grant.servers.includes(name))
+    }
+  }
+}

@@ -1,0 +1,56 @@
+// Every queue and map that a stranger can grow, and what happens beyond its bound. One table, so that one look tells them all.
+
+export const limits = {
+  /** Sessions at once; beyond: 503. */
+  sessions: 10_000,
+  /** A session without a request or an open stream ends after so many ms. */
+  sessionIdle: 30 * 60_000,
+  /** Requests of one session in flight at once; beyond: -32000. */
+  requestsPerSession: 1_000,
+  /** GET streams of one session at once; beyond: 409. */
+  streamsPerSession: 8,
+  /** Messages kept for a session that holds no stream open; beyond: the oldest go. */
+  waitingMessages: 64,
+  /** What one slow reader may leave unread on a stream, in bytes; beyond: its connection is dropped. */
+  streamBacklog: 8 * 1024 * 1024,
+  /** Events kept for `Last-Event-ID`, of one session: how many, and how many characters in all; beyond: the oldest go. */
+  replayEvents: 256,
+  replaySize: 1024 * 1024,
+  /** A call whose resumable stream broke is cancelled after so many ms, unless its client comes back. */
+  resumeGrace: 5_000,
+  /** The same when we closed the stream ourselves, to be polled. */
+  pollGrace: 60_000,
+  /** Questions open to one session at once; beyond: the upstream gets an error. */
+  questionsPerSession: 256,
+  /** A question is given up after so many ms. */
+  questionTimeout: 10 * 60_000,
+  /** Session rebuilds of one principal in a minute; beyond: 404. */
+  rebuildsPerMinute: 600,
+  /** Resource subscriptions of one session; beyond: -32000. */
+  subscriptionsPerSession: 1_000,
+  /** Surfaces kept at once; beyond: the oldest is folded again when needed. */
+  surfaces: 1_000,
+  /** Tasks whose owner is remembered; beyond: the oldest is forgotten. */
+  tasks: 10_000,
+  /** Links of one server; beyond: the oldest idle one goes, or 503. */
+  linksPerServer: 64,
+  /** Children that are being spawned at once; the rest queue. */
+  spawning: 4,
+  /** Nesting of JSON taken from a client; beyond: 400. */
+  requestDepth: 200,
+  /** Pages followed, and items taken, of one upstream's list; beyond: the rest is left out, with a warning. */
+  listPages: 1_000,
+  listItems: 100_000,
+  /** One item of a list, in characters; beyond: it is left out, with a warning. */
+  itemSize: 1024 * 1024,
+  /** A description, in characters; beyond: it is cut. */
+  description: 16 * 1024,
+  /** A merged list waits so many ms for servers that have never answered and have just begun to connect. */
+  listPatience: 700,
+  /** ... which they have for so many ms. */
+  justBegun: 5_000,
+  /** A call or list aimed at one connecting server waits so many ms. */
+  connectPatience: 10_000,
+  /** Lines of one child's stderr that are logged in a second; the rest are counted. */
+  stderrLines: 100
+} as const

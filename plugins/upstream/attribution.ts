@@ -1,0 +1,33 @@
+/** What is known about something that an upstream sent on a link. */
+export interface Arrival<Call, Owner> {
+  /** The call on whose own stream it came, if the transport tells. */
+  origin: Call | undefined
+  /** The calls open on the link, oldest first. */
+  open: readonly Call[]
+  ownerOf: (call: Call) => string
+  /** The session that the link is for, if it is for one. */
+  owner: Owner | undefined
+}
+
+export type Target<Call, Owner> =
+  | { kind: 'call', call: Call }
+  | { kind: 'owner', owner: Owner }
+  /** Nobody is waiting on this link. */
+  | { kind: 'idle' }
+  /** Several are, and nothing says whom it is for. */
+  | { kind: 'contested' }
+
+/**
+ * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came; the owner of the only
+ * calls open on the link; the session that owns the link; else nobody. It never guesses between two.
+ */
+export function attribute<Call, Owner> ({ origin, open, ownerOf, owner }: Arrival<Call, Owner>): Target<Call, Owner> {
+  if (origin !== undefined) return { kind: 'call', call: origin }
+  const latest = open.at(-1)
+  if (latest !== undefined) {
+    const asker = ownerOf(latest)
+    if (open.every((call) => ownerOf(call) === asker)) return { kind: 'call', call: latest }
+  }
+  if (owner !== undefined) return { kind: 'owner', owner }
+  return { kind: latest === undefined ? 'idle' : 'contested' }
+}

@@ -1,0 +1,32 @@
+import fp from 'fastify-plugin'
+import { limits } from '../limits/index.ts'
+import { Semaphore } from './semaphore.ts'
+import { Upstreams } from './upstreams.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { upstreams: Upstreams }
+}
+
+export interface UpstreamOptions {
+  version: string
+  /** In ms. */
+  initTimeout: number
+  requestTimeout: number
+  environment: Readonly<Record<string, string | undefined>>
+}
+
+/** `app.upstreams`: the servers that are alive. They begin to connect when the app is ready, and never hold it up. */
+export default fp<UpstreamOptions>(async (app, { version, initTimeout, requestTimeout, environment }) => {
+  const upstreams = new Upstreams({
+    clientInfo: { name: 'tool-hub', version },
+    transport: { outbound: app.outbound, environment },
+    spawning: new Semaphore(limits.spawning),
+    cache: app.catalogueCache,
+    initTimeout,
+    requestTimeout,
+    log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
+  })
+  app.decorate('upstreams', upstreams)
+  app.addHook('onReady', async () => { await upstreams.apply(app.snapshot().servers) })
+  app.addHook('onClose', async () => { await upstreams.close() })
+}, { name: 'upstream', dependencies: ['store', 'outbound'] })

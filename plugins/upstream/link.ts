@@ -1,0 +1,191 @@
+import { Call, type Deadlines } from '../../protocol/call.ts'
+import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
+import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
+import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import type { ClientCapabilities, ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
+import { isLegacyVersion, latestLegacy } from '../../protocol/legacy/versions.ts'
+import { toRpcError, type Notification, type Request, type Response } from '../../protocol/message.ts'
+import { Peer } from '../../protocol/peer.ts'
+import type { Transport } from '../../protocol/transports/transport.ts'
+import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
+import type { LinkKey } from './link-key.ts'
+
+export interface LinkHandlers {
+  /** The upstream asks something. `origin`: the call on whose stream it came. @throws RpcError to answer it with an error */
+  question: (link: Link, question: Question, origin: Call | undefined) => Promise<Response>
+  /** The upstream tells something that belongs to no request of ours, or to a call's stream. */
+  news: (link: Link, notification: Notification, origin: Call | undefined) => void
+  closed: (link: Link, error: UpstreamError) => void
+  warn: (sentence: string) => void
+}
+
+export interface LinkOptions {
+  key: LinkKey
+  /** The session that the link is for, when it is for one. */
+  owner: Asker | undefined
+  capabilities: ClientCapabilities
+  clientInfo: { name: string, version: string }
+  /** For `initialize` and for lists, in ms. */
+  initTimeout: number
+}
+
+/** One connection to an upstream: initialize, the calls open on it, and the questions that come back. It never reconnects itself. */
+export class Link {
+  readonly key: LinkKey
+  readonly owner: Asker | undefined
+  readonly calls = new Map<number, Call>()
+  serverInfo = '{}'
+  capabilities: ServerCapabilities = {}
+  instructions: string | undefined
+  version: string = latestLegacy
+  lastUsed = Date.now()
+  readonly #transport: Transport
+  readonly #peer: Peer
+  readonly #options: LinkOptions
+  readonly #handlers: LinkHandlers
+  readonly #questions = new Map<unknown, AbortController>()
+  #closed = false
+
+  constructor (transport: Transport, options: LinkOptions, handlers: LinkHandlers) {
+    this.#transport = transport
+    this.#options = options
+    this.#handlers = handlers
+    this.key = options.key
+    this.owner = options.owner
+    this.#peer = new Peer(transport, {
+      request: (request, origin) => { void this.#question(request, origin) },
+      notification: (notification, origin) => { this.#news(notification, origin) },
+      closed: (error) => { this.#lost(error) }
+    })
+  }
+
+  get closed (): boolean { return this.#closed }
+
+  /** Connects; `dialled` is told when the process is spawned or the socket asked for. @throws UpstreamError */
+  async open (dialled: () => void): Promise<void> {
+    try {
+      await this.#peer.start().finally(dialled)
+      const { capabilities, clientInfo } = this.#options
+      const result = await this.request('initialize', JSON.stringify({ protocolVersion: latestLegacy, capabilities, clientInfo }))
+      const value: unknown = JSON.parse(result)
+      if (!isObject(value) || !isLegacyVersion(value.protocolVersion)) throw new UpstreamError('refused', `the server speaks MCP ${isObject(value) ? JSON.stringify(value.protocolVersion) : ''}, which Tool-Hub does not`)
+      this.version = value.protocolVersion
+      this.capabilities = isObject(value.capabilities) ? value.capabilities : {}
+      this.serverInfo = memberOf(result, 'serverInfo') ?? '{}'
+      this.instructions = typeof value.instructions === 'string' ? value.instructions : undefined
+      this.#peer.notify('notifications/initialized')
+      this.#transport.agreed(this.version)
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  /** One request of a client. The answer may be an error; rejects with UpstreamError when none comes. */
+  async call (exchange: Exchange, params: (token: number) => string, deadlines: Deadlines): Promise<Response> {
+    this.lastUsed = Date.now()
+    const call = new Call(this.#peer, exchange, params, deadlines)
+    this.calls.set(call.id, call)
+    try {
+      return await call.answer
+    } finally {
+      this.calls.delete(call.id)
+      this.lastUsed = Date.now()
+    }
+  }
+
+  /** One request of our own; the text of its result. @throws RpcError the upstream's error, UpstreamError when no answer comes */
+  async request (method: string, paramsText = '{}', timeout = this.#options.initTimeout): Promise<string> {
+    const id = this.#peer.nextId
+    const timer = setTimeout(() => { this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`)) }, timeout)
+    try {
+      const { resultText, errorText } = await this.#peer.request(method, paramsText)
+      if (errorText !== undefined) throw toRpcError(errorText)
+      return resultText ?? '{}'
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  notify (method: string, paramsText?: string): void {
+    this.#peer.notify(method, paramsText)
+  }
+
+  /** Reads all that the upstream lists to this link. */
+  async catalogue (): Promise<Catalogue> {
+    const lists = {} as Record<ListKind, readonly Item[]>
+    const extras = {} as Record<ListKind, string>
+    await Promise.all(kinds.map(async (kind) => {
+      lists[kind] = []
+      extras[kind] = '{}'
+      if (!isObject(this.capabilities[listKinds[kind].capability])) return
+      try {
+        const { items, extra } = await readList(kind, async (method, params) => await this.request(method, params), this.#handlers.warn)
+        lists[kind] = items
+        extras[kind] = extra
+      } catch (error) {
+        // A server that has resources need not have templates, and one broken list must not take the others with it.
+        if (!(error instanceof RpcError)) throw error
+        if (error.code !== code.methodNotFound) this.#handlers.warn(`${listKinds[kind].method} failed: ${error.message}`)
+      }
+    }))
+    const { capabilityClass } = this.key
+    return { id: nextCatalogueId(), capabilityClass, version: this.version, serverInfo: this.serverInfo, instructions: this.instructions, capabilities: this.capabilities, lists, extras }
+  }
+
+  async close (): Promise<void> {
+    this.#closed = true
+    this.#peer.closed(new UpstreamError('closed', 'the link was closed'))
+    await this.#transport.close()
+  }
+
+  #lost (error: UpstreamError): void {
+    for (const controller of this.#questions.values()) controller.abort('the upstream is gone')
+    this.#questions.clear()
+    if (this.#closed) return
+    this.#closed = true
+    this.#handlers.closed(this, error)
+    void this.#transport.close()
+  }
+
+  async #question (request: Request, origin: number | undefined): Promise<void> {
+    if (request.method === 'ping') { this.#peer.answer(request.idText, { kind: 'response', id: request.id, resultText: '{}' }); return }
+    const controller = new AbortController()
+    this.#questions.set(request.id, controller)
+    const token = isObject(request.params._meta) ? memberOf(memberOf(request.paramsText, '_meta') ?? '{}', 'progressToken') : undefined
+    const question: Question = {
+      method: request.method,
+      params: request.params,
+      paramsText: request.paramsText,
+      signal: controller.signal,
+      progress: (paramsText) => { if (token !== undefined) this.#peer.notify('notifications/progress', withMembers(paramsText, { progressToken: token })) }
+    }
+    try {
+      const answer = await this.#handlers.question(this, question, this.#callOf(origin))
+      if (!controller.signal.aborted) this.#peer.answer(request.idText, answer)
+    } catch (error) {
+      const failure = error instanceof RpcError ? error : new RpcError(code.internal, 'The question could not be answered')
+      if (!controller.signal.aborted) this.#peer.answer(request.idText, { kind: 'response', id: request.id, errorText: failure.toText() })
+    } finally {
+      this.#questions.delete(request.id)
+    }
+  }
+
+  #news (notification: Notification, origin: number | undefined): void {
+    const { method, params, paramsText } = notification
+    if (method === 'notifications/progress') {
+      const call = typeof params.progressToken === 'number' ? this.calls.get(params.progressToken) : undefined
+      if (!call) return
+      call.progressed()
+      const token = memberOf(memberOf(call.exchange.paramsText, '_meta') ?? '{}', 'progressToken')
+      if (token !== undefined) call.exchange.notify(method, withMembers(paramsText, { progressToken: token }))
+    } else if (method === 'notifications/cancelled') {
+      const controller = this.#questions.get(params.requestId)
+      controller?.abort(typeof params.reason === 'string' ? params.reason : 'the upstream withdrew the question')
+    } else this.#handlers.news(this, notification, this.#callOf(origin))
+  }
+
+  #callOf (origin: number | undefined): Call | undefined {
+    return origin === undefined ? undefined : this.calls.get(origin)
+  }
+}

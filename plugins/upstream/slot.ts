@@ -1,0 +1,60 @@
+import type { Asker } from '../../protocol/exchange.ts'
+import type { ClientCapabilities } from '../../protocol/legacy/capabilities.ts'
+import { lower, type Level } from '../../protocol/listener.ts'
+import type { Catalogue } from './catalogue.ts'
+import type { Link } from './link.ts'
+import type { LinkKey } from './link-key.ts'
+
+/** Who hears of a resource's change. */
+export interface Subscriber { id: string, updated: (paramsText: string) => void }
+
+/** A place for a link: what outlives one connection, so that the next one can be brought to the same state. */
+export class Slot {
+  readonly key: LinkKey
+  readonly owner: Asker | undefined
+  readonly capabilities: ClientCapabilities
+  /** Subscribers by resource URI. */
+  readonly subscriptions = new Map<string, Map<string, Subscriber>>()
+  readonly #levels = new Map<string, Level>()
+  link: Link | undefined
+  opening: Promise<Link> | undefined
+  /** This link's own catalogue, where it differs from its class's. */
+  catalogue: Catalogue | undefined
+  level: Level | undefined
+
+  constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Asker | undefined) {
+    this.key = key
+    this.capabilities = capabilities
+    this.owner = owner
+  }
+
+  /** True when nobody would notice its link going. */
+  get idle (): boolean {
+    return this.opening === undefined && this.subscriptions.size === 0 && (this.link === undefined || this.link.calls.size === 0)
+  }
+
+  /** Notes what one client wants to hear; the lowest level that anyone wants, if it has changed. */
+  wants (id: string, level: Level): Level | undefined {
+    this.#levels.set(id, level)
+    return this.#relevel()
+  }
+
+  /** Forgets a client. @returns the URIs that nobody is subscribed to any more */
+  forget (id: string): string[] {
+    this.#levels.delete(id)
+    this.#relevel()
+    const free: string[] = []
+    for (const [uri, subscribers] of this.subscriptions) {
+      if (!subscribers.delete(id) || subscribers.size > 0) continue
+      this.subscriptions.delete(uri)
+      free.push(uri)
+    }
+    return free
+  }
+
+  #relevel (): Level | undefined {
+    const before = this.level
+    this.level = [...this.#levels.values()].reduce<Level | undefined>((lowest, level) => lower(lowest, level), undefined)
+    return this.level === before ? undefined : this.level
+  }
+}

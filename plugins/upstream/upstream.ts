@@ -1,0 +1,483 @@
+import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
+import type { Call } from '../../protocol/call.ts'
+import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
+import { bridged, mayBeAsked, plainClass } from '../../protocol/legacy/capabilities.ts'
+import { isLevel } from '../../protocol/listener.ts'
+import type { Notification, Response } from '../../protocol/message.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { limits } from '../limits/index.ts'
+import { attribute } from './attribution.ts'
+import { backoff, healthyAfter } from './backoff.ts'
+import { catalogueText, sameCatalogue, toCatalogue, type Catalogue } from './catalogue.ts'
+import { Link } from './link.ts'
+import { baseKey, linkKey, type LinkKey } from './link-key.ts'
+import type { Semaphore } from './semaphore.ts'
+import { Slot, type Subscriber } from './slot.ts'
+import { isRemote, makeTransport, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
+
+export type Status = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
+
+export interface UpstreamDeps {
+  clientInfo: { name: string, version: string }
+  transport: Omit<TransportDeps, 'onLine'>
+  spawning: Semaphore
+  initTimeout: number
+  requestTimeout: number
+  log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+  /** What it lists has changed. */
+  listed: () => void
+  /** Its status has changed. */
+  moved: () => void
+  /** A catalogue is worth keeping: its text. */
+  keep: (text: string) => void
+  /** Told before a question goes to a client. @throws RpcError to refuse it */
+  onQuestion: (question: Question, asker: Asker) => Promise<void>
+  /** A log message (or news of a kind that we do not know) for everybody who sees this server. */
+  broadcast: (method: string, paramsText: string) => void
+}
+
+/** A server that is alive: its links, its status, its catalogues. */
+export class Upstream {
+  readonly name: string
+  readonly config: ServerConfig
+  status: Status = 'connecting'
+  error: string | null = null
+  connectedAt: number | undefined
+  readonly remote: boolean
+  /** When it began to connect, while it has never been connected. */
+  #begun = Date.now()
+  #known = false
+  /** The first connection attempt is still under way. */
+  #first = true
+  readonly #deps: UpstreamDeps
+  readonly #slots = new Map<string, Slot>()
+  readonly #base: Slot
+  readonly #catalogues = new Map<string, Catalogue>()
+  readonly #refreshing = new Map<Slot, NodeJS.Timeout>()
+  readonly #learning = new Map<Slot, Promise<void>>()
+  #contested = false
+  #kind: TransportKind | undefined
+  #failures = 0
+  #lastTry = 0
+  #retry: NodeJS.Timeout | undefined
+  #keepAlive: NodeJS.Timeout | undefined
+  #idle: NodeJS.Timeout | undefined
+  #closed = false
+
+  constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
+    this.name = name
+    this.config = config
+    this.remote = isRemote(config)
+    this.#deps = deps
+    // With links for sessions or users only, the gateway's own is nobody's: its key is not one that a client can have.
+    const key: LinkKey = config.isolation === 'session' || config.isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
+    this.#base = new Slot(key, {}, undefined)
+    this.#slots.set(key.key, this.#base)
+  }
+
+  /** What was known of it when the program last ended. */
+  restore (text: string | undefined): void {
+    if (text === undefined) return
+    try {
+      const { target, catalogues } = JSON.parse(text) as { target?: unknown, catalogues?: unknown[] }
+      if (target !== this.#target()) return
+      this.#known = true
+      for (const value of catalogues ?? []) {
+        const catalogue = toCatalogue(value)
+        if (catalogue) this.#catalogues.set(catalogue.capabilityClass, catalogue)
+      }
+    } catch {
+      this.#deps.log('warn', 'the cached catalogue cannot be read and is ignored')
+    }
+  }
+
+  /** Begins to connect, and keeps at it. Returns at once. */
+  connect (): void {
+    this.#begun = Date.now()
+    if (!this.#known) this.#keep()
+    if (this.config.startOnDemand === true && !this.remote && this.#catalogues.has(plainClass)) { this.#first = false; this.#become('disconnected', null); return }
+    void this.#ready(this.#base).catch(() => {})
+  }
+
+  /** True while a list may be worth waiting for: it has never answered, neither now nor in the last run, and has just begun. */
+  get promising (): boolean {
+    return this.#first && !this.#known && Date.now() - this.#begun < limits.justBegun
+  }
+
+  /** What it lists to this client, as far as is known: of the client's own link, of its class, or of clients that declare nothing. */
+  catalogue (asker: Asker): Catalogue | undefined {
+    const { key, capabilityClass } = this.#keyOf(asker)
+    return this.#slots.get(key)?.catalogue ?? this.#catalogues.get(capabilityClass) ?? this.#catalogues.get(plainClass)
+  }
+
+  /** The id of the client's own catalogue, if it has one that differs from its class's. */
+  ownCatalogue (asker: Asker): number | undefined {
+    return this.#slots.get(this.#keyOf(asker).key)?.catalogue?.id
+  }
+
+  knows (asker: Asker): boolean {
+    return this.#catalogues.has(this.#keyOf(asker).capabilityClass)
+  }
+
+  /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
+  async learn (asker: Asker): Promise<void> {
+    const slot = this.#slotFor(asker)
+    await this.#ready(slot)
+    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#learn(slot)
+  }
+
+  /**
+   * Sends one request of a client. A session that expired is remade, and the request repeated if it cannot have run.
+   * @param params its params, given the progress token to carry
+   * @returns the answer, which may be an error
+   * @throws RpcError -32001 when no answer can be had, in words
+   */
+  async call (exchange: Exchange, params: (token: number) => string): Promise<Response> {
+    const slot = this.#slotFor(exchange.asker)
+    const { options } = this.config
+    const deadlines = {
+      timeout: options?.timeout ?? this.#deps.requestTimeout,
+      resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
+      maxTotalTimeout: options?.maxTotalTimeout
+    }
+    for (let again = true; ; again = false) {
+      const link = slot.link ?? await this.#patiently(slot, exchange.signal)
+      try {
+        return await link.call(exchange, params, deadlines)
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error
+        if (!error.didNotRun || !again || exchange.signal.aborted) throw this.#explain(error)
+        if (slot.link === link) this.#lost(slot, link, error)
+        await link.close()
+      }
+    }
+  }
+
+  notify (asker: Asker, method: string, paramsText: string): void {
+    this.#slots.get(this.#keyOf(asker).key)?.link?.notify(method, paramsText)
+  }
+
+  /** The client wants log messages of this level and above. */
+  async setLevel (asker: Asker, level: unknown): Promise<void> {
+    if (!isLevel(level)) return
+    const slot = this.#slotFor(asker)
+    const changed = slot.wants(asker.id, level)
+    if (changed !== undefined && slot.link?.capabilities.logging !== undefined) await slot.link.request('logging/setLevel', JSON.stringify({ level: changed }))
+  }
+
+  /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
+  async subscribe (asker: Asker, uri: string, uriText: string, subscriber: Subscriber): Promise<void> {
+    const slot = this.#slotFor(asker)
+    const link = slot.link ?? await this.#patiently(slot)
+    const subscribers = slot.subscriptions.get(uri)
+    if (subscribers) { subscribers.set(subscriber.id, subscriber); return }
+    slot.subscriptions.set(uri, new Map([[subscriber.id, subscriber]]))
+    try {
+      await link.request('resources/subscribe', `{"uri":${uriText}}`)
+    } catch (error) {
+      slot.subscriptions.delete(uri)
+      throw error instanceof UpstreamError ? this.#explain(error) : error
+    }
+  }
+
+  async unsubscribe (asker: Asker, uri: string): Promise<void> {
+    const slot = this.#slots.get(this.#keyOf(asker).key)
+    const subscribers = slot?.subscriptions.get(uri)
+    if (!slot || !subscribers?.delete(asker.id) || subscribers.size > 0) return
+    slot.subscriptions.delete(uri)
+    await slot.link?.request('resources/unsubscribe', JSON.stringify({ uri }))
+  }
+
+  /** A client is gone: so are its subscriptions, and the link that was its own. */
+  async release (asker: Asker): Promise<void> {
+    for (const slot of this.#slots.values()) {
+      for (const uri of slot.forget(asker.id)) slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
+      if (slot.owner?.id !== asker.id) continue
+      this.#slots.delete(slot.key.key)
+      await this.#closeSlot(slot)
+    }
+  }
+
+  /** Ends every link; resolves when nothing is left of them. */
+  async close (): Promise<void> {
+    this.#closed = true
+    for (const timer of [this.#retry, this.#keepAlive, this.#idle, ...this.#refreshing.values()]) clearTimeout(timer)
+    await Promise.all([...this.#slots.values()].map(async (slot) => { await this.#closeSlot(slot) }))
+    this.#slots.clear()
+  }
+
+  #keyOf (asker: Asker): LinkKey {
+    return linkKey({ isolation: this.config.isolation ?? 'auto', remote: this.remote, contested: this.#contested }, asker)
+  }
+
+  #slotFor (asker: Asker): Slot {
+    const key = this.#keyOf(asker)
+    const known = this.#slots.get(key.key)
+    if (known) return known
+    if (this.#slots.size >= limits.linksPerServer) this.#evict()
+    const slot = new Slot(key, bridged(asker.capabilities), key.affinity === 'session' ? asker : undefined)
+    if (isLevel(asker.level)) slot.wants(asker.id, asker.level)
+    this.#slots.set(key.key, slot)
+    return slot
+  }
+
+  #evict (): void {
+    let oldest: Slot | undefined
+    for (const slot of this.#slots.values()) {
+      if (slot !== this.#base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
+    }
+    if (!oldest) throw new RpcError(code.unavailable, `Server ${JSON.stringify(this.name)} has ${limits.linksPerServer} connections, all in use; try again later`)
+    this.#slots.delete(oldest.key.key)
+    void this.#closeSlot(oldest)
+  }
+
+  /** The slot's link, waiting for it as long as a client should. */
+  async #patiently (slot: Slot, signal?: AbortSignal): Promise<Link> {
+    let timer: NodeJS.Timeout | undefined
+    let gone: (() => void) | undefined
+    try {
+      return await Promise.race([
+        this.#ready(slot),
+        new Promise<never>((_resolve, reject) => {
+          timer = setTimeout(() => { reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`)) }, limits.connectPatience)
+          gone = () => { reject(new UpstreamError('closed', 'the client cancelled the request')) }
+          signal?.addEventListener('abort', gone)
+        })
+      ])
+    } catch (error) {
+      throw error instanceof UpstreamError ? this.#explain(error, 'is not connected') : error
+    } finally {
+      clearTimeout(timer)
+      if (gone) signal?.removeEventListener('abort', gone)
+    }
+  }
+
+  #ready (slot: Slot): Promise<Link> {
+    if (slot.link) return Promise.resolve(slot.link)
+    slot.opening ??= this.#open(slot).finally(() => { slot.opening = undefined })
+    return slot.opening
+  }
+
+  /** Opens the slot's link and brings it to the state that the slot remembers. */
+  async #open (slot: Slot): Promise<Link> {
+    if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
+    const base = slot === this.#base
+    if (base) {
+      clearTimeout(this.#retry)
+      // Callers may press a server that keeps falling, but no faster than this.
+      const spacing = this.#lastTry + 1_000 - Date.now()
+      if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
+      this.#lastTry = Date.now()
+      this.#become('connecting', this.error)
+    }
+    try {
+      const link = await this.#connect(slot)
+      if (this.#closed) { await link.close(); throw new UpstreamError('closed', 'the server was stopped') }
+      slot.link = link
+      const fresh = base || !this.#catalogues.has(slot.key.capabilityClass)
+      if (slot.level !== undefined && link.capabilities.logging !== undefined) await link.request('logging/setLevel', JSON.stringify({ level: slot.level })).catch(() => {})
+      for (const uri of slot.subscriptions.keys()) link.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
+      if (fresh) await this.#learn(slot)
+      if (base) this.#connected()
+      return link
+    } catch (error) {
+      const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
+      await slot.link?.close()
+      slot.link = undefined
+      if (base && !this.#closed) this.#disconnected(failure)
+      throw failure
+    } finally {
+      if (base) this.#first = false
+    }
+  }
+
+  async #connect (slot: Slot): Promise<Link> {
+    const candidates = this.#kind === undefined ? transportKinds(this.config) : [this.#kind]
+    let failure: unknown
+    for (const kind of candidates) {
+      const done = await this.#deps.spawning.take()
+      const transport = makeTransport(kind, this.config, { ...this.#deps.transport, onLine: (line) => { this.#deps.log('debug', line) } })
+      const link = new Link(transport, { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: this.#deps.clientInfo, initTimeout: this.#deps.initTimeout }, {
+        question: async (from, question, origin) => await this.#question(slot, from, question, origin),
+        news: (from, notification, origin) => { this.#news(slot, from, notification, origin) },
+        closed: (from, error) => { if (slot.link === from) this.#lost(slot, from, error) },
+        warn: (sentence) => { this.#deps.log('warn', sentence) }
+      })
+      try {
+        await link.open(done)
+        this.#kind = kind
+        return link
+      } catch (error) {
+        failure ??= error
+        // Only an answer that says "not here" is a reason to try the older transport.
+        if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
+      } finally {
+        done()
+      }
+    }
+    throw failure
+  }
+
+  #connected (): void {
+    this.connectedAt = Date.now()
+    this.#become('connected', null)
+    const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.config
+    if (this.remote && enableKeepAlive) {
+      this.#keepAlive = setInterval(() => { void this.#check(Math.min(keepAliveInterval, 10_000)) }, keepAliveInterval)
+      this.#keepAlive.unref()
+    }
+    if (!this.remote && startOnDemand === true) {
+      this.#idle = setInterval(() => { this.#stopIdle(idleTimeoutMs) }, Math.min(idleTimeoutMs, 30_000))
+      this.#idle.unref()
+    }
+  }
+
+  #disconnected (error: UpstreamError): void {
+    clearInterval(this.#keepAlive)
+    clearInterval(this.#idle)
+    const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
+    this.#failures = healthy ? 1 : this.#failures + 1
+    this.connectedAt = undefined
+    this.#become('disconnected', error.message)
+    if (this.remote && this.config.enableKeepAlive === false) return
+    this.#retry = setTimeout(() => { void this.#ready(this.#base).catch(() => {}) }, backoff(this.#failures))
+    this.#retry.unref()
+  }
+
+  /** A link is gone. The gateway's own is remade in the background, the others at their next use. */
+  #lost (slot: Slot, link: Link, error: UpstreamError): void {
+    if (slot.link !== link) return
+    slot.link = undefined
+    slot.catalogue = undefined
+    if (this.#closed) return
+    if (slot === this.#base) this.#disconnected(error)
+    else if (slot.subscriptions.size > 0) void this.#ready(slot).catch(() => {})
+  }
+
+  async #check (timeout: number): Promise<void> {
+    const { link } = this.#base
+    if (!link || link.calls.size > 0) return
+    try {
+      await link.request('ping', undefined, timeout)
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) return
+      if (this.#base.link === link) this.#lost(this.#base, link, error)
+      await link.close()
+    }
+  }
+
+  #stopIdle (after: number): void {
+    const slots = [...this.#slots.values()]
+    if (!slots.every((slot) => slot.idle && Date.now() - (slot.link?.lastUsed ?? 0) > after)) return
+    clearInterval(this.#idle)
+    for (const slot of slots) void this.#closeSlot(slot)
+    this.#become('disconnected', null)
+  }
+
+  async #closeSlot (slot: Slot): Promise<void> {
+    const link = slot.link ?? await slot.opening?.catch(() => undefined)
+    slot.link = undefined
+    await link?.close()
+  }
+
+  #become (status: Status, error: string | null): void {
+    if (this.status === status && this.error === error) return
+    this.status = status
+    this.error = error
+    this.#deps.moved()
+  }
+
+  /** Reads what a link lists, and publishes it if it is news. */
+  #learn (slot: Slot): Promise<void> {
+    const running = this.#learning.get(slot)
+    if (running) return running
+    const learning = this.#read(slot).finally(() => { this.#learning.delete(slot) })
+    this.#learning.set(slot, learning)
+    return learning
+  }
+
+  async #read (slot: Slot): Promise<void> {
+    const catalogue = await slot.link?.catalogue()
+    if (!catalogue || this.#closed) return
+    const { capabilityClass } = catalogue
+    const known = this.#catalogues.get(capabilityClass)
+    const same = known !== undefined && sameCatalogue(known, catalogue)
+    if (slot.key.affinity !== 'shared' && known !== undefined) {
+      // News on one client's own connection are that client's own until they turn out to be what its class has.
+      if (same === (slot.catalogue === undefined)) return
+      slot.catalogue = same ? undefined : catalogue
+      this.#deps.listed()
+      return
+    }
+    if (same) return
+    this.#catalogues.set(capabilityClass, catalogue)
+    // What the shared link lists has changed: what other classes were shown may have, too.
+    if (slot === this.#base && known !== undefined) {
+      for (const other of this.#catalogues.keys()) if (other !== capabilityClass && !this.#slots.has(`shared ${other}`)) this.#catalogues.delete(other)
+    }
+    this.#known = true
+    this.#keep()
+    this.#deps.listed()
+  }
+
+  #keep (): void {
+    this.#deps.keep(`{"target":${JSON.stringify(this.#target())},"catalogues":[${[...this.#catalogues.values()].slice(0, 8).map(catalogueText).join(',')}]}`)
+  }
+
+  /** What a cached catalogue was read from. */
+  #target (): string {
+    const { type, command, args, url } = this.config
+    return JSON.stringify([type, command, args, url])
+  }
+
+  async #question (slot: Slot, link: Link, question: Question, origin: Call | undefined): Promise<Response> {
+    const target = attribute({ origin, open: [...link.calls.values()], ownerOf: (call) => call.exchange.asker.id, owner: slot.owner })
+    if (target.kind === 'contested' && (this.config.isolation ?? 'auto') === 'auto' && !this.#contested) {
+      this.#contested = true
+      this.#deps.log('warn', 'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
+    }
+    if (target.kind === 'idle' || target.kind === 'contested') {
+      throw new RpcError(code.invalidRequest, `Tool-Hub cannot tell which client ${question.method} is for: several share this connection. Set "isolation": "session" for server ${JSON.stringify(this.name)}`)
+    }
+    const asker = target.kind === 'call' ? target.call.exchange.asker : target.owner
+    if (!mayBeAsked(asker.capabilities, question.method)) throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
+    await this.#deps.onQuestion(question, asker)
+    if (target.kind === 'owner') return await asker.ask(question)
+    return await target.call.asking(async () => await target.call.exchange.ask(question))
+  }
+
+  #news (slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Call | undefined): void {
+    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) { this.#refresh(slot); return }
+    if (method === 'notifications/resources/updated') {
+      for (const [uri, subscribers] of slot.subscriptions) {
+        if (typeof params.uri === 'string' && params.uri.startsWith(uri)) for (const subscriber of subscribers.values()) subscriber.updated(paramsText)
+      }
+      return
+    }
+    const target = attribute({ origin, open: [...link.calls.values()], ownerOf: (call) => call.exchange.asker.id, owner: slot.owner })
+    if (target.kind === 'call') target.call.exchange.notify(method, paramsText)
+    else if (target.kind === 'owner') target.owner.notify(method, paramsText)
+    else if (target.kind === 'idle' && slot.key.affinity === 'shared') this.#deps.broadcast(method, paramsText)
+    else this.#deps.log('debug', `${method} could not be attributed to one client and was dropped`)
+  }
+
+  #refresh (slot: Slot): void {
+    clearTimeout(this.#refreshing.get(slot))
+    const timer = setTimeout(() => {
+      this.#refreshing.delete(slot)
+      // What is being read may be from before the news.
+      void (this.#learning.get(slot) ?? Promise.resolve()).catch(() => {}).then(async () => { await this.#learn(slot) })
+        .catch((error: unknown) => { this.#deps.log('warn', `its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
+    }, 30)
+    timer.unref()
+    this.#refreshing.set(slot, timer)
+  }
+
+  #explain (error: UpstreamError, what = 'did not answer'): RpcError {
+    const name = JSON.stringify(this.name)
+    if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${error.message}`)
+    if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${error.message}. The request may have run`)
+    return new RpcError(code.unavailable, `Server ${name} ${what}: ${error.message}`)
+  }
+}
+

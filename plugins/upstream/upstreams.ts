@@ -1,0 +1,162 @@
+import { EventEmitter } from 'node:events'
+import type { CatalogueCache, Server } from '../../db/store.ts'
+import type { Asker, Question } from '../../protocol/exchange.ts'
+import { classOf } from '../../protocol/legacy/capabilities.ts'
+import { limits } from '../limits/index.ts'
+import type { Semaphore } from './semaphore.ts'
+import type { TransportDeps } from './transport.ts'
+import { Upstream, type Status } from './upstream.ts'
+
+export interface UpstreamsDeps {
+  clientInfo: { name: string, version: string }
+  transport: Omit<TransportDeps, 'onLine'>
+  spawning: Semaphore
+  cache: CatalogueCache
+  /** In ms. */
+  initTimeout: number
+  requestTimeout: number
+  log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+}
+
+/** What upstreams tell to whoever listens. */
+export interface UpstreamEvents {
+  /** What is listed has changed; the generation has risen. */
+  changed: []
+  /** A message of one server for everybody who sees it: server, method, params as text. */
+  broadcast: [string, string, string]
+}
+
+/** All servers that are alive. */
+export class Upstreams extends EventEmitter<UpstreamEvents> {
+  readonly #deps: UpstreamsDeps
+  readonly #upstreams = new Map<string, Upstream>()
+  /** Which servers remember something of a client, so that its end costs no walk through all. */
+  readonly #touched = new Map<string, Set<Upstream>>()
+  /** Questions may be looked at, and refused, before they go out. */
+  onQuestion: (server: string, question: Question, asker: Asker) => Promise<void> = async () => {}
+  /** Rises with every change of what is listed. */
+  generation = 0
+
+  constructor (deps: UpstreamsDeps) {
+    super()
+    this.#deps = deps
+  }
+
+  get (name: string): Upstream | undefined { return this.#upstreams.get(name) }
+
+  /** Takes up the servers of a snapshot: what is new, changed or gone, and nothing else, is connected, reconnected or dropped. */
+  async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
+    const ended: Array<Promise<void>> = []
+    for (const [name, upstream] of this.#upstreams) {
+      const server = servers.get(name)
+      if (server && isLive(server) && sameConnection(server.config, upstream.config)) continue
+      this.#upstreams.delete(name)
+      ended.push(upstream.close())
+    }
+    const fresh: Upstream[] = []
+    for (const [name, server] of servers) {
+      if (!isLive(server) || this.#upstreams.has(name)) continue
+      const upstream = this.#make(server)
+      this.#upstreams.set(name, upstream)
+      fresh.push(upstream)
+    }
+    await Promise.all(fresh.map(async (upstream) => { upstream.restore(await this.#deps.cache.read(upstream.name)) }))
+    await Promise.all(ended)
+    for (const upstream of fresh) if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
+    this.#changed()
+  }
+
+  /** How many servers are in which state. */
+  counts (): Record<Status, number> {
+    const counts: Record<Status, number> = { connecting: 0, connected: 0, disconnected: 0, oauth_required: 0, disabled: 0 }
+    for (const { status } of this.#upstreams.values()) counts[status]++
+    return counts
+  }
+
+  /** Notes that a server remembers something of a client, until `release`. */
+  touch (asker: Asker, upstream: Upstream): void {
+    const touched = this.#touched.get(asker.id)
+    if (touched) touched.add(upstream)
+    else this.#touched.set(asker.id, new Set([upstream]))
+  }
+
+  /** A client is gone. */
+  async release (asker: Asker): Promise<void> {
+    const touched = this.#touched.get(asker.id)
+    this.#touched.delete(asker.id)
+    await Promise.all([...touched ?? []].map(async (upstream) => { await upstream.release(asker) }))
+  }
+
+  /** Equal texts: the same catalogues, at one generation. */
+  catalogueKey (asker: Asker): string {
+    const own: number[] = []
+    for (const upstream of this.#touched.get(asker.id) ?? []) {
+      const id = upstream.ownCatalogue(asker)
+      if (id !== undefined) own.push(id)
+    }
+    return own.length === 0 ? classOf(asker.capabilities) : `${own.join()} ${classOf(asker.capabilities)}`
+  }
+
+  /**
+   * Waits until it is known what these servers list to this client, but no longer than is worth it: a server that is down, or
+   * was silent in the last run too, is not waited for.
+   * @param patient the list is aimed at one server: wait while it connects
+   */
+  async learn (names: Iterable<string>, asker: Asker, patient: boolean): Promise<void> {
+    const waits: Array<Promise<void>> = []
+    let longest = 0
+    for (const name of names) {
+      const upstream = this.#upstreams.get(name)
+      if (!upstream || upstream.knows(asker)) continue
+      const connected = upstream.status === 'connected'
+      const connecting = upstream.status === 'connecting'
+      if (!(connected || (connecting && (patient || upstream.promising)))) continue
+      // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too.
+      longest = Math.max(longest, patient ? limits.connectPatience : connected ? limits.justBegun : limits.listPatience)
+      this.touch(asker, upstream)
+      waits.push(upstream.learn(asker).catch(() => {}))
+    }
+    if (waits.length === 0) return
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([Promise.all(waits), new Promise((resolve) => { timer = setTimeout(resolve, longest) })])
+    clearTimeout(timer)
+  }
+
+  async close (): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
+    this.#upstreams.clear()
+  }
+
+  #changed (): void {
+    this.generation++
+    this.emit('changed')
+  }
+
+  #make ({ name, config }: Server): Upstream {
+    const { log, cache, ...deps } = this.#deps
+    const upstream: Upstream = new Upstream(name, config, {
+      ...deps,
+      log: (level, sentence, more) => { log(name, level, sentence, more) },
+      listed: () => { if (this.#upstreams.get(name) === upstream) this.#changed() },
+      moved: () => {
+        if (upstream.status === 'connected') log(name, 'info', 'connected')
+        else if (upstream.status === 'disconnected') log(name, upstream.error === null ? 'info' : 'warn', upstream.error === null ? 'stopped until it is needed' : `not connected: ${upstream.error}`)
+      },
+      keep: (text) => { cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) }) },
+      onQuestion: async (question, asker) => { await this.onQuestion(name, question, asker) },
+      broadcast: (method, paramsText) => { this.emit('broadcast', name, method, paramsText) }
+    })
+    return upstream
+  }
+}
+
+const isLive = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined
+
+/** What of a config needs no new connection when it changes. */
+const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted', 'description', 'tools', 'prompts', 'resources', 'sharedWithUsers'])
+
+/** True when a connection made with one config serves the other too. */
+function sameConnection (a: Server['config'], b: Server['config']): boolean {
+  const essence = (config: Server['config']): string => JSON.stringify(Object.entries(config).filter(([key]) => !labels.has(key)).sort(([x], [y]) => x < y ? -1 : 1))
+  return essence(a) === essence(b)
+}

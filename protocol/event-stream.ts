@@ -1,0 +1,77 @@
+import { oneLine } from './json.ts'
+
+/** One event of a server-sent event stream. `data` is empty for a priming event; `id` and `retry` (ms) only where sent. */
+export interface StreamEvent { event: string, data: string, id?: string, retry?: number }
+
+/**
+ * Reads a `text/event-stream` (WHATWG HTML, "Server-sent events") as its bytes come in.
+ * @param onEvent called for each event, also for one without data if it has an id or a retry
+ * @param limit how many characters one event may have; beyond it `push` throws a RangeError
+ */
+export class EventStreamParser {
+  readonly #decoder = new TextDecoder()
+  readonly #onEvent: (event: StreamEvent) => void
+  readonly #limit: number
+  #parts: string[] = []
+  #size = 0
+  #data: string[] = []
+  #dataSize = 0
+  #event = ''
+  #id: string | undefined
+  #retry: number | undefined
+
+  constructor (onEvent: (event: StreamEvent) => void, limit: number) {
+    this.#onEvent = onEvent
+    this.#limit = limit
+  }
+
+  push (chunk: Uint8Array): void {
+    const text = this.#decoder.decode(chunk, { stream: true })
+    let from = 0
+    for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
+      const head = text.slice(from, at)
+      const line = this.#parts.length === 0 ? head : this.#parts.join('') + head
+      this.#parts = []
+      this.#size = 0
+      this.#line(line.endsWith('\r') ? line.slice(0, -1) : line)
+      from = at + 1
+    }
+    if (from === text.length) return
+    const rest = from === 0 ? text : text.slice(from)
+    this.#parts.push(rest)
+    this.#size += rest.length
+    if (this.#size + this.#dataSize > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
+  }
+
+  #line (line: string): void {
+    if (line === '') { this.#dispatch(); return }
+    const colon = line.indexOf(':')
+    if (colon === 0) return
+    const field = colon === -1 ? line : line.slice(0, colon)
+    let value = colon === -1 ? '' : line.slice(colon + 1)
+    if (value.startsWith(' ')) value = value.slice(1)
+    if (field === 'data') {
+      this.#data.push(value)
+      this.#dataSize += value.length
+      if (this.#dataSize > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
+    } else if (field === 'event') this.#event = value
+    else if (field === 'id' && !value.includes('\0')) this.#id = value
+    else if (field === 'retry' && /^\d{1,9}$/.test(value)) this.#retry = Number(value)
+  }
+
+  #dispatch (): void {
+    if (this.#data.length > 0 || this.#id !== undefined || this.#retry !== undefined) {
+      this.#onEvent({ event: this.#event === '' ? 'message' : this.#event, data: this.#data.join('\n'), id: this.#id, retry: this.#retry })
+    }
+    this.#data = []
+    this.#dataSize = 0
+    this.#event = ''
+    this.#id = this.#retry = undefined
+  }
+}
+
+/** The bytes (as text) of one event that carries a JSON text. */
+export const eventText = (data: string, id?: string): string => `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(data)}\n\n`
+
+/** A priming event: an id to resume from, how long to wait before doing so (ms), and no data. */
+export const primingText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

@@ -1,0 +1,75 @@
+import { isObject } from '../json.ts'
+
+export type Capabilities = Record<string, unknown>
+export type ClientCapabilities = Capabilities
+export type ServerCapabilities = Capabilities
+
+/** What a client must have declared before an upstream may ask it something. */
+const askable = ['sampling', 'elicitation', 'roots'] as const
+
+/** True for a client that can be asked things. */
+export const canBeAsked = (client: ClientCapabilities): boolean => askable.some((name) => isObject(client[name]))
+
+/** The capability that a question needs, if it is one we know. */
+const needs = new Map<string, typeof askable[number]>([
+  ['sampling/createMessage', 'sampling'],
+  ['elicitation/create', 'elicitation'],
+  ['roots/list', 'roots']
+])
+
+/** True when this client may be asked this: declared, or a question of a kind that we do not know. */
+export function mayBeAsked (client: ClientCapabilities, method: string): boolean {
+  const need = needs.get(method)
+  return need === undefined || isObject(client[need])
+}
+
+/**
+ * The capabilities that a link shows its upstream: what the client behind it has and the gateway can carry.
+ * All of it is carried but 2025-11-25 tasks towards the client, which live and die with one connection.
+ */
+export function bridged (client: ClientCapabilities): ClientCapabilities {
+  const { tasks: _, ...rest } = client
+  return rest
+}
+
+const classes = new WeakMap<ClientCapabilities, string>()
+
+/** A text that is equal for clients that an upstream cannot tell apart by their capabilities. The object must not change. */
+export function classOf (client: ClientCapabilities): string {
+  const known = classes.get(client)
+  if (known !== undefined) return known
+  const sorted = (value: unknown): unknown => isObject(value)
+    ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
+    : Array.isArray(value) ? value.map(sorted) : value
+  const text = JSON.stringify(sorted(bridged(client)))
+  classes.set(client, text)
+  return text
+}
+
+/** The class of clients that declare nothing; also what the gateway itself is to an upstream. */
+export const plainClass = '{}'
+
+const lists = ['tools', 'prompts', 'resources'] as const
+
+/** The upstream's capabilities as one route shows them: the gateway can always tell of a changed list, since its settings can change. */
+export function shown (server: ServerCapabilities): ServerCapabilities {
+  const result = { ...server }
+  for (const name of lists) {
+    const own = server[name]
+    if (isObject(own)) result[name] = { ...own, listChanged: true }
+  }
+  return result
+}
+
+/** What several upstreams have between them, for a route that merges them. What needs one upstream only (tasks, experimental) is left out. */
+export function union (servers: ServerCapabilities[]): ServerCapabilities {
+  const result: ServerCapabilities = {}
+  for (const server of servers) {
+    for (const name of ['tools', 'prompts', 'resources', 'logging', 'completions', 'extensions']) {
+      const own = server[name]
+      if (isObject(own)) result[name] = { ...(isObject(result[name]) ? result[name] : {}), ...own }
+    }
+  }
+  if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) && isObject(result.resources)) result.resources = { ...result.resources, subscribe: true }
+  return shown(result)
+}

@@ -1,0 +1,74 @@
+import { code, RpcError } from './errors.ts'
+import { depthOf, elementsOf, isObject, membersOf } from './json.ts'
+
+export type RequestId = string | number
+
+/** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the client wrote it, to answer under. */
+export interface Request { kind: 'request', id: RequestId, idText: string, method: string, params: Record<string, unknown>, paramsText: string }
+export interface Notification { kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string }
+/** An answer. Exactly one of the texts is there; `errorText` is the `error` object as it came. */
+export interface Response { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
+export type Message = Request | Notification | Response
+
+const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
+
+/**
+ * One JSON-RPC message, or a batch, from its text. Unknown members are allowed and passed over.
+ * @param maxDepth how many levels of nesting are accepted
+ * @throws RpcError -32700 when the text is no JSON, -32600 when it is no JSON-RPC message or nested too deeply
+ */
+export function parseMessage (text: string, maxDepth: number): Message | Message[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw new RpcError(code.parse, 'Parse error: the body is not valid JSON')
+  }
+  if (depthOf(text) > maxDepth) throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
+  if (!Array.isArray(value)) return toMessage(value, text)
+  if (value.length === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
+  return elementsOf(text).map((element, at) => toMessage(value[at], element))
+}
+
+function toMessage (value: unknown, text: string): Message {
+  if (!isObject(value)) throw new RpcError(code.invalidRequest, 'Invalid request: a message is a JSON object')
+  if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
+  const spans = new Map(membersOf(text).map((member) => [member.key, member]))
+  const textOf = (key: string): string | undefined => {
+    const span = spans.get(key)
+    return span && text.slice(span.start, span.end)
+  }
+  if (typeof value.method === 'string') {
+    if (value.params !== undefined && !isObject(value.params)) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
+    const params = value.params ?? {}
+    const paramsText = textOf('params') ?? '{}'
+    if (value.id === undefined) return { kind: 'notification', method: value.method, params, paramsText }
+    if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
+    return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method: value.method, params, paramsText }
+  }
+  if (value.method !== undefined) throw new RpcError(code.invalidRequest, 'Invalid request: "method" must be a string')
+  const id = isId(value.id) ? value.id : null
+  if (value.result !== undefined) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
+  if (isObject(value.error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
+  throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
+}
+
+/** The text of a request. */
+export const requestText = (id: RequestId, method: string, paramsText?: string): string =>
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${paramsText === undefined ? '' : `,"params":${paramsText}`}}`
+
+/** The text of a notification. */
+export const notificationText = (method: string, paramsText?: string): string =>
+  `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsText === undefined ? '' : `,"params":${paramsText}`}}`
+
+/** The text of a successful answer; `idText` is the id as the asker wrote it. */
+export const resultText = (idText: string, result: string): string => `{"jsonrpc":"2.0","id":${idText},"result":${result}}`
+
+/** The text of an error answer; `error` is the text of its `error` member, `idText` may be `null`. */
+export const errorText = (idText: string, error: string): string => `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
+
+/** An error that came as text: thrown here, it is answered there to the byte. */
+export function toRpcError (text: string): RpcError {
+  const { code: number, message } = JSON.parse(text) as { code?: unknown, message?: unknown }
+  return new RpcError(typeof number === 'number' ? number : code.internal, typeof message === 'string' ? message : 'the upstream answered with an error', text)
+}

@@ -1,0 +1,84 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Dispatcher } from 'undici'
+import type { EventStreamParser } from '../event-stream.ts'
+import { transportLimits } from './transport.ts'
+
+export interface AnswerHandlers {
+  /** Says what becomes of the body: parsed as events, collected as text, or thrown away. */
+  onHead: (status: number, contentType: string, sessionId: string | undefined) => EventStreamParser | 'collect' | 'discard'
+  /** The whole text of a collected body; undefined for the others. What it throws goes to `onError`. */
+  onEnd: (text: string | undefined) => void
+  /** `sent`: the request was on its way, so it may have run. Not told after `abort`. */
+  onError: (error: Error, sent: boolean) => void
+}
+
+/** One HTTP answer, read by undici's lowest interface: a stream object for each call would cost more than the call. */
+export class Answer implements Dispatcher.DispatchHandler {
+  readonly #handlers: AnswerHandlers
+  #controller: Dispatcher.DispatchController | undefined
+  #body: EventStreamParser | 'collect' | 'discard' = 'discard'
+  #chunks: Buffer[] = []
+  #size = 0
+  #aborted = false
+
+  constructor (handlers: AnswerHandlers) {
+    this.#handlers = handlers
+  }
+
+  abort (): void {
+    this.#aborted = true
+    this.#controller?.abort(new Error('aborted'))
+  }
+
+  onRequestStart (controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#aborted) controller.abort(new Error('aborted'))
+  }
+
+  onResponseStart (_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    const session = headers['mcp-session-id']
+    this.#body = this.#handlers.onHead(status, (headers['content-type'] ?? '').toLowerCase(), typeof session === 'string' ? session : undefined)
+  }
+
+  onResponseData (_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#body === 'discard') return
+    if (this.#body !== 'collect') { this.#body.push(chunk); return }
+    this.#size += chunk.length
+    if (this.#size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
+    this.#chunks.push(chunk)
+  }
+
+  onResponseEnd (): void {
+    if (this.#aborted) return
+    try {
+      this.#handlers.onEnd(this.#body === 'collect' ? this.#text() : undefined)
+    } catch (error) {
+      this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
+    }
+  }
+
+  onResponseError (_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
+  }
+
+  #text (): string {
+    const bytes = this.#chunks.length === 1 && this.#chunks[0] ? this.#chunks[0] : Buffer.concat(this.#chunks)
+    if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
+    return bytes.toString()
+  }
+}
+
+/** A network error in words for the operator: which host, and what to look at. */
+export function networkFailure (error: Error, url: URL): string {
+  const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
+  switch (code) {
+    case 'ECONNREFUSED': return `cannot reach ${url.host}: connection refused; is the server running?`
+    case 'ENOTFOUND': return `cannot reach ${url.host}: no such host`
+    case 'EAI_AGAIN': return `cannot reach ${url.host}: the name could not be looked up`
+    case 'UND_ERR_CONNECT_TIMEOUT': return `cannot reach ${url.host}: no connection in time`
+    case 'UND_ERR_SOCKET': case 'ECONNRESET': case 'EPIPE': return `${url.host} closed the connection`
+    default: return `cannot talk to ${url.host}: ${code}`
+  }
+}

@@ -1,0 +1,215 @@
+import type { Dispatcher } from 'undici'
+import { UpstreamError } from '../errors.ts'
+import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { parseMessage, type Message } from '../message.ts'
+import { Answer, networkFailure } from './http-answer.ts'
+import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+
+export interface HttpOptions {
+  url: URL
+  /** Extra headers, sent with every request. */
+  headers: Record<string, string>
+  /** Where the sockets come from: the outbound client decides which addresses may be reached. */
+  dispatcher: Dispatcher
+}
+
+/** Reconnection of an event stream, in ms and tries, where the upstream says nothing else. */
+const reconnect = { delay: 1_000, longest: 30_000, tries: 5 }
+const closeTimeout = 2_000
+
+/**
+ * MCP over streamable HTTP, the client's side (specification: Transports, "Streamable HTTP", revisions to 2025-11-25): a POST for
+ * each message, whose answer is JSON or an event stream; a GET stream for news; streams resumed by `Last-Event-ID`.
+ */
+export class HttpTransport implements Transport {
+  readonly #options: HttpOptions
+  readonly #open = new Map<number | 'news' | symbol, Answer>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #receiver: Receiver | undefined
+  #session: string | undefined
+  #version: string | undefined
+  #post: string[] = []
+  #closed = false
+
+  constructor (options: HttpOptions) {
+    this.#options = options
+    this.#refreshHeaders()
+  }
+
+  async start (receiver: Receiver): Promise<void> {
+    this.#receiver = receiver
+  }
+
+  send (text: string, options?: SendOptions): void {
+    if (this.#closed) return
+    this.#request('POST', this.#post, text, options?.id)
+  }
+
+  drop (id: number): void {
+    this.#open.get(id)?.abort()
+    this.#open.delete(id)
+  }
+
+  agreed (version: string): void {
+    this.#version = version
+    this.#refreshHeaders()
+    this.#listen(undefined, reconnect.delay, 0)
+  }
+
+  async close (): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#receiver = undefined
+    for (const timer of this.#timers) clearTimeout(timer)
+    for (const answer of this.#open.values()) answer.abort()
+    this.#open.clear()
+    if (this.#session === undefined) return
+    await new Promise<void>((resolve) => {
+      const answer = new Answer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
+      setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
+      this.#dispatch('DELETE', this.#headers(), null, answer)
+    })
+  }
+
+  #headers (...more: string[]): string[] {
+    const headers = Object.entries(this.#options.headers).flat()
+    if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
+    if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
+    headers.push(...more)
+    return headers
+  }
+
+  #refreshHeaders (): void {
+    this.#post = this.#headers('content-type', 'application/json', 'accept', 'application/json, text/event-stream')
+  }
+
+  #dispatch (method: 'POST' | 'GET' | 'DELETE', headers: string[], body: string | null, answer: Answer): void {
+    const { url, dispatcher } = this.#options
+    dispatcher.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, answer)
+  }
+
+  /** One POST and all that comes of it. */
+  #request (method: 'POST' | 'GET', headers: string[], body: string | null, id: number | undefined, tries = 0, lastEventId?: string): void {
+    const key = id ?? Symbol('notification')
+    let answered = false
+    let last = lastEventId
+    let retry: number | undefined
+    let status = 0
+    const fail = (error: UpstreamError): void => {
+      if (answered) return
+      answered = true
+      if (id !== undefined) this.#receiver?.failed(id, error)
+      else if (error.fault === 'expired') this.#receiver?.closed(error)
+    }
+    const take = (text: string): void => {
+      for (const message of parseAll(text)) {
+        if (message.kind === 'response' && id !== undefined && (message.id === id || message.id === null)) {
+          answered = true
+          this.#receiver?.message({ ...message, id }, id)
+          // A resumed stream may stay open after the answer it was opened for.
+          if (method === 'GET') { answer.abort(); this.#open.delete(key) }
+        } else this.#receiver?.message(message, id)
+      }
+    }
+    const onEvent = (event: StreamEvent): void => {
+      if (event.id !== undefined) { last = event.id; tries = 0 }
+      if (event.retry !== undefined) retry = event.retry
+      if (event.event === 'message' && event.data !== '') take(event.data)
+    }
+    /** The stream ended without the answer: it may be had by resuming. */
+    const resume = (error: UpstreamError, polite: boolean): void => {
+      if (answered || id === undefined || this.#closed) return
+      if (last === undefined || tries >= reconnect.tries) { fail(error); return }
+      const wait = retry ?? reconnect.delay
+      if (polite) this.#receiver?.paused(id, wait)
+      this.#later(wait, () => {
+        if (this.#open.get(id) === answer) this.#request('GET', this.#headers('accept', 'text/event-stream', 'last-event-id', last ?? ''), null, id, tries + 1, last)
+      })
+    }
+    const answer = new Answer({
+      onHead: (code, type, session) => {
+        status = code
+        if (session !== undefined && this.#version === undefined && session !== this.#session) { this.#session = session; this.#refreshHeaders() }
+        if (code === 200 && type.startsWith('text/event-stream')) return new EventStreamParser(onEvent, transportLimits.message)
+        return id === undefined && code < 300 ? 'discard' : 'collect'
+      },
+      onEnd: (text) => {
+        if (text === undefined) {
+          resume(new UpstreamError('broken', 'the upstream ended its stream without an answer'), true)
+        } else if (status === 200 && text !== '') {
+          take(text)
+          fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
+        } else if (status >= 300 || id !== undefined) this.#refused(status, text, take, fail)
+        if (answered || id === undefined) this.#open.delete(key)
+      },
+      onError: (error, sent) => {
+        if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
+        else if (error instanceof SyntaxError) fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
+        else if (last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
+        else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
+        if (answered || id === undefined) this.#open.delete(key)
+      }
+    })
+    this.#open.set(key, answer)
+    this.#dispatch(method, headers, body, answer)
+  }
+
+  /** A status that is no success: what it means for the request. */
+  #refused (status: number, text: string, take: (text: string) => void, fail: (error: UpstreamError) => void): void {
+    if (this.#session !== undefined && (status === 404 || (status === 400 && /session/i.test(text.slice(0, 1_000))))) {
+      fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
+    } else if (status === 401) fail(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
+    else {
+      try { if (status >= 400) take(text) } catch {}
+      fail(new UpstreamError('refused', `the upstream answered HTTP ${status}`))
+    }
+  }
+
+  /** Holds a GET stream open for news that belong to no request; an upstream that offers none answers 405, or anything but 200. */
+  #listen (lastEventId: string | undefined, delay: number, failures: number): void {
+    let last = lastEventId
+    let opened = false
+    let wait = delay
+    const again = (failed: number): void => {
+      this.#open.delete('news')
+      if (!this.#closed) this.#later(Math.min(wait * 2 ** failed, reconnect.longest), () => { this.#listen(last, delay, failed) })
+    }
+    const answer = new Answer({
+      onHead: (code, type) => {
+        opened = code === 200 && type.startsWith('text/event-stream')
+        if (code === 404 && this.#session !== undefined) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))
+        if (!opened) return 'discard'
+        return new EventStreamParser((event) => {
+          if (event.id !== undefined) last = event.id
+          if (event.retry !== undefined) wait = event.retry
+          if (event.event !== 'message' || event.data === '') return
+          for (const message of parseAll(event.data)) this.#receiver?.message(message, undefined)
+        }, transportLimits.message)
+      },
+      onEnd: () => { if (opened) again(0); else this.#open.delete('news') },
+      onError: (error, sent) => {
+        if (opened) again(0)
+        else if (!sent && failures > 0) this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url)))
+        else again(failures + 1)
+      }
+    })
+    this.#open.set('news', answer)
+    this.#dispatch('GET', this.#headers('accept', 'text/event-stream', ...(last === undefined ? [] : ['last-event-id', last])), null, answer)
+  }
+
+  #later (ms: number, run: () => void): void {
+    const timer = setTimeout(() => { this.#timers.delete(timer); run() }, ms)
+    this.#timers.add(timer)
+    timer.unref()
+  }
+}
+
+/** The messages of one text. @throws SyntaxError when it holds none */
+function parseAll (text: string): Message[] {
+  try {
+    const message = parseMessage(text, transportLimits.depth)
+    return Array.isArray(message) ? message : [message]
+  } catch (error) {
+    throw new SyntaxError(error instanceof Error ? error.message : String(error))
+  }
+}

@@ -1,0 +1,93 @@
+import { UpstreamError } from '../errors.ts'
+import { EventStreamParser } from '../event-stream.ts'
+import { parseMessage } from '../message.ts'
+import { Answer, networkFailure } from './http-answer.ts'
+import type { HttpOptions } from './http.ts'
+import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+
+/**
+ * MCP over HTTP+SSE, the client's side (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all that
+ * comes, which first names the address to POST to. Deprecated, still in use.
+ */
+export class SseTransport implements Transport {
+  readonly #options: HttpOptions
+  readonly #posts = new Set<Answer>()
+  #stream: Answer | undefined
+  #endpoint: URL | undefined
+  #receiver: Receiver | undefined
+  #closed = false
+
+  constructor (options: HttpOptions) {
+    this.#options = options
+  }
+
+  async start (receiver: Receiver): Promise<void> {
+    this.#receiver = receiver
+    await new Promise<void>((resolve, reject) => {
+      let status = 0
+      const end = (error: UpstreamError): void => { reject(error); if (!this.#closed) this.#receiver?.closed(error); this.#closed = true }
+      const parser = new EventStreamParser(({ event, data }) => {
+        if (event === 'endpoint') {
+          const endpoint = new URL(data, this.#options.url)
+          if (endpoint.origin !== this.#options.url.origin) { this.#stream?.abort(); end(new UpstreamError('refused', 'the upstream names an endpoint of another origin')); return }
+          this.#endpoint = endpoint
+          resolve()
+        } else if (event === 'message' && data !== '') this.#take(data)
+      }, transportLimits.message)
+      this.#stream = new Answer({
+        onHead: (code, type) => {
+          status = code
+          return code === 200 && type.startsWith('text/event-stream') ? parser : 'discard'
+        },
+        onEnd: () => {
+          if (status === 401) end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
+          else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream'))
+          else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
+        },
+        onError: (error, sent) => { end(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url))) }
+      })
+      this.#dispatch(this.#options.url, 'GET', { accept: 'text/event-stream' }, null, this.#stream)
+    })
+  }
+
+  send (text: string, options?: SendOptions): void {
+    const { id } = options ?? {}
+    const fail = (error: UpstreamError): void => { if (id !== undefined) this.#receiver?.failed(id, error) }
+    if (!this.#endpoint || this.#closed) { fail(new UpstreamError('unreachable', 'the event stream is closed')); return }
+    let status = 0
+    const post = new Answer({
+      onHead: (code) => { status = code; return 'discard' },
+      onEnd: () => {
+        this.#posts.delete(post)
+        if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
+        else if (status >= 300) fail(new UpstreamError('refused', `the upstream answered HTTP ${status}`))
+      },
+      onError: (error, sent) => {
+        this.#posts.delete(post)
+        fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
+      }
+    })
+    this.#posts.add(post)
+    this.#dispatch(this.#endpoint, 'POST', { 'content-type': 'application/json' }, text, post)
+  }
+
+  drop (): void {}
+
+  agreed (): void {}
+
+  async close (): Promise<void> {
+    this.#closed = true
+    this.#receiver = undefined
+    this.#stream?.abort()
+    for (const post of this.#posts) post.abort()
+  }
+
+  #take (data: string): void {
+    const message = parseMessage(data, transportLimits.depth)
+    for (const each of Array.isArray(message) ? message : [message]) this.#receiver?.message(each, undefined)
+  }
+
+  #dispatch (url: URL, method: 'GET' | 'POST', headers: Record<string, string>, body: string | null, answer: Answer): void {
+    this.#options.dispatcher.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers: { ...this.#options.headers, ...headers }, body, headersTimeout: 0, bodyTimeout: 0 }, answer)
+  }
+}

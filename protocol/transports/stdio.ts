@@ -1,0 +1,180 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { isUtf8 } from 'node:buffer'
+import { randomUUID } from 'node:crypto'
+import { UpstreamError } from '../errors.ts'
+import { oneLine } from '../json.ts'
+import { parseMessage } from '../message.ts'
+import { killGroup, killMarked } from './process-group.ts'
+import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+
+export interface StdioOptions {
+  command: string
+  args: string[]
+  /** The whole environment of the child. */
+  env: Record<string, string>
+  cwd?: string
+  /** A line of the child's stderr (at most 8 KiB of it), or of its stdout that is no message. */
+  onLine: (line: string) => void
+  /** How long after TERM the group is killed, in ms. */
+  grace?: number
+}
+
+const lineLimit = 8 * 1024
+const lastLines = 10
+/** How much may wait in the child's stdin before it counts as not reading, in bytes. */
+const stdinLimit = 64 * 1024 * 1024
+const NEWLINE = 0x0a
+
+/**
+ * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads its own process
+ * group, which is ended as a whole; stderr is always drained, or a talkative child would block on it.
+ */
+export class StdioTransport implements Transport {
+  readonly #options: StdioOptions
+  readonly #mark = randomUUID()
+  readonly #stderr: string[] = []
+  #child: ChildProcess | undefined
+  #receiver: Receiver | undefined
+  #chunks: Buffer[] = []
+  #size = 0
+  #gone: Promise<void> | undefined
+  #closing = false
+  #told = false
+
+  constructor (options: StdioOptions) {
+    this.#options = options
+  }
+
+  get pid (): number | undefined { return this.#child?.pid }
+
+  async start (receiver: Receiver): Promise<void> {
+    const { command, args, env, cwd } = this.#options
+    this.#receiver = receiver
+    const child = spawn(command, args, { cwd, env: { ...env, TOOL_HUB_CHILD: this.#mark }, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#child = child
+    const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })
+    this.#gone = exited
+    child.stdout.on('data', (chunk: Buffer) => { this.#read(chunk) })
+    drain(child, (line) => { this.#note(line) })
+    child.stdin.on('error', () => {})
+    child.stdout.on('error', () => {})
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', (error: NodeJS.ErrnoException) => { reject(new UpstreamError('unreachable', spawnFailure(command, cwd, error))) })
+    })
+    child.on('error', () => {})
+    child.once('exit', (exit, signal) => { this.#exited(exit, signal) })
+  }
+
+  send (text: string, options?: SendOptions): void {
+    const stdin = this.#child?.stdin
+    if (!stdin || !stdin.writable || this.#closing) {
+      if (options?.id !== undefined) this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process is not running'))
+      return
+    }
+    if (stdin.writableLength > stdinLimit) {
+      if (options?.id !== undefined) this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input'))
+      return
+    }
+    stdin.write(`${oneLine(text)}\n`)
+  }
+
+  drop (): void {}
+
+  agreed (): void {}
+
+  async close (): Promise<void> {
+    const child = this.#child
+    if (!child?.pid) return
+    this.#closing = true
+    this.#receiver = undefined
+    child.stdin?.end()
+    await killGroup(child.pid, this.#gone ?? Promise.resolve(), this.#options.grace ?? 2_000)
+    await killMarked(this.#mark)
+    child.stdout?.destroy()
+    child.stderr?.destroy()
+  }
+
+  #read (chunk: Buffer): void {
+    let from = 0
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
+      const rest = chunk.subarray(from, at)
+      this.#line(this.#chunks.length === 0 ? rest : Buffer.concat([...this.#chunks, rest]))
+      this.#chunks = []
+      this.#size = 0
+      from = at + 1
+    }
+    if (from === chunk.length) return
+    this.#chunks.push(chunk.subarray(from))
+    this.#size += chunk.length - from
+    if (this.#size > transportLimits.message) this.#fail(`it printed a line of more than ${transportLimits.message} bytes`)
+  }
+
+  #line (bytes: Buffer): void {
+    if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return
+    const text = bytes.toString()
+    let message
+    try {
+      if (!isUtf8(bytes)) throw new Error('not UTF-8')
+      message = parseMessage(text, transportLimits.depth)
+    } catch {
+      this.#note(text)
+      const id = answeredId(text)
+      if (id !== undefined) this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message'))
+      return
+    }
+    for (const each of Array.isArray(message) ? message : [message]) this.#receiver?.message(each, undefined)
+  }
+
+  /** Remembers a line that is no message, for the error that may follow. */
+  #note (line: string): void {
+    const short = line.slice(0, lineLimit)
+    this.#stderr.push(short.slice(0, 500))
+    if (this.#stderr.length > lastLines) this.#stderr.shift()
+    this.#options.onLine(short)
+  }
+
+  #exited (exit: number | null, signal: NodeJS.Signals | null): void {
+    // What is left of the group is ended too: nobody reads its answers any more.
+    if (!this.#closing && this.#child?.pid) void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => { await killMarked(this.#mark) })
+    this.#tell(`the process ended with ${signal === null ? `exit code ${exit}` : `signal ${signal}`}`)
+  }
+
+  #fail (reason: string): void {
+    this.#tell(reason)
+    void this.close()
+  }
+
+  #tell (reason: string): void {
+    if (this.#told) return
+    this.#told = true
+    this.#chunks = []
+    const tail = this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}`
+    this.#receiver?.closed(new UpstreamError('broken', `${reason}${tail}`))
+  }
+}
+
+/** Reads the child's stderr by the line, for as long as it lives; over-long lines are cut, never kept. */
+function drain (child: ChildProcess, onLine: (line: string) => void): void {
+  let rest = ''
+  child.stderr?.setEncoding('utf8')
+  child.stderr?.on('error', () => {})
+  child.stderr?.on('data', (text: string) => {
+    const lines = (rest + text).split('\n')
+    rest = (lines.pop() ?? '').slice(0, lineLimit)
+    for (const line of lines) if (line.trim() !== '') onLine(line.trimEnd())
+  })
+}
+
+/** The id that a broken line seems to answer, so that its call need not wait for the deadline. */
+function answeredId (text: string): number | undefined {
+  const match = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??
+    /"id"\s*:\s*(\d{1,15})\s*\}?\s*$/.exec(text.slice(-100))
+  return match ? Number(match[1]) : undefined
+}
+
+function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') return `cannot start ${JSON.stringify(command)}: no such command${cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`}; is it installed and on the PATH?`
+  if (error.code === 'EACCES') return `cannot start ${JSON.stringify(command)}: it is not executable`
+  return `cannot start ${JSON.stringify(command)}: ${error.code ?? error.message}`
+}

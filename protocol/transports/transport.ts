@@ -1,0 +1,43 @@
+import type { UpstreamError } from '../errors.ts'
+import type { Message } from '../message.ts'
+
+/** What a transport tells its peer. `origin` is the upstream id of the request on whose stream something came, where there is one. */
+export interface Receiver {
+  message: (message: Message, origin: number | undefined) => void
+  /** The answer to this request will not come. */
+  failed: (id: number, error: UpstreamError) => void
+  /** The upstream closed this request's stream and wants to be polled after so many ms. */
+  paused: (id: number, retry: number) => void
+  /** The connection is gone, and every request on it. Told once. */
+  closed: (error: UpstreamError) => void
+}
+
+/** What belongs to one request that is sent. */
+export interface SendOptions {
+  /** The upstream id, when the message is a request. */
+  id?: number
+  /** Aborts the sending and the answer's stream. */
+  signal?: AbortSignal
+}
+
+/** One connection to an upstream: takes and gives message texts, knows nothing of their meaning. */
+export interface Transport {
+  /** Opens the connection. @throws UpstreamError in words that tell the operator what to do */
+  start: (receiver: Receiver) => Promise<void>
+  /** Sends one message. Failures of a request go to `receiver.failed`, never to the caller. */
+  send: (text: string, options?: SendOptions) => void
+  /** Forgets a request whose answer is no longer wanted. */
+  drop: (id: number) => void
+  /** The revision that both sides agreed on, once known: some transports must name it from now on, and may open a stream of news. */
+  agreed: (version: string) => void
+  /** Ends the connection; resolves when nothing of it is left. */
+  close: () => Promise<void>
+}
+
+/** Bounds that every transport keeps. */
+export const transportLimits = {
+  /** The longest message taken from an upstream, in bytes. */
+  message: 16 * 1024 * 1024,
+  /** The deepest nesting taken from an upstream. */
+  depth: 1_000
+} as const

@@ -1,0 +1,37 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { jsonRpc } from '../../plugins/errors/index.ts'
+import { errors } from '../../plugins/errors/list.ts'
+import { bytesOf, readText } from '../../plugins/downstream/body.ts'
+import type { Inbound } from '../../plugins/downstream/downstream.ts'
+import type { View } from '../../plugins/gateway/view.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest { view: View | null }
+}
+
+/** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.setErrorHandler(jsonRpc)
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
+    await readText(payload, bytesOf(app.snapshot().system.routing?.jsonBodyLimit ?? '1mb')))
+  app.decorateRequest('view', null)
+
+  app.addHook('onRequest', async (request) => {
+    app.auth.origin(request)
+    request.view = app.access.view(app.auth.transport(request), request.params as { name?: string, group?: string })
+  })
+
+  for (const url of ['/mcp', '/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']) {
+    app.post(url, { config: { effect: 'run' } }, async (request, reply) => { await app.downstream.post(inbound(request, reply), String(request.body ?? '')); reply.hijack() })
+    app.get(url, { config: { effect: 'read' } }, async (request, reply) => { await app.downstream.get(inbound(request, reply)); reply.hijack() })
+    app.delete(url, { config: { effect: 'run' } }, async (request, reply) => { await app.downstream.delete(inbound(request, reply)); reply.hijack() })
+    app.route({ url, method: ['PUT', 'PATCH'], config: { effect: 'read' }, handler: async (_request, reply) => { reply.header('allow', 'GET, POST, DELETE'); throw new errors.MethodNotAllowed() } })
+  }
+}
+export default routes
+
+function inbound (request: FastifyRequest, reply: FastifyReply): Inbound {
+  if (!request.view) throw new errors.NotFound()
+  return { view: request.view, headers: request.headers, raw: reply.raw }
+}

@@ -1,0 +1,22 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+/** A duration: `500ms`, `5s`, `10m`, `24h`, or a bare number of milliseconds. */
+const Duration = (value: string, description: string) => Type.String({ default: value, pattern: '^[0-9]+(ms|s|m|h|d)?$', description })
+
+/** Every environment variable of Tool-Hub, stated once; the README's table comes from it. */
+export const Env = Type.Object({
+  PORT: Type.Integer({ default: 3000, minimum: 0, maximum: 65535, description: 'Port to listen on' }),
+  HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` in a container' }),
+  BASE_PATH: Type.String({ default: '', pattern: '^(/[A-Za-z0-9._~-]+)*/?$', description: 'Put before every path, for example `/hub`' }),
+  SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
+  DATA_DIR: Type.Optional(Type.String({ description: 'What is not configuration: the catalogue cache. Default: `.tool-hub` beside the settings file' })),
+  ALLOWED_ORIGINS: Type.String({ default: '', description: 'Origins that may call the MCP endpoints from a browser, beside the same origin and `install.baseUrl`; comma-separated' }),
+  ALLOWED_HOSTS: Type.String({ default: '', description: 'Values of `Host` that are served; comma-separated. Checked when set, and when listening on loopback' }),
+  PUBLIC_TOOLS: StringEnum(['default', 'public', 'all', 'off'], { default: 'default', description: 'What callers without credentials reach: `default` public servers and those of admins that never had a visibility, `public` public ones only, `all` everything, `off` nothing' }),
+  LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info', description: 'What is logged' }),
+  INIT_TIMEOUT: Duration('60s', 'How long an upstream may take to answer `initialize`'),
+  REQUEST_TIMEOUT: Duration('60s', 'How long an upstream may be silent on a call, where the server\'s `options.timeout` says nothing else'),
+  DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may still take after SIGTERM')
+})
+export type Env = Static<typeof Env>

@@ -1,0 +1,17 @@
+/** Names that would meet a route, or `Object.prototype`, if a server or group bore them. */
+const reserved = new Set([
+  ...Object.getOwnPropertyNames(Object.prototype),
+  'call', 'openapi', 'openapi.json', 'servers', 'stats', 'batch', 'group', 'groups', 'mcp', 'sse', 'messages', 'api', 'oauth', 'tools', 'prompts', 'resources'
+])
+
+/**
+ * Why a server may not bear this name, as a sentence; undefined when it may.
+ * 1–128 code points, letters and digits of any script, `.`, `_`, `-` and inner space; not starting with `.`, `$` or `_`.
+ */
+export function serverNameProblem (name: string): string | undefined {
+  const length = [...name].length
+  if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
+  if (!/^[\p{L}\p{M}\p{N}-](?:[\p{L}\p{M}\p{N}._ -]*[\p{L}\p{M}\p{N}._-])?$/u.test(name)) return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
+  if (reserved.has(name)) return `the name ${JSON.stringify(name)} is reserved`
+  return undefined
+}

@@ -1,0 +1,13 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+
+/** The first thing that is wrong with a value, in words: where, and what is expected. Undefined: nothing is. */
+export function problemOf (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
+  const error = Value.Errors(schema, value).First()
+  if (!error) return undefined
+  const choices: unknown = error.schema.enum
+  return {
+    path: error.path.slice(1).replaceAll('/', '.'),
+    message: Array.isArray(choices) ? `expected one of ${choices.join(', ')}` : error.message.toLowerCase()
+  }
+}

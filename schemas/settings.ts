@@ -1,0 +1,68 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const Selector = Type.Optional(Type.Union([Type.Literal('all'), Type.Array(Type.String())]))
+
+/** A server in a group, and which of its items belong to it: `all`, or a list of own names (resources: URIs). */
+export const GroupMember = Type.Object({
+  name: Type.String({ minLength: 1 }),
+  tools: Selector,
+  prompts: Selector,
+  resources: Selector,
+  alias: Type.Optional(Type.String({ minLength: 1 }))
+})
+export type GroupMember = Static<typeof GroupMember>
+
+export const Group = Type.Object({
+  id: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1 }),
+  description: Type.Optional(Type.String()),
+  servers: Type.Array(Type.Union([Type.String(), GroupMember])),
+  owner: Type.Optional(Type.String())
+})
+export type Group = Static<typeof Group>
+
+/** A credential for the MCP endpoints; `token` in a file that a person wrote, `tokenHash` (SHA-256, hex) otherwise. */
+export const BearerKey = Type.Object({
+  id: Type.String({ minLength: 1 }),
+  name: Type.String(),
+  token: Type.Optional(Type.String({ minLength: 1 })),
+  tokenHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+  kind: Type.Optional(StringEnum(['system', 'user'])),
+  owner: Type.Optional(Type.String()),
+  accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
+  allowedGroups: Type.Optional(Type.Array(Type.String())),
+  allowedServers: Type.Optional(Type.Array(Type.String())),
+  enabled: Type.Optional(Type.Boolean())
+})
+export type BearerKey = Static<typeof BearerKey>
+
+export const User = Type.Object({
+  username: Type.String({ minLength: 1 }),
+  password: Type.Optional(Type.String()),
+  isAdmin: Type.Optional(Type.Boolean())
+})
+export type User = Static<typeof User>
+
+export const Routing = Type.Object({
+  enableGlobalRoute: Type.Optional(Type.Boolean({ default: true })),
+  enableGroupNameRoute: Type.Optional(Type.Boolean({ default: true })),
+  enableBearerAuth: Type.Optional(Type.Boolean({ default: true })),
+  bearerAuthHeaderName: Type.Optional(Type.String({ default: 'Authorization', pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" })),
+  bearerAuthKey: Type.Optional(Type.String()),
+  jsonBodyLimit: Type.Optional(Type.String({ default: '1mb', pattern: '^[0-9]+ *(b|kb|mb|gb)?$' })),
+  skipAuth: Type.Optional(Type.Boolean({ default: false }))
+})
+export type Routing = Static<typeof Routing>
+
+export const SystemConfig = Type.Object({
+  routing: Type.Optional(Routing),
+  install: Type.Optional(Type.Object({
+    baseUrl: Type.Optional(Type.String()),
+    npmRegistry: Type.Optional(Type.String()),
+    pythonIndexUrl: Type.Optional(Type.String())
+  })),
+  nameSeparator: Type.Optional(Type.String({ default: '-', pattern: '^[!-~]{1,8}$' })),
+  enableSessionRebuild: Type.Optional(Type.Boolean({ default: false }))
+})
+export type SystemConfig = Static<typeof SystemConfig>

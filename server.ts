@@ -1,0 +1,58 @@
+// The process edge: environment in, logger, listen, and an end that leaves nothing behind.
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import closeWithGrace from 'close-with-grace'
+import { Value } from '@sinclair/typebox/value'
+import { buildApp } from './app.ts'
+import { CatalogueFiles } from './db/json/catalogues.ts'
+import { JsonFileStore } from './db/json/file.ts'
+import { Env } from './schemas/env.ts'
+import { problemOf } from './schemas/problem.ts'
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A duration of the environment in ms. */
+const milliseconds = (text: string): number => {
+  const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
+  return Number(number) * (units[unit] ?? 1)
+}
+
+/** The environment as its schema says. @throws Error naming the variable and what it must be */
+function readEnv (environment: NodeJS.ProcessEnv): Env {
+  const given = Object.fromEntries(Object.keys(Env.properties).flatMap((name) => environment[name] === undefined || environment[name] === '' ? [] : [[name, environment[name]]]))
+  const env: unknown = Value.Convert(Env, Value.Default(Env, given))
+  const problem = problemOf(Env, env)
+  if (problem) throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(environment[problem.path])}: ${problem.message}.`)
+  return env as Env
+}
+
+async function start (): Promise<void> {
+  const env = readEnv(process.env)
+  const settingsPath = resolve(env.SETTINGS_PATH)
+  const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
+  const { version } = JSON.parse(readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')) as { version: string }
+  const forPeople = process.stdout.isTTY === true
+  const app = await buildApp({
+    logger: { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) },
+    store: new JsonFileStore(settingsPath),
+    catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
+    version,
+    env,
+    initTimeout: milliseconds(env.INIT_TIMEOUT),
+    requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
+    drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
+    environment: process.env
+  })
+  closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
+    if (err) app.log.fatal({ err }, 'stopping after an error')
+    else app.log.info(`stopping (${signal ?? 'asked to'})`)
+    await app.close()
+  })
+  const address = await app.listen({ host: env.HOST, port: env.PORT })
+  app.log.info(`MCP endpoint: ${address}${env.BASE_PATH.replace(/\/$/, '')}/mcp`)
+}
+
+start().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exit(1)
+})
