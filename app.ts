@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
+import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { CatalogueCache, Store } from './db/store.ts'
 import access from './plugins/gateway/access.ts'
 import auth from './plugins/auth/index.ts'
@@ -33,7 +33,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const basePath = env.BASE_PATH.replace(/\/$/, '')
   const app = Fastify({
     logger: options.logger,
-    disableRequestLogging: true,
+    logController: new LogController({ disableRequestLogging: true }),
     exposeHeadRoutes: false,
     requestTimeout: 30_000,
     forceCloseConnections: 'idle',

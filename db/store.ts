@@ -4,6 +4,9 @@ import type { ServerConfig } from '../schemas/server.ts'
 /** A configured server. `problem` says why it is kept but not connected. */
 export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string }
 
+/** Neither disabled nor configured in a way that cannot be used. */
+export const isUsable = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined
+
 /** A group with its members in one form. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 

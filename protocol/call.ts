@@ -42,8 +42,8 @@ export class Call {
       this.#over = true
       clearTimeout(this.#timer)
     })
-    if (exchange.signal.aborted) this.#cancelled()
-    else exchange.signal.addEventListener('abort', () => { this.#cancelled() }, { once: true })
+    if (exchange.cancelled !== undefined) this.cancel(new UpstreamError('closed', exchange.cancelled))
+    else exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
   }
 
   /** The upstream said that it is still at work. */
@@ -69,11 +69,6 @@ export class Call {
     this.#over = true
     this.#peer.notify('notifications/cancelled', `{"requestId":${this.id},"reason":${JSON.stringify(error.message)}}`)
     this.#peer.abandon(this.id, error)
-  }
-
-  #cancelled (): void {
-    const { reason } = this.exchange.signal
-    this.cancel(new UpstreamError('closed', typeof reason === 'string' ? reason : 'the client cancelled the request'))
   }
 
   #arm (): void {

@@ -18,8 +18,10 @@ export interface Exchange<View = unknown> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Who is asking and can be asked. */
   readonly asker: Asker
-  /** Aborts when the client cancels, or goes away for good. */
-  readonly signal: AbortSignal
+  /** Why the client wants no answer any more: it cancelled, or went away for good. Undefined: it still does. */
+  readonly cancelled: string | undefined
+  /** Runs when the client cancels, or goes away for good; an AbortSignal for each call would cost more than its transport. */
+  onCancel: (run: (reason: string) => void) => void
   /** Sends a notification that belongs to this request. */
   notify: (method: string, paramsText: string) => void
   /** Asks the client on this request's own stream. The answer is relayed as it came. @throws RpcError when the client went away */

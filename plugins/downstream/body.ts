@@ -4,10 +4,17 @@ import { errors } from '../errors/list.ts'
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 
+const sizes = new Map<string, number>()
+
 /** A size as the settings say it (`1mb`, `512 kb`, `2048`) in bytes. */
 export function bytesOf (size: string): number {
-  const [, number = '0', unit = 'b'] = /^([0-9]+) *(b|kb|mb|gb)?$/.exec(size) ?? []
-  return Number(number) * (units[unit] ?? 1)
+  let bytes = sizes.get(size)
+  if (bytes === undefined) {
+    const [, number = '0', unit = 'b'] = /^([0-9]+) *(b|kb|mb|gb)?$/.exec(size) ?? []
+    bytes = Number(number) * (units[unit] ?? 1)
+    sizes.set(size, bytes)
+  }
+  return bytes
 }
 
 /** The whole body as text, byte for byte. @throws TooLarge, InvalidUtf8, UnsupportedMediaType */
@@ -23,7 +30,7 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
     })
     payload.once('end', resolve)
     payload.once('error', reject)
-    payload.once('close', () => { reject(new Error('the client went away')) })
+    payload.once('close', () => { if (!payload.readableEnded) reject(new Error('the client went away')) })
   })
   const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
   if (!isUtf8(bytes)) throw new errors.InvalidUtf8()

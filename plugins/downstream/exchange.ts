@@ -18,8 +18,9 @@ export class HttpExchange implements Exchange<View> {
   readonly asker: Session
   readonly #idText: string
   readonly #reply: HttpReply
-  readonly #controller = new AbortController()
+  #onCancel: Array<(reason: string) => void> = []
   #over = false
+  cancelled: string | undefined
 
   constructor (session: Session, request: Request, headers: Exchange['headers'], reply: HttpReply) {
     this.asker = session
@@ -32,7 +33,7 @@ export class HttpExchange implements Exchange<View> {
     this.#reply = reply
   }
 
-  get signal (): AbortSignal { return this.#controller.signal }
+  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
 
   notify (method: string, paramsText: string): void {
     if (!this.#over && this.asker.hears(method, paramsText)) this.#reply.say(notificationText(method, paramsText))
@@ -41,7 +42,9 @@ export class HttpExchange implements Exchange<View> {
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(code.internal, 'The request is over')
     if (!this.#reply.canStream) return await this.asker.ask(question)
-    const signal = AbortSignal.any([question.signal, this.signal])
+    const gone = new AbortController()
+    this.onCancel((reason) => { gone.abort(reason) })
+    const signal = AbortSignal.any([question.signal, gone.signal])
     return await this.asker.askOn((text) => { this.#reply.say(text) }, { ...question, signal })
   }
 
@@ -62,8 +65,9 @@ export class HttpExchange implements Exchange<View> {
   /** The client does not want the answer any more, and gets none. */
   cancel (reason: string): void {
     if (this.#over) return
+    this.cancelled = reason
     this.#finish(undefined)
-    this.#controller.abort(reason)
+    for (const run of this.#onCancel) run(reason)
   }
 
   #finish (parts: Array<string | Buffer> | undefined): void {

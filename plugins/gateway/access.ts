@@ -1,5 +1,5 @@
 import fp from 'fastify-plugin'
-import type { Snapshot } from '../../db/store.ts'
+import { isUsable, type Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
 import { admits, canSee, reach, toScope, type PublicReach } from './visibility.ts'
@@ -40,5 +40,5 @@ function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boo
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true
   if (scope.kind === 'group') return reach(snapshot, view, anonymous).length > 0
   const server = snapshot.servers.get(scope.name)
-  return server !== undefined && server.config.enabled !== false && canSee(snapshot, principal, server, anonymous)
+  return server !== undefined && isUsable(server) && canSee(snapshot, principal, server, anonymous)
 }

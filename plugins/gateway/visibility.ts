@@ -1,4 +1,4 @@
-import type { Server, Snapshot } from '../../db/store.ts'
+import { isUsable, type Server, type Snapshot } from '../../db/store.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 import type { Env } from '../../schemas/env.ts'
 import type { Principal, Scope, View } from './view.ts'
@@ -31,7 +31,7 @@ export function reach (snapshot: Snapshot, { principal, scope }: View, anonymous
   const reached: Reached[] = []
   for (const member of membersOf(snapshot, scope)) {
     const server = snapshot.servers.get(member.name)
-    if (!server || server.config.enabled === false || !canSee(snapshot, principal, server, anonymous)) continue
+    if (!server || !isUsable(server) || !canSee(snapshot, principal, server, anonymous)) continue
     reached.push({ server, label: member.alias ?? member.name, member })
   }
   return reached

@@ -141,12 +141,12 @@ export class Upstream {
       maxTotalTimeout: options?.maxTotalTimeout
     }
     for (let again = true; ; again = false) {
-      const link = slot.link ?? await this.#patiently(slot, exchange.signal)
+      const link = slot.link ?? await this.#patiently(slot, exchange)
       try {
         return await link.call(exchange, params, deadlines)
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
-        if (!error.didNotRun || !again || exchange.signal.aborted) throw this.#explain(error)
+        if (!error.didNotRun || !again || exchange.cancelled !== undefined) throw this.#explain(error)
         if (slot.link === link) this.#lost(slot, link, error)
         await link.close()
       }
@@ -232,23 +232,20 @@ export class Upstream {
   }
 
   /** The slot's link, waiting for it as long as a client should. */
-  async #patiently (slot: Slot, signal?: AbortSignal): Promise<Link> {
+  async #patiently (slot: Slot, exchange?: Exchange): Promise<Link> {
     let timer: NodeJS.Timeout | undefined
-    let gone: (() => void) | undefined
     try {
       return await Promise.race([
         this.#ready(slot),
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => { reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`)) }, limits.connectPatience)
-          gone = () => { reject(new UpstreamError('closed', 'the client cancelled the request')) }
-          signal?.addEventListener('abort', gone)
+          exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
       ])
     } catch (error) {
       throw error instanceof UpstreamError ? this.#explain(error, 'is not connected') : error
     } finally {
       clearTimeout(timer)
-      if (gone) signal?.removeEventListener('abort', gone)
     }
   }
 

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { CatalogueCache, Server } from '../../db/store.ts'
+import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
 import type { Asker, Question } from '../../protocol/exchange.ts'
 import { classOf } from '../../protocol/legacy/capabilities.ts'
 import { limits } from '../limits/index.ts'
@@ -49,13 +49,13 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     const ended: Array<Promise<void>> = []
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
-      if (server && isLive(server) && sameConnection(server.config, upstream.config)) continue
+      if (server && isUsable(server) && sameConnection(server.config, upstream.config)) continue
       this.#upstreams.delete(name)
       ended.push(upstream.close())
     }
     const fresh: Upstream[] = []
     for (const [name, server] of servers) {
-      if (!isLive(server) || this.#upstreams.has(name)) continue
+      if (!isUsable(server) || this.#upstreams.has(name)) continue
       const upstream = this.#make(server)
       this.#upstreams.set(name, upstream)
       fresh.push(upstream)
@@ -149,8 +149,6 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     return upstream
   }
 }
-
-const isLive = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined
 
 /** What of a config needs no new connection when it changes. */
 const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted', 'description', 'tools', 'prompts', 'resources', 'sharedWithUsers'])

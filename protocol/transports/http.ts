@@ -135,10 +135,10 @@ export class HttpTransport implements Transport {
       },
       onEnd: (text) => {
         if (text === undefined) {
-          resume(new UpstreamError('broken', 'the upstream ended its stream without an answer'), true)
+          if (!answered) resume(new UpstreamError('broken', 'the upstream ended its stream without an answer'), true)
         } else if (status === 200 && text !== '') {
           take(text)
-          fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
+          if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
         } else if (status >= 300 || id !== undefined) this.#refused(status, text, take, fail)
         if (answered || id === undefined) this.#open.delete(key)
       },

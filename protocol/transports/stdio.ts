@@ -38,6 +38,7 @@ export class StdioTransport implements Transport {
   #chunks: Buffer[] = []
   #size = 0
   #gone: Promise<void> | undefined
+  #unsent = ''
   #closing = false
   #told = false
 
@@ -72,11 +73,13 @@ export class StdioTransport implements Transport {
       if (options?.id !== undefined) this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process is not running'))
       return
     }
-    if (stdin.writableLength > stdinLimit) {
+    if (stdin.writableLength + this.#unsent.length > stdinLimit) {
       if (options?.id !== undefined) this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input'))
       return
     }
-    stdin.write(`${oneLine(text)}\n`)
+    // One system call for all that is sent in one turn of the event loop: it costs more than the rest of a call.
+    if (this.#unsent === '') setImmediate(() => { stdin.write(this.#unsent); this.#unsent = '' })
+    this.#unsent += `${oneLine(text)}\n`
   }
 
   drop (): void {}
