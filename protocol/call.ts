@@ -31,20 +31,27 @@ export class Call {
   /**
    * Sends the request at once.
    * @param params its params as text, made with the progress token (= upstream id) that they carry
+   * @param over told when the answer is there, or will not come
    */
-  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines) {
+  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, over: (call: Call) => void) {
     this.#peer = peer
     this.#deadlines = deadlines
     this.exchange = exchange
     this.id = peer.nextId
     this.#arm()
-    this.answer = peer.request(exchange.method, params(this.id), (retry) => { exchange.pause(retry) }).finally(() => {
-      this.#over = true
-      clearTimeout(this.#timer)
+    this.answer = peer.request(exchange.method, params(this.id), {
+      paused: (retry) => { exchange.pause(retry) },
+      over: () => {
+        this.#over = true
+        clearTimeout(this.#timer)
+        over(this)
+      }
     })
     if (exchange.cancelled !== undefined) this.cancel(new UpstreamError('closed', exchange.cancelled))
     else exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
   }
+
+  get over (): boolean { return this.#over }
 
   /** The upstream said that it is still at work. */
   progressed (): void {

@@ -111,8 +111,13 @@ export function withMembers (text: string, changes: Readonly<Record<string, stri
   return `{${parts.join(',')}}`
 }
 
-/** How many objects and arrays are open at once at the deepest place. */
-export function depthOf (text: string): number {
+/** True when more than `limit` objects and arrays are open at once somewhere. */
+export function isDeeperThan (text: string, limit: number): boolean {
+  // Each level takes two characters.
+  return text.length > 2 * limit && depthOf(text) > limit
+}
+
+function depthOf (text: string): number {
   let depth = 0
   let deepest = 0
   for (let at = 0; at < text.length;) {

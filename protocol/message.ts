@@ -1,5 +1,5 @@
 import { code, RpcError } from './errors.ts'
-import { depthOf, elementsOf, isObject, membersOf } from './json.ts'
+import { elementsOf, isDeeperThan, isObject, membersOf } from './json.ts'
 
 export type RequestId = string | number
 
@@ -24,7 +24,7 @@ export function parseMessage (text: string, maxDepth: number): Message | Message
   } catch {
     throw new RpcError(code.parse, 'Parse error: the body is not valid JSON')
   }
-  if (depthOf(text) > maxDepth) throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
+  if (isDeeperThan(text, maxDepth)) throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
   if (!Array.isArray(value)) return toMessage(value, text)
   if (value.length === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
   return elementsOf(text).map((element, at) => toMessage(value[at], element))
@@ -33,10 +33,10 @@ export function parseMessage (text: string, maxDepth: number): Message | Message
 function toMessage (value: unknown, text: string): Message {
   if (!isObject(value)) throw new RpcError(code.invalidRequest, 'Invalid request: a message is a JSON object')
   if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
-  const spans = new Map(membersOf(text).map((member) => [member.key, member]))
+  const members = membersOf(text)
   const textOf = (key: string): string | undefined => {
-    const span = spans.get(key)
-    return span && text.slice(span.start, span.end)
+    const member = members.findLast((each) => each.key === key)
+    return member && text.slice(member.start, member.end)
   }
   if (typeof value.method === 'string') {
     if (value.params !== undefined && !isObject(value.params)) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')

@@ -1,5 +1,6 @@
 import { UpstreamError } from './errors.ts'
 import { errorText, notificationText, requestText, resultText, type Message, type Notification, type Request, type Response } from './message.ts'
+import { Table } from './table.ts'
 import type { Receiver, Transport } from './transports/transport.ts'
 
 /** What comes from the other side unasked. `origin`: the request of ours on whose stream it came. */
@@ -10,13 +11,21 @@ export interface PeerHandlers {
   closed: (error: UpstreamError) => void
 }
 
-interface Pending { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, paused: ((retry: number) => void) | undefined }
+/** Who follows one request of ours. */
+export interface Follower {
+  /** The upstream wants to be polled for the answer, after so many ms. */
+  paused: (retry: number) => void
+  /** The answer is there, or will not come. */
+  over: () => void
+}
+
+interface Pending { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, follower: Follower | undefined }
 
 /** One end of a JSON-RPC connection: allots ids, matches answers, hands on the rest. */
 export class Peer implements Receiver {
   readonly #transport: Transport
   readonly #handlers: PeerHandlers
-  readonly #pending = new Map<number, Pending>()
+  readonly #pending = new Table<number, Pending>()
   #lastId = 0
   #over: UpstreamError | undefined
 
@@ -37,11 +46,11 @@ export class Peer implements Receiver {
    * Sends a request under `nextId`.
    * @returns the answer, also when it is an error; rejects with UpstreamError when none comes
    */
-  request (method: string, paramsText?: string, paused?: (retry: number) => void): Promise<Response> {
+  request (method: string, paramsText?: string, follower?: Follower): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
-      if (this.#over) { reject(new UpstreamError('unreachable', this.#over.message)); return }
-      this.#pending.set(id, { resolve, reject, paused })
+      this.#pending.set(id, { resolve, reject, follower })
+      if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
       this.#transport.send(requestText(id, method, paramsText), { id })
     })
   }
@@ -73,22 +82,19 @@ export class Peer implements Receiver {
   }
 
   paused (id: number, retry: number): void {
-    this.#pending.get(id)?.paused?.(retry)
+    this.#pending.get(id)?.follower?.paused(retry)
   }
 
   closed (error: UpstreamError): void {
     if (this.#over) return
     this.#over = error
-    for (const [id, pending] of this.#pending) {
-      this.#pending.delete(id)
-      pending.reject(error)
-    }
+    for (const id of this.#pending.keys()) this.failed(id, error)
     this.#handlers.closed(error)
   }
 
   #take (id: number): Pending | undefined {
-    const pending = this.#pending.get(id)
-    this.#pending.delete(id)
+    const pending = this.#pending.take(id)
+    pending?.follower?.over()
     return pending
   }
 }

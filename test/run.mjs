@@ -1,7 +1,7 @@
 // Runs every test file with node's own runner and closes with one line a person (and CI) can read.
 // `node test/run.mjs gateway mcp` runs only the files whose name contains one of the words.
 import { run } from 'node:test'
-import { spec } from 'node:test/reporters'
+import { spec as Spec } from 'node:test/reporters'
 import { readdirSync } from 'node:fs'
 
 process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=tsx`.trim()
@@ -23,4 +23,4 @@ stream.on('end', () => {
   console.log(`${passed} passed, ${failed} failed`)
   if (passed === 0) process.exitCode = 1
 })
-stream.compose(new spec()).pipe(process.stdout)
+stream.compose(new Spec()).pipe(process.stdout)

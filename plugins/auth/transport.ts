@@ -13,10 +13,20 @@ export const bearerKey = (keys: Keys): Step => (headers, snapshot) => {
   const header = headers[(snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization').toLowerCase()]
   if (typeof header !== 'string') return undefined
   const key = keys.find(/^bearer +(.+)$/i.exec(header)?.[1]?.trim() ?? header.trim())
-  return key && toPrincipal(key, snapshot)
+  return key && principalOf(key, snapshot)
 }
 
-/** Who a key speaks for. A user key without its owner speaks for nobody. */
+const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()
+
+/** Who a key speaks for, worked out once for each snapshot: views are kept by it. */
+function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined {
+  let known = principals.get(snapshot)
+  if (!known) principals.set(snapshot, known = new Map())
+  if (!known.has(key)) known.set(key, toPrincipal(key, snapshot))
+  return known.get(key)
+}
+
+/** A user key without its owner speaks for nobody. */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const principal = `key ${key.id}`
   if (key.kind === 'user') {

@@ -28,9 +28,8 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
       size += chunk.length
       if (size > limit) { payload.removeAllListeners('data'); payload.resume(); reject(new errors.TooLarge(limit)) } else chunks.push(chunk)
     })
-    payload.once('end', resolve)
-    payload.once('error', reject)
-    payload.once('close', () => { if (!payload.readableEnded) reject(new Error('the client went away')) })
+    payload.on('end', resolve)
+    payload.on('error', reject)
   })
   const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
   if (!isUtf8(bytes)) throw new errors.InvalidUtf8()

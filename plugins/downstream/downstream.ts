@@ -48,12 +48,13 @@ export class Downstream {
   }
 
   /** A POST: requests, notifications and answers of a client. @throws what the error dialect of the `mcp` scope answers */
-  async post ({ view, headers, raw }: Inbound, text: string): Promise<void> {
+  post ({ view, headers, raw }: Inbound, text: string): void {
     const accepted = acceptedBy(headers.accept)
     if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
     const message = parseMessage(text, limits.requestDepth)
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
-      await this.#initialize(view, message, raw, accepted)
+      if (this.sessions.full || this.#closing) throw new errors.Busy()
+      void this.#initialize(view, message, raw, accepted)
       return
     }
     const session = this.#session(view, headers)
@@ -65,7 +66,7 @@ export class Downstream {
   }
 
   /** A GET: a stream for news, or one that broke and is taken up again. */
-  async get ({ view, headers, raw }: Inbound): Promise<void> {
+  get ({ view, headers, raw }: Inbound): void {
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#session(view, headers)
     if (!session.takesStream) throw new errors.TooManyStreams(limits.streamsPerSession)
@@ -73,7 +74,7 @@ export class Downstream {
   }
 
   /** A DELETE: the client is done with its session. */
-  async delete ({ view, headers, raw }: Inbound): Promise<void> {
+  delete ({ view, headers, raw }: Inbound): void {
     const id = single(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.sessions.find(view, id)
@@ -97,7 +98,6 @@ export class Downstream {
   }
 
   async #initialize (view: View, request: Request, raw: ServerResponse, accepted: Accepted): Promise<void> {
-    if (this.sessions.full || this.#closing) throw new errors.Busy()
     const { protocolVersion, capabilities } = request.params
     if (typeof protocolVersion !== 'string') { this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string').toText()}}`); return }
     const version = negotiate(protocolVersion)
@@ -172,7 +172,7 @@ export class Downstream {
     } catch (error) {
       exchange.fail(this.#toRpcError(error))
     } finally {
-      session.exchanges.delete(request.id)
+      session.exchanges.take(request.id)
       session.lastUsed = Date.now()
       if (--this.#inFlight === 0) this.#drained?.()
     }

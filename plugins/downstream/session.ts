@@ -5,6 +5,7 @@ import type { ClientCapabilities } from '../../protocol/legacy/capabilities.ts'
 import { allowsPolling, type LegacyVersion } from '../../protocol/legacy/versions.ts'
 import { reaches, type Level, type Listener } from '../../protocol/listener.ts'
 import { notificationText, requestText, type Notification, type RequestId, type Response } from '../../protocol/message.ts'
+import { Table } from '../../protocol/table.ts'
 import type { View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import type { EventStream } from './event-stream.ts'
@@ -23,7 +24,7 @@ export class Session implements Asker, Listener<View> {
   level: Level | undefined
   lastUsed = Date.now()
   /** Requests in flight, by the client's id. */
-  readonly exchanges = new Map<RequestId, HttpExchange>()
+  readonly exchanges = new Table<RequestId, HttpExchange>()
   /** The list results that the client saw last, by method. */
   readonly seen = new Map<string, Buffer>()
   readonly #questions = new Map<number, OpenQuestion>()
@@ -75,7 +76,7 @@ export class Session implements Asker, Listener<View> {
     stream.attach(connection)
     if (old && resumed) stream.replayAfter(resumed.at)
     else if (this.polls) stream.prime()
-    const carries = [...this.exchanges.values()].find((exchange) => exchange.carriedBy(stream))
+    const carries = this.exchanges.values().find((exchange) => exchange.carriedBy(stream))
     if (carries) { carries.resumed(connection); return }
     if (stream.ended) { connection.end(); return }
     this.#news.add(stream)

@@ -6,9 +6,13 @@ import type { View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import { Session } from './session.ts'
 
-/** All legacy sessions, each under (principal, route, id): an id is never a credential, and a stranger's is simply unknown. */
+/**
+ * All legacy sessions, each under (principal, route, id): an id is never a credential, and a stranger's is simply unknown. Ids
+ * that we made are one session's; only where clients choose them (rebuild) can several share one.
+ */
 export class Sessions extends EventEmitter<{ ended: [Session] }> {
-  readonly #sessions = new Map<string, Session>()
+  readonly #sessions = new Set<Session>()
+  readonly #byId = new Map<string, Session[]>()
   readonly #rebuilds = new Map<string, number>()
   readonly #sweeper: NodeJS.Timeout
 
@@ -23,7 +27,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   [Symbol.iterator] (): IterableIterator<Session> { return this.#sessions.values() }
 
   find (view: View, id: string): Session | undefined {
-    const session = this.#sessions.get(keyOf(view, id))
+    const session = this.#byId.get(id)?.find((each) => each.view.key === view.key && each.view.principal.key === view.principal.key)
     if (session) session.lastUsed = Date.now()
     return session
   }
@@ -42,7 +46,10 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   }
 
   end (session: Session, reason: string): void {
-    if (!this.#sessions.delete(keyOf(session.view, session.id))) return
+    if (!this.#sessions.delete(session)) return
+    const others = this.#byId.get(session.id)?.filter((each) => each !== session) ?? []
+    if (others.length > 0) this.#byId.set(session.id, others)
+    else this.#byId.delete(session.id)
     session.end(reason)
     this.emit('ended', session)
   }
@@ -53,7 +60,8 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   }
 
   #add (session: Session): Session {
-    this.#sessions.set(keyOf(session.view, session.id), session)
+    this.#sessions.add(session)
+    this.#byId.set(session.id, [...this.#byId.get(session.id) ?? [], session])
     return session
   }
 
@@ -64,5 +72,3 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     }
   }
 }
-
-const keyOf = ({ principal, key }: View, id: string): string => `${principal.key}\n${key}\n${id}`

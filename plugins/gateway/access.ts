@@ -20,7 +20,20 @@ export interface Access {
 }
 
 export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => {
-  app.decorate('access', { view: (principal, word) => viewOf(app.snapshot(), principal, word, publicTools) })
+  // What a principal may see through a route is decided once for each snapshot; refusals are decided each time.
+  let version = -1
+  let views = new WeakMap<Principal, Map<string, View>>()
+  const view = (principal: Principal, word: RouteWord): View => {
+    const snapshot = app.snapshot()
+    if (snapshot.version !== version) { version = snapshot.version; views = new WeakMap() }
+    let known = views.get(principal)
+    if (!known) views.set(principal, known = new Map())
+    const key = word.group !== undefined ? `group ${word.group}` : word.name !== undefined ? `any ${word.name}` : ''
+    let found = known.get(key)
+    if (!found) known.set(key, found = viewOf(snapshot, principal, word, publicTools))
+    return found
+  }
+  app.decorate('access', { view })
 }, { name: 'access', dependencies: ['store'] })
 
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {

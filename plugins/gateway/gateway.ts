@@ -39,7 +39,7 @@ export class Gateway {
     ['prompts/list', async (exchange) => await this.#list(exchange, 'prompts')],
     ['resources/list', async (exchange) => await this.#list(exchange, 'resources')],
     ['resources/templates/list', async (exchange) => await this.#list(exchange, 'resourceTemplates')],
-    ['tools/call', async (exchange) => await this.#named(exchange, 'tools', 'tool')],
+    ['tools/call', (exchange) => this.#named(exchange, 'tools', 'tool')],
     ['prompts/get', async (exchange) => await this.#named(exchange, 'prompts', 'prompt')],
     ['resources/read', async (exchange) => await this.#read(exchange)],
     ['resources/subscribe', async (exchange) => await this.#subscribe(exchange)],
@@ -72,9 +72,12 @@ export class Gateway {
    * @returns the text of its result
    * @throws RpcError what to answer instead
    */
-  async handle (exchange: Exchange<View>): Promise<Result> {
-    const method = this.#methods.get(exchange.method)
-    if (method) return await method(exchange)
+  handle (exchange: Exchange<View>): Promise<Result> {
+    return (this.#methods.get(exchange.method) ?? this.#unknown)(exchange)
+  }
+
+  /** A method that we do not know is for the server to know, where there is one. */
+  readonly #unknown: Method = async (exchange) => {
     const { scope } = exchange.view
     if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
     return await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {})
@@ -132,7 +135,8 @@ export class Gateway {
   async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
     const { name } = exchange.params
     if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
-    const target = await this.#find(exchange, (surface) => this.#byName(exchange.view, surface, kind, name))
+    const known = this.#byName(exchange.view, this.surface(exchange.view, exchange.asker), kind, name)
+    const target = known ?? await this.#find(exchange, (surface) => this.#byName(exchange.view, surface, kind, name))
     if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
     return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
   }

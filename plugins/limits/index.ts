@@ -45,10 +45,10 @@ export const limits = {
   itemSize: 1024 * 1024,
   /** A description, in characters; beyond: it is cut. */
   description: 16 * 1024,
-  /** A merged list waits so many ms for servers that have never answered and have just begun to connect. */
-  listPatience: 700,
-  /** ... which they have for so many ms. */
-  justBegun: 5_000,
+  /** A merged list waits for servers that have never answered until so many ms after they began to connect. */
+  firstAnswer: 900,
+  /** A list waits so many ms to learn what a connected server shows to a new kind of client. */
+  newClass: 5_000,
   /** A call or list aimed at one connecting server waits so many ms. */
   connectPatience: 10_000,
   /** Lines of one child's stderr that are logged in a second; the rest are counted. */

@@ -6,6 +6,7 @@ import type { ClientCapabilities, ServerCapabilities } from '../../protocol/lega
 import { isLegacyVersion, latestLegacy } from '../../protocol/legacy/versions.ts'
 import { toRpcError, type Notification, type Request, type Response } from '../../protocol/message.ts'
 import { Peer } from '../../protocol/peer.ts'
+import { Table } from '../../protocol/table.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
 import type { LinkKey } from './link-key.ts'
@@ -33,7 +34,7 @@ export interface LinkOptions {
 export class Link {
   readonly key: LinkKey
   readonly owner: Asker | undefined
-  readonly calls = new Map<number, Call>()
+  readonly calls = new Table<number, Call>()
   serverInfo = '{}'
   capabilities: ServerCapabilities = {}
   instructions: string | undefined
@@ -82,16 +83,15 @@ export class Link {
   }
 
   /** One request of a client. The answer may be an error; rejects with UpstreamError when none comes. */
-  async call (exchange: Exchange, params: (token: number) => string, deadlines: Deadlines): Promise<Response> {
+  call (exchange: Exchange, params: (token: number) => string, deadlines: Deadlines): Promise<Response> {
+    const call = new Call(this.#peer, exchange, params, deadlines, this.#over)
+    if (!call.over) this.calls.set(call.id, call)
+    return call.answer
+  }
+
+  readonly #over = (call: Call): void => {
+    this.calls.take(call.id)
     this.lastUsed = Date.now()
-    const call = new Call(this.#peer, exchange, params, deadlines)
-    this.calls.set(call.id, call)
-    try {
-      return await call.answer
-    } finally {
-      this.calls.delete(call.id)
-      this.lastUsed = Date.now()
-    }
   }
 
   /** One request of our own; the text of its result. @throws RpcError the upstream's error, UpstreamError when no answer comes */

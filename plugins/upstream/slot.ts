@@ -33,6 +33,12 @@ export class Slot {
     return this.opening === undefined && this.subscriptions.size === 0 && (this.link === undefined || this.link.calls.size === 0)
   }
 
+  /** Who is subscribed to a resource, or to one that it is a part of. */
+  * subscribersOf (uri: unknown): Iterable<Subscriber> {
+    if (typeof uri !== 'string') return
+    for (const [subscribed, subscribers] of this.subscriptions) if (uri.startsWith(subscribed)) yield * subscribers.values()
+  }
+
   /** Notes what one client wants to hear; the lowest level that anyone wants, if it has changed. */
   wants (id: string, level: Level): Level | undefined {
     this.#levels.set(id, level)

@@ -1,14 +1,14 @@
 import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
-import type { Call } from '../../protocol/call.ts'
 import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
-import { bridged, mayBeAsked, plainClass } from '../../protocol/legacy/capabilities.ts'
+import { bridged, plainClass } from '../../protocol/legacy/capabilities.ts'
 import { isLevel } from '../../protocol/listener.ts'
-import type { Notification, Response } from '../../protocol/message.ts'
+import type { Response } from '../../protocol/message.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits } from '../limits/index.ts'
-import { attribute } from './attribution.ts'
+import { takeNews, takeQuestion, type ArrivalDeps } from './arrivals.ts'
 import { backoff, healthyAfter } from './backoff.ts'
-import { catalogueText, sameCatalogue, toCatalogue, type Catalogue } from './catalogue.ts'
+import type { Catalogue } from './catalogue.ts'
+import { Catalogues } from './catalogues.ts'
 import { Link } from './link.ts'
 import { baseKey, linkKey, type LinkKey } from './link-key.ts'
 import type { Semaphore } from './semaphore.ts'
@@ -46,15 +46,13 @@ export class Upstream {
   readonly remote: boolean
   /** When it began to connect, while it has never been connected. */
   #begun = Date.now()
-  #known = false
   /** The first connection attempt is still under way. */
   #first = true
   readonly #deps: UpstreamDeps
   readonly #slots = new Map<string, Slot>()
   readonly #base: Slot
-  readonly #catalogues = new Map<string, Catalogue>()
-  readonly #refreshing = new Map<Slot, NodeJS.Timeout>()
-  readonly #learning = new Map<Slot, Promise<void>>()
+  readonly #catalogues: Catalogues
+  readonly #arrivals: ArrivalDeps
   #contested = false
   #kind: TransportKind | undefined
   #failures = 0
@@ -73,41 +71,40 @@ export class Upstream {
     const key: LinkKey = config.isolation === 'session' || config.isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
     this.#base = new Slot(key, {}, undefined)
     this.#slots.set(key.key, this.#base)
+    const { type, command, args, url } = config
+    this.#catalogues = new Catalogues({ target: JSON.stringify([type, command, args, url]), listed: deps.listed, keep: deps.keep, warn: (sentence) => { deps.log('warn', sentence) } })
+    this.#arrivals = {
+      name,
+      refresh: (slot) => { this.#catalogues.refresh(slot, slot === this.#base) },
+      contested: () => { this.#contest() },
+      onQuestion: deps.onQuestion,
+      broadcast: deps.broadcast,
+      dropped: (method) => { deps.log('debug', `${method} could not be attributed to one client and was dropped`) }
+    }
   }
 
   /** What was known of it when the program last ended. */
   restore (text: string | undefined): void {
-    if (text === undefined) return
-    try {
-      const { target, catalogues } = JSON.parse(text) as { target?: unknown, catalogues?: unknown[] }
-      if (target !== this.#target()) return
-      this.#known = true
-      for (const value of catalogues ?? []) {
-        const catalogue = toCatalogue(value)
-        if (catalogue) this.#catalogues.set(catalogue.capabilityClass, catalogue)
-      }
-    } catch {
-      this.#deps.log('warn', 'the cached catalogue cannot be read and is ignored')
-    }
+    this.#catalogues.restore(text)
   }
 
   /** Begins to connect, and keeps at it. Returns at once. */
   connect (): void {
     this.#begun = Date.now()
-    if (!this.#known) this.#keep()
+    if (!this.#catalogues.known) this.#catalogues.keep()
     if (this.config.startOnDemand === true && !this.remote && this.#catalogues.has(plainClass)) { this.#first = false; this.#become('disconnected', null); return }
     void this.#ready(this.#base).catch(() => {})
   }
 
-  /** True while a list may be worth waiting for: it has never answered, neither now nor in the last run, and has just begun. */
-  get promising (): boolean {
-    return this.#first && !this.#known && Date.now() - this.#begun < limits.justBegun
+  /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
+  get promising (): number {
+    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + limits.firstAnswer - Date.now(), 0) : 0
   }
 
   /** What it lists to this client, as far as is known: of the client's own link, of its class, or of clients that declare nothing. */
   catalogue (asker: Asker): Catalogue | undefined {
     const { key, capabilityClass } = this.#keyOf(asker)
-    return this.#slots.get(key)?.catalogue ?? this.#catalogues.get(capabilityClass) ?? this.#catalogues.get(plainClass)
+    return this.#catalogues.of(this.#slots.get(key), capabilityClass)
   }
 
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
@@ -123,7 +120,7 @@ export class Upstream {
   async learn (asker: Asker): Promise<void> {
     const slot = this.#slotFor(asker)
     await this.#ready(slot)
-    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#learn(slot)
+    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#base)
   }
 
   /**
@@ -201,9 +198,17 @@ export class Upstream {
   /** Ends every link; resolves when nothing is left of them. */
   async close (): Promise<void> {
     this.#closed = true
-    for (const timer of [this.#retry, this.#keepAlive, this.#idle, ...this.#refreshing.values()]) clearTimeout(timer)
+    for (const timer of [this.#retry, this.#keepAlive, this.#idle]) clearTimeout(timer)
+    this.#catalogues.close()
     await Promise.all([...this.#slots.values()].map(async (slot) => { await this.#closeSlot(slot) }))
     this.#slots.clear()
+  }
+
+  /** Its questions met several clients on one connection: from now on those that can be asked get their own. */
+  #contest (): void {
+    if (this.#contested || (this.config.isolation ?? 'auto') !== 'auto') return
+    this.#contested = true
+    this.#deps.log('warn', 'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
   }
 
   #keyOf (asker: Asker): LinkKey {
@@ -274,7 +279,7 @@ export class Upstream {
       const fresh = base || !this.#catalogues.has(slot.key.capabilityClass)
       if (slot.level !== undefined && link.capabilities.logging !== undefined) await link.request('logging/setLevel', JSON.stringify({ level: slot.level })).catch(() => {})
       for (const uri of slot.subscriptions.keys()) link.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
-      if (fresh) await this.#learn(slot)
+      if (fresh) await this.#catalogues.read(slot, base)
       if (base) this.#connected()
       return link
     } catch (error) {
@@ -295,8 +300,8 @@ export class Upstream {
       const done = await this.#deps.spawning.take()
       const transport = makeTransport(kind, this.config, { ...this.#deps.transport, onLine: (line) => { this.#deps.log('debug', line) } })
       const link = new Link(transport, { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: this.#deps.clientInfo, initTimeout: this.#deps.initTimeout }, {
-        question: async (from, question, origin) => await this.#question(slot, from, question, origin),
-        news: (from, notification, origin) => { this.#news(slot, from, notification, origin) },
+        question: async (from, question, origin) => await takeQuestion(this.#arrivals, slot, from, question, origin),
+        news: (from, notification, origin) => { takeNews(this.#arrivals, slot, from, notification, origin) },
         closed: (from, error) => { if (slot.link === from) this.#lost(slot, from, error) },
         warn: (sentence) => { this.#deps.log('warn', sentence) }
       })
@@ -384,92 +389,6 @@ export class Upstream {
     this.#deps.moved()
   }
 
-  /** Reads what a link lists, and publishes it if it is news. */
-  #learn (slot: Slot): Promise<void> {
-    const running = this.#learning.get(slot)
-    if (running) return running
-    const learning = this.#read(slot).finally(() => { this.#learning.delete(slot) })
-    this.#learning.set(slot, learning)
-    return learning
-  }
-
-  async #read (slot: Slot): Promise<void> {
-    const catalogue = await slot.link?.catalogue()
-    if (!catalogue || this.#closed) return
-    const { capabilityClass } = catalogue
-    const known = this.#catalogues.get(capabilityClass)
-    const same = known !== undefined && sameCatalogue(known, catalogue)
-    if (slot.key.affinity !== 'shared' && known !== undefined) {
-      // News on one client's own connection are that client's own until they turn out to be what its class has.
-      if (same === (slot.catalogue === undefined)) return
-      slot.catalogue = same ? undefined : catalogue
-      this.#deps.listed()
-      return
-    }
-    if (same) return
-    this.#catalogues.set(capabilityClass, catalogue)
-    // What the shared link lists has changed: what other classes were shown may have, too.
-    if (slot === this.#base && known !== undefined) {
-      for (const other of this.#catalogues.keys()) if (other !== capabilityClass && !this.#slots.has(`shared ${other}`)) this.#catalogues.delete(other)
-    }
-    this.#known = true
-    this.#keep()
-    this.#deps.listed()
-  }
-
-  #keep (): void {
-    this.#deps.keep(`{"target":${JSON.stringify(this.#target())},"catalogues":[${[...this.#catalogues.values()].slice(0, 8).map(catalogueText).join(',')}]}`)
-  }
-
-  /** What a cached catalogue was read from. */
-  #target (): string {
-    const { type, command, args, url } = this.config
-    return JSON.stringify([type, command, args, url])
-  }
-
-  async #question (slot: Slot, link: Link, question: Question, origin: Call | undefined): Promise<Response> {
-    const target = attribute({ origin, open: [...link.calls.values()], ownerOf: (call) => call.exchange.asker.id, owner: slot.owner })
-    if (target.kind === 'contested' && (this.config.isolation ?? 'auto') === 'auto' && !this.#contested) {
-      this.#contested = true
-      this.#deps.log('warn', 'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
-    }
-    if (target.kind === 'idle' || target.kind === 'contested') {
-      throw new RpcError(code.invalidRequest, `Tool-Hub cannot tell which client ${question.method} is for: several share this connection. Set "isolation": "session" for server ${JSON.stringify(this.name)}`)
-    }
-    const asker = target.kind === 'call' ? target.call.exchange.asker : target.owner
-    if (!mayBeAsked(asker.capabilities, question.method)) throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
-    await this.#deps.onQuestion(question, asker)
-    if (target.kind === 'owner') return await asker.ask(question)
-    return await target.call.asking(async () => await target.call.exchange.ask(question))
-  }
-
-  #news (slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Call | undefined): void {
-    if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) { this.#refresh(slot); return }
-    if (method === 'notifications/resources/updated') {
-      for (const [uri, subscribers] of slot.subscriptions) {
-        if (typeof params.uri === 'string' && params.uri.startsWith(uri)) for (const subscriber of subscribers.values()) subscriber.updated(paramsText)
-      }
-      return
-    }
-    const target = attribute({ origin, open: [...link.calls.values()], ownerOf: (call) => call.exchange.asker.id, owner: slot.owner })
-    if (target.kind === 'call') target.call.exchange.notify(method, paramsText)
-    else if (target.kind === 'owner') target.owner.notify(method, paramsText)
-    else if (target.kind === 'idle' && slot.key.affinity === 'shared') this.#deps.broadcast(method, paramsText)
-    else this.#deps.log('debug', `${method} could not be attributed to one client and was dropped`)
-  }
-
-  #refresh (slot: Slot): void {
-    clearTimeout(this.#refreshing.get(slot))
-    const timer = setTimeout(() => {
-      this.#refreshing.delete(slot)
-      // What is being read may be from before the news.
-      void (this.#learning.get(slot) ?? Promise.resolve()).catch(() => {}).then(async () => { await this.#learn(slot) })
-        .catch((error: unknown) => { this.#deps.log('warn', `its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
-    }, 30)
-    timer.unref()
-    this.#refreshing.set(slot, timer)
-  }
-
   #explain (error: UpstreamError, what = 'did not answer'): RpcError {
     const name = JSON.stringify(this.name)
     if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${error.message}`)
@@ -477,4 +396,3 @@ export class Upstream {
     return new RpcError(code.unavailable, `Server ${name} ${what}: ${error.message}`)
   }
 }
-

@@ -108,11 +108,10 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     for (const name of names) {
       const upstream = this.#upstreams.get(name)
       if (!upstream || upstream.knows(asker)) continue
-      const connected = upstream.status === 'connected'
-      const connecting = upstream.status === 'connecting'
-      if (!(connected || (connecting && (patient || upstream.promising)))) continue
       // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too.
-      longest = Math.max(longest, patient ? limits.connectPatience : connected ? limits.justBegun : limits.listPatience)
+      const patience = upstream.status === 'connected' ? limits.newClass : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
+      if (patience === 0) continue
+      longest = Math.max(longest, patience)
       this.touch(asker, upstream)
       waits.push(upstream.learn(asker).catch(() => {}))
     }

@@ -3,6 +3,7 @@ import { UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { parseMessage, type Message } from '../message.ts'
 import { Answer, networkFailure } from './http-answer.ts'
+import { Table } from '../table.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 export interface HttpOptions {
@@ -23,13 +24,14 @@ const closeTimeout = 2_000
  */
 export class HttpTransport implements Transport {
   readonly #options: HttpOptions
-  readonly #open = new Map<number | 'news' | symbol, Answer>()
+  readonly #open = new Table<number | string, Answer>()
   readonly #timers = new Set<NodeJS.Timeout>()
   #receiver: Receiver | undefined
   #session: string | undefined
   #version: string | undefined
   #post: string[] = []
   #closed = false
+  #notifications = 0
 
   constructor (options: HttpOptions) {
     this.#options = options
@@ -46,8 +48,7 @@ export class HttpTransport implements Transport {
   }
 
   drop (id: number): void {
-    this.#open.get(id)?.abort()
-    this.#open.delete(id)
+    this.#open.take(id)?.abort()
   }
 
   agreed (version: string): void {
@@ -61,8 +62,7 @@ export class HttpTransport implements Transport {
     this.#closed = true
     this.#receiver = undefined
     for (const timer of this.#timers) clearTimeout(timer)
-    for (const answer of this.#open.values()) answer.abort()
-    this.#open.clear()
+    for (const key of this.#open.keys()) this.#open.take(key)?.abort()
     if (this.#session === undefined) return
     await new Promise<void>((resolve) => {
       const answer = new Answer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
@@ -90,7 +90,7 @@ export class HttpTransport implements Transport {
 
   /** One POST and all that comes of it. */
   #request (method: 'POST' | 'GET', headers: string[], body: string | null, id: number | undefined, tries = 0, lastEventId?: string): void {
-    const key = id ?? Symbol('notification')
+    const key = id ?? `notification ${++this.#notifications}`
     let answered = false
     let last = lastEventId
     let retry: number | undefined
@@ -107,7 +107,7 @@ export class HttpTransport implements Transport {
           answered = true
           this.#receiver?.message({ ...message, id }, id)
           // A resumed stream may stay open after the answer it was opened for.
-          if (method === 'GET') { answer.abort(); this.#open.delete(key) }
+          if (method === 'GET') { answer.abort(); this.#open.take(key) }
         } else this.#receiver?.message(message, id)
       }
     }
@@ -140,14 +140,14 @@ export class HttpTransport implements Transport {
           take(text)
           if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
         } else if (status >= 300 || id !== undefined) this.#refused(status, text, take, fail)
-        if (answered || id === undefined) this.#open.delete(key)
+        if (answered || id === undefined) this.#open.take(key)
       },
       onError: (error, sent) => {
         if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
         else if (error instanceof SyntaxError) fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
         else if (last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
-        if (answered || id === undefined) this.#open.delete(key)
+        if (answered || id === undefined) this.#open.take(key)
       }
     })
     this.#open.set(key, answer)
@@ -171,7 +171,7 @@ export class HttpTransport implements Transport {
     let opened = false
     let wait = delay
     const again = (failed: number): void => {
-      this.#open.delete('news')
+      this.#open.take('news')
       if (!this.#closed) this.#later(Math.min(wait * 2 ** failed, reconnect.longest), () => { this.#listen(last, delay, failed) })
     }
     const answer = new Answer({
@@ -186,7 +186,7 @@ export class HttpTransport implements Transport {
           for (const message of parseAll(event.data)) this.#receiver?.message(message, undefined)
         }, transportLimits.message)
       },
-      onEnd: () => { if (opened) again(0); else this.#open.delete('news') },
+      onEnd: () => { if (opened) again(0); else this.#open.take('news') },
       onError: (error, sent) => {
         if (opened) again(0)
         else if (!sent && failures > 0) this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url)))

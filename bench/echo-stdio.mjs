@@ -1,0 +1,12 @@
+// The echo upstream over stdio: JSON-RPC, a message a line. Ends with its input.
+import { answer } from './echo.mjs'
+
+let rest = ''
+process.stdin.setEncoding('utf8')
+process.stdin.on('data', (chunk) => {
+  const lines = (rest + chunk).split('\n')
+  rest = lines.pop() ?? ''
+  const answers = lines.filter((line) => line.trim() !== '').map((line) => answer(JSON.parse(line))).filter((text) => text !== undefined)
+  if (answers.length > 0) process.stdout.write(`${answers.join('\n')}\n`)
+})
+process.stdin.on('end', () => { process.exit(0) })

@@ -1,0 +1,41 @@
+// The upstream's answers, the same over HTTP and stdio. TOOLS=<n>: how many tools it lists, the first of them `echo`.
+
+const echo = {
+  name: 'echo',
+  description: 'Answers with the message it was given',
+  inputSchema: { type: 'object', properties: { message: { type: 'string', description: 'What to say' } }, required: ['message'] }
+}
+const others = Array.from({ length: Math.max(0, Number(process.env.TOOLS ?? 1) - 1) }, (_, i) => ({
+  name: `tool_${String(i + 2).padStart(4, '0')}`,
+  description: `Tool ${i + 2}: looks up a record by its key and answers with the fields that were asked for`,
+  inputSchema: {
+    type: 'object',
+    properties: { key: { type: 'string', description: 'The key of the record' }, fields: { type: 'array', items: { type: 'string' } }, limit: { type: 'integer', minimum: 1 } },
+    required: ['key']
+  }
+}))
+const listed = JSON.stringify({ tools: [echo, ...others] })
+
+/**
+ * One JSON-RPC message to its answer as JSON text; undefined where none is due (notifications, responses).
+ * @param {{ id?: string | number, method?: string, params?: { name?: string, protocolVersion?: string, arguments?: { message?: string } } }} message
+ * @returns {string | undefined}
+ */
+export function answer ({ id, method, params }) {
+  if (id === undefined || method === undefined) return undefined
+  const result = (json) => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${json}}`
+  const error = (code, message) => JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } })
+  switch (method) {
+    case 'tools/call':
+      if (params?.name !== 'echo') return error(-32602, 'Unknown tool')
+      return result(`{"content":[{"type":"text","text":${JSON.stringify(params.arguments?.message ?? '')}}]}`)
+    case 'tools/list': return result(listed)
+    case 'ping': return result('{}')
+    case 'initialize': return result(JSON.stringify({
+      protocolVersion: params?.protocolVersion ?? '2025-11-25',
+      capabilities: { tools: {} },
+      serverInfo: { name: 'echo', version: '1.0.0' }
+    }))
+    default: return error(-32601, 'Method not found')
+  }
+}

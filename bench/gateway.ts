@@ -1,0 +1,58 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bearerKey, freePort, path } from '../test/helper.ts'
+import type { Bench } from './bench.ts'
+import { Connection } from './connection.ts'
+import { waitFor } from './processes.ts'
+import type { Endpoint } from './session.ts'
+import type { Listening } from './upstreams.ts'
+
+export interface Gateway extends Listening {
+  /** An MCP endpoint of it, with the key that opens it. */
+  endpoint: (path: string) => Endpoint
+}
+
+export interface GatewayOptions {
+  mcpServers: Record<string, object>
+  /** Loads the memory probe, which answers on an IPC channel. */
+  probe?: boolean
+}
+
+/** Another command to start in place of the gateway's build, its words parted by spaces. */
+export const override = process.env.BENCH_GATEWAY
+
+const command = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
+const probeUrl = new URL('memory-probe.mjs', import.meta.url)
+
+/** The gateway's build (or what stands in for it) as a process with a new folder and settings; ready at the first 200 of GET /health. */
+export async function startGateway ({ processes, folder }: Bench, { mcpServers, probe = false }: GatewayOptions): Promise<Gateway> {
+  const home = await mkdtemp(join(folder, 'gateway-'))
+  const key = bearerKey({ name: 'bench' })
+  const settingsPath = join(home, 'mcp_settings.json')
+  const settings = { mcpServers, bearerKeys: [key], systemConfig: { routing: { enableBearerAuth: true } } }
+  await writeFile(settingsPath, JSON.stringify(settings, null, 2), { mode: 0o600 })
+  const port = await freePort()
+  const env = {
+    HOME: home,
+    NODE_ENV: 'production',
+    HOST: '127.0.0.1',
+    PORT: String(port),
+    SETTINGS_PATH: settingsPath,
+    DATA_DIR: join(home, 'data'),
+    LOG_LEVEL: 'warn',
+    OUTBOUND_ALLOW: '127.0.0.0/8',
+    ...probe ? { NODE_OPTIONS: `--import=${probeUrl.href}` } : {}
+  }
+  const running = processes.start(command, { env, ipc: probe })
+  const ready = await waitFor(async () => await health(port) === 200, running)
+  return { port, running, ready, endpoint: (path) => ({ port, path, token: key.token }) }
+}
+
+async function health (port: number): Promise<number> {
+  const connection = await Connection.open(port)
+  try {
+    return (await connection.send(`GET /health HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)).status
+  } finally {
+    connection.close()
+  }
+}

@@ -1,0 +1,49 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ensureBuilt } from './build.ts'
+import { call } from './call.ts'
+import { override } from './gateway.ts'
+import { idle } from './idle.ts'
+import { list } from './list.ts'
+import { Processes } from './processes.ts'
+import { machine, writeResults } from './results.ts'
+import { start } from './start.ts'
+
+const all = { call, list, idle, start }
+const atMost = 20 * 60_000
+
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: Object.keys(all).join(',') } } })
+const wanted = values.only.split(',')
+const unknown = wanted.filter((name) => !Object.hasOwn(all, name))
+if (unknown.length > 0) throw new Error(`--only takes ${Object.keys(all).join(', ')}; not ${unknown.join(', ')}`)
+
+const folder = mkdtempSync(join(tmpdir(), 'tool-hub-bench-'))
+const processes = new Processes()
+process.once('exit', () => {
+  processes.killAll()
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
+})
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => { process.exit(130) })
+setTimeout(() => {
+  process.stderr.write(`stopped after ${atMost / 60_000} minutes\n`)
+  process.exit(1)
+}, atMost).unref()
+
+if (override === undefined) ensureBuilt((progress) => { process.stderr.write(`${progress}\n`) })
+let results = ''
+for (const [name, { title, run }] of Object.entries(all)) {
+  if (!wanted.includes(name)) continue
+  const say = (progress: string): void => { process.stderr.write(`${name}: ${progress}\n`) }
+  const conditions = machine(values.quick)
+  try {
+    const measured = await run({ processes, folder, quick: values.quick, say })
+    results = writeResults(title, `${conditions}\n\n${measured}`, Object.values(all).map(({ title }) => title))
+  } catch (error) {
+    say(`failed; what the processes printed:\n${processes.output()}`)
+    throw error
+  }
+  await processes.stopAll()
+}
+process.stdout.write(results)

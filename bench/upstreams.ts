@@ -1,0 +1,40 @@
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../test/helper.ts'
+import { Connection } from './connection.ts'
+import { waitFor, type Processes, type Running } from './processes.ts'
+
+const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
+
+/** The file that every figure is a ratio to: ours, or another one by REFERENCE=<path>. */
+export const referenceFile = process.env.REFERENCE ?? file('reference.mjs')
+
+/** A process that listens on a port of this machine; `ready`: ms from spawning until it did. */
+export interface Listening { port: number, running: Running, ready: number }
+
+/** An echo upstream over HTTP, on any path; silent: it takes connections and never answers. */
+export async function startEcho (processes: Processes, { tools = 1, silent = false } = {}): Promise<Listening> {
+  return await listen(processes, [process.execPath, file('echo-http.mjs')], { TOOLS: String(tools), SILENT: silent ? '1' : '0' })
+}
+
+/** The pass-through proxy before an upstream. */
+export async function startReference (processes: Processes, upstream: Listening): Promise<Listening> {
+  return await listen(processes, [process.execPath, referenceFile], { UPSTREAM: `http://127.0.0.1:${upstream.port}` })
+}
+
+async function listen (processes: Processes, command: string[], env: Record<string, string>): Promise<Listening> {
+  const port = await freePort()
+  const running = processes.start(command, { env: { ...env, PORT: String(port) } })
+  const ready = await waitFor(async () => {
+    (await Connection.open(port)).close()
+    return true
+  }, running)
+  return { port, running, ready }
+}
+
+/** Settings of the echo upstream over HTTP. */
+export function httpServer ({ port }: Listening, path = '/mcp'): { type: string, url: string } {
+  return { type: 'streamable-http', url: `http://127.0.0.1:${port}${path}` }
+}
+
+/** Settings of the echo upstream over stdio. */
+export const stdioServer = { type: 'stdio', command: process.execPath, args: [file('echo-stdio.mjs')] }

@@ -1,0 +1,112 @@
+import { plainClass } from '../../protocol/legacy/capabilities.ts'
+import { catalogueText, sameCatalogue, toCatalogue, type Catalogue } from './catalogue.ts'
+import type { Slot } from './slot.ts'
+
+export interface CataloguesDeps {
+  /** Names what the catalogues are read from: a cached one of another target is not used. */
+  target: string
+  /** What is listed has changed. */
+  listed: () => void
+  /** Worth keeping on disk: the text. */
+  keep: (text: string) => void
+  warn: (sentence: string) => void
+}
+
+/** How many classes are kept on disk. */
+const keptClasses = 8
+/** News of a server that changes many things at once come in a burst; in ms. */
+const settle = 30
+
+/** What one upstream lists, by capability class, and to single clients where that differs. */
+export class Catalogues {
+  readonly #deps: CataloguesDeps
+  readonly #byClass = new Map<string, Catalogue>()
+  readonly #reading = new Map<Slot, Promise<void>>()
+  readonly #refreshing = new Map<Slot, NodeJS.Timeout>()
+  #known = false
+
+  constructor (deps: CataloguesDeps) {
+    this.#deps = deps
+  }
+
+  /** True when it has ever been tried, in this run or the last: a silent server is then known to be one. */
+  get known (): boolean { return this.#known }
+
+  /** True when it is known what this class is shown. */
+  has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
+
+  /** What a client is shown: its own link's, its class's, or that of clients that declare nothing. */
+  of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
+    return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(plainClass)
+  }
+
+  /** Takes what was kept when the program last ended. */
+  restore (text: string | undefined): void {
+    if (text === undefined) return
+    try {
+      const { target, catalogues } = JSON.parse(text) as { target?: unknown, catalogues?: unknown[] }
+      if (target !== this.#deps.target) return
+      this.#known = true
+      for (const value of catalogues ?? []) {
+        const catalogue = toCatalogue(value)
+        if (catalogue) this.#byClass.set(catalogue.capabilityClass, catalogue)
+      }
+    } catch {
+      this.#deps.warn('the cached catalogue cannot be read and is ignored')
+    }
+  }
+
+  keep (): void {
+    this.#deps.keep(`{"target":${JSON.stringify(this.#deps.target)},"catalogues":[${[...this.#byClass.values()].slice(0, keptClasses).map(catalogueText).join(',')}]}`)
+  }
+
+  /** Reads what a slot's link lists, and publishes it if it is news. @param base the slot is the gateway's own */
+  read (slot: Slot, base: boolean): Promise<void> {
+    const running = this.#reading.get(slot)
+    if (running) return running
+    const reading = this.#read(slot, base).finally(() => { this.#reading.delete(slot) })
+    this.#reading.set(slot, reading)
+    return reading
+  }
+
+  /** The upstream said that a list changed: reads again, once for a burst of such news. */
+  refresh (slot: Slot, base: boolean): void {
+    clearTimeout(this.#refreshing.get(slot))
+    const timer = setTimeout(() => {
+      this.#refreshing.delete(slot)
+      // What is being read may be from before the news.
+      const before = this.#reading.get(slot) ?? Promise.resolve()
+      void before.catch(() => {}).then(async () => { await this.read(slot, base) })
+        .catch((error: unknown) => { this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
+    }, settle)
+    timer.unref()
+    this.#refreshing.set(slot, timer)
+  }
+
+  close (): void {
+    for (const timer of this.#refreshing.values()) clearTimeout(timer)
+    this.#refreshing.clear()
+  }
+
+  async #read (slot: Slot, base: boolean): Promise<void> {
+    const catalogue = await slot.link?.catalogue()
+    if (!catalogue) return
+    const { capabilityClass } = catalogue
+    const before = this.#byClass.get(capabilityClass)
+    const same = before !== undefined && sameCatalogue(before, catalogue)
+    if (slot.key.affinity !== 'shared' && before !== undefined) {
+      // News on one client's own connection are that client's own, until they turn out to be what its class has.
+      if (same && slot.catalogue === undefined) return
+      slot.catalogue = same ? undefined : catalogue
+      this.#deps.listed()
+      return
+    }
+    if (same) return
+    this.#byClass.set(capabilityClass, catalogue)
+    // What the gateway is shown has changed: what classes without a shared link are shown may have, too.
+    if (base && before !== undefined) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
+    this.#known = true
+    this.keep()
+    this.#deps.listed()
+  }
+}

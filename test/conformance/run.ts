@@ -1,0 +1,231 @@
+/**
+ * Runs the server scenarios of the MCP conformance suite against the fixture server (test/fakes/everything.ts)
+ * directly, then against the same server behind the gateway, and compares the two check by check.
+ *
+ *   npm run conformance                # both; fails unless every scenario is equal and nothing failed
+ *   npm run conformance -- --direct    # the fixture server alone
+ *   npm run conformance -- --url URL   # an MCP endpoint that runs already, alone
+ *
+ * The suite is installed below .cache/conformance where it is absent.
+ */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { path, startHub, tsServer, until, type Cleanup, type Hub } from '../helper.ts'
+
+// The one place that pins the suite. It needs a newer Node than the gateway does, so it brings its own.
+const packages = { node: '22.23.3', '@modelcontextprotocol/conformance': '0.2.0-alpha.12' }
+const revision = '2025-11-25'
+/** As many server scenarios as the pinned suite has for the revision, the unscored ones included. */
+const scenarioCount = 33
+
+const installMs = 45_000
+const runMs = 85_000
+const scenarioMs = 15_000
+const stopMs = 5_000
+
+const cache = path('.cache/conformance')
+const modules = join(cache, 'node_modules')
+const expectedFailuresPath = path('test/conformance/expected-failures.yml')
+// What the suite notes as it goes; how often it does depends on timing. (Any of these that is no INFO counts.)
+const notes = ['outgoing-request', 'incoming-response', 'incoming-sse-event', 'stream-closed']
+
+interface Check { id: string, status: string, errorMessage?: string }
+/** The checks of each scenario, by its name. */
+type Results = Map<string, Check[]>
+
+const steps: Array<() => unknown> = []
+let ending = false
+const cleanup: Cleanup = { after: (step) => { steps.push(step) } }
+
+async function cleanUp (): Promise<void> {
+  ending = true
+  for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
+    try { await step() } catch (error) { console.error(error) }
+  }
+}
+
+/** A child process with its output so far. Killed at the end, or after so many milliseconds. */
+function start (command: string, args: string[], options: { env?: Record<string, string>, timeout?: number } = {}): { child: ChildProcess, output: () => string, exited: Promise<number | string> } {
+  if (ending) throw new Error('The run is over')
+  const child = spawn(command, args, { cwd: path(''), env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'], timeout: options.timeout, killSignal: 'SIGKILL' })
+  let output = ''
+  child.stdout.on('data', (chunk) => { output += String(chunk) })
+  child.stderr.on('data', (chunk) => { output += String(chunk) })
+  const exited = new Promise<number | string>((resolve) => {
+    child.once('error', (error) => { resolve(error.message) })
+    child.once('close', (code, signal) => { resolve(code ?? String(signal)) })
+  })
+  cleanup.after(async () => {
+    if (child.pid === undefined) return
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  })
+  return { child, output: () => output, exited }
+}
+
+async function installed (name: string): Promise<string | undefined> {
+  try {
+    return (JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8')) as { version?: string }).version
+  } catch { return undefined }
+}
+
+async function install (): Promise<void> {
+  const versions = await Promise.all(Object.keys(packages).map(installed))
+  if (versions.join() === Object.values(packages).join()) return
+  const wanted = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
+  console.log(`Installing ${wanted.join(' and ')} into ${cache}`)
+  await mkdir(cache, { recursive: true })
+  const { output, exited } = start('npm', ['install', '--prefix', cache, '--save-exact', '--no-audit', '--no-fund', ...wanted], { timeout: installMs })
+  const code = await exited
+  if (code !== 0) throw new Error(`npm install failed (${code}): ${output()}`)
+}
+
+/** Starts a fresh fixture server; resolves with its URL. */
+async function startFixture (): Promise<string> {
+  const { command, args } = tsServer('test/fakes/everything.ts')
+  const { child, output } = start(command, args, { env: { PORT: '0' } })
+  const port = (): string | undefined => /^listening (\d+)$/m.exec(output())?.[1]
+  await until(() => port() ?? child.exitCode !== null, 10_000, () => `The fixture server does not listen: ${output()}`)
+  if (port() === undefined) throw new Error(`The fixture server exited: ${output()}`)
+  return `http://127.0.0.1:${port()}/mcp`
+}
+
+/** Starts the gateway in front of a fresh fixture server; resolves with the URL of that server's endpoint. */
+async function startGateway (): Promise<string> {
+  const url = await startFixture()
+  const started: { hub?: Hub } = {}
+  const after: Cleanup['after'] = (step) => {
+    cleanup.after(async () => {
+      // A gateway that does not stop must not hang the run.
+      const timer = setTimeout(() => { started.hub?.child.kill('SIGKILL') }, stopMs)
+      try { await step() } finally { clearTimeout(timer) }
+    })
+  }
+  const hub = await startHub({ after }, {
+    settings: {
+      mcpServers: { everything: { type: 'streamable-http', url } },
+      systemConfig: { routing: { enableBearerAuth: false } }
+    }
+  })
+  started.hub = hub
+  return `${hub.url}/mcp/everything`
+}
+
+/** Runs every scenario against an endpoint. An incomplete run is a failure of its own, among the scenarios. */
+async function run (url: string, ...options: string[]): Promise<Results> {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
+  cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  console.log(`Running the scenarios against ${url}`)
+  const { output, exited } = start(join(modules, '.bin/node'),
+    [join(modules, '.bin/conformance'), 'server', '--url', url, '--requirements', revision, '--timeout', String(scenarioMs), '-o', folder, ...options], { timeout: runMs })
+  const code = await exited
+  if (ending) throw new Error('Interrupted')
+
+  const results: Results = new Map()
+  // One folder a scenario: server-<scenario>-<time>/checks.json
+  for (const name of (await readdir(folder)).sort()) {
+    const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
+    if (scenario !== undefined) results.set(scenario, await readChecks(join(folder, name, 'checks.json')))
+  }
+  if (results.size === scenarioCount && code === 0) return results
+  const failed = [...results.values()].flat().some(isFailure)
+  if (results.size !== scenarioCount || !failed) {
+    console.error(output().slice(-4_000))
+    results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage: `exit code ${code}, ${results.size} of ${scenarioCount} scenarios` }])
+  }
+  return results
+}
+
+async function readChecks (file: string): Promise<Check[]> {
+  try {
+    const checks = JSON.parse(await readFile(file, 'utf8')) as Check[]
+    return checks.filter(({ id, status }) => !(status === 'INFO' && notes.includes(id)))
+  } catch (error) {
+    return [{ id: 'scenario-complete', status: 'FAILURE', errorMessage: `no results: ${String(error)}` }]
+  }
+}
+
+const isFailure = ({ status }: Check): boolean => status === 'FAILURE'
+
+/** How often each check ended how. */
+function tally (checks: Check[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { id, status } of checks) counts.set(`${status} ${id}`, (counts.get(`${status} ${id}`) ?? 0) + 1)
+  return counts
+}
+
+/** The checks that ended more or less often than they did directly, one a line. */
+function differences (direct: Check[], gateway: Check[]): string[] {
+  const [before, after] = [tally(direct), tally(gateway)]
+  return [...new Set([...before.keys(), ...after.keys()])]
+    .filter((key) => before.get(key) !== after.get(key))
+    .map((key) => `${key}: ${before.get(key) ?? 0} directly, ${after.get(key) ?? 0} through the gateway`)
+}
+
+async function expectedFailures (): Promise<Set<string>> {
+  const text = await readFile(expectedFailuresPath, 'utf8')
+  return new Set([...text.matchAll(/^\s*- *([^\s#]+)/gm)].map((match) => match[1] ?? ''))
+}
+
+const score = (checks: Check[] | undefined): string => checks === undefined
+  ? 'missing'
+  : `${checks.filter(({ status }) => status === 'SUCCESS').length}/${checks.filter(isFailure).length}`
+
+/** Prints the scenarios of the runs (the last one is the one to judge) side by side; resolves with whether all is well. */
+function report (runs: Record<string, Results>, expected: Set<string>): boolean {
+  const all = Object.values(runs)
+  const direct = all.length > 1 ? all[0] : undefined
+  const judged = all[all.length - 1] ?? new Map<string, Check[]>()
+  const scenarios = [...new Set(all.flatMap((results) => [...results.keys()]))].sort()
+  const width = Math.max(...scenarios.map((scenario) => scenario.length))
+  const row = (...cells: string[]): void => { console.log(cells.map((cell, i) => cell.padEnd(i === 0 ? width : 8)).join('  ').trimEnd()) }
+
+  const unexpected = (scenario: string, checks: Check[] = []): Check[] => checks.filter(({ id }) => !expected.has(scenario) && !expected.has(`${scenario}:${id}`))
+  let good = 0
+  let fine = true
+  row('scenario (passed/failed)', ...Object.keys(runs), direct === undefined ? 'passed?' : 'equal?')
+  for (const scenario of scenarios) {
+    const checks = judged.get(scenario) ?? []
+    const before = direct?.get(scenario) ?? []
+    const failed = [...before.filter(isFailure), ...unexpected(scenario, checks).filter(isFailure)]
+    const different = direct === undefined ? [] : differences(before, checks)
+    if (failed.length > 0 || (direct !== undefined && differences(unexpected(scenario, before), unexpected(scenario, checks)).length > 0)) fine = false
+
+    const ok = direct === undefined ? !checks.some(isFailure) : different.length === 0
+    if (ok) good++
+    row(scenario, ...all.map((results) => score(results.get(scenario))), ok ? 'yes' : 'NO')
+    if (checks.length > 0 && before.length > 0) for (const line of different) console.log(`    ${line}`)
+    for (const { id, errorMessage } of failed) console.log(`    ${id}: ${errorMessage ?? 'failed'}`)
+  }
+  row('total', ...all.map((results) => score([...results.values()].flat())))
+  const bad = scenarios.length - good
+  console.log(direct === undefined ? `conformance: ${good} scenarios passed, ${bad} failed` : `conformance: ${good} scenarios equal, ${bad} differ`)
+  return fine
+}
+
+async function main (): Promise<boolean> {
+  const { values: { direct, url } } = parseArgs({ options: { direct: { type: 'boolean' }, url: { type: 'string' } } })
+  const expected = await expectedFailures()
+  const baseline = ['--expected-failures', expectedFailuresPath]
+  await install()
+  if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
+  const straight = await run(await startFixture())
+  if (direct === true) return report({ direct: straight }, new Set())
+  return report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => { cleanUp().finally(() => { process.exit(1) }) })
+}
+
+try {
+  process.exitCode = await main() ? 0 : 1
+} catch (error) {
+  console.error(error)
+  process.exitCode = 1
+} finally {
+  await cleanUp()
+}

@@ -1,0 +1,133 @@
+// A stdio MCP server that misbehaves on request. Tools: see below. What it saw goes to the file FAULT_LOG, one JSON
+// object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
+// grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
+import { spawn } from 'node:child_process'
+import { appendFileSync, writeSync } from 'node:fs'
+
+const log = (entry) => { if (process.env.FAULT_LOG) appendFileSync(process.env.FAULT_LOG, JSON.stringify({ pid: process.pid, ...entry }) + '\n') }
+const line = (message) => { process.stdout.write(JSON.stringify(message) + '\n') }
+const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
+
+log({ event: 'start' })
+if (process.env.FAULT_DIE) {
+  process.stderr.write('cannot read the licence file\n')
+  process.exit(3)
+}
+if (process.env.FAULT_STUBBORN) {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGPIPE']) process.on(signal, () => {})
+  process.stdout.on('error', () => {})
+  setInterval(() => {}, 1_000)
+  const script = "for (const s of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(s, () => {}); setInterval(() => {}, 1000)"
+  const grandchild = spawn(process.execPath, ['-e', script], { stdio: 'inherit' })
+  log({ event: 'grandchild', grandchild: grandchild.pid })
+}
+
+const noise = () => {
+  process.stdout.write('Loading plugins... done\n\n{"this is": "no JSON-RPC"}\n[]\nnull\n42\n"text"\n{"jsonrpc":"2.0","id":"nobody asked","result":{}}\n{"broken": \n')
+  process.stdout.write(Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a]))
+}
+
+const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }))
+const questions = new Map()
+const running = new Map()
+let asked = 0
+
+const ask = (method, params) => new Promise((resolve) => {
+  const id = asked++
+  questions.set(id, resolve)
+  line({ jsonrpc: '2.0', id, method, params })
+})
+
+const questionOf = {
+  sampling: (tag) => ['sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: tag } }], maxTokens: 10 }],
+  elicitation: (tag) => ['elicitation/create', { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }],
+  roots: () => ['roots/list', {}]
+}
+
+const said = (text, more) => ({ content: [{ type: 'text', text: String(text) }], ...more })
+
+async function call (id, name, args) {
+  switch (name) {
+    case 'echo':
+      if (args.delay) await sleep(args.delay)
+      return said(args.message ?? '')
+    case 'pid': return said(process.pid)
+    case 'ask': {
+      await sleep(args.delay ?? 0)
+      const answer = await ask(...questionOf[args.kind](args.tag))
+      await sleep(args.linger ?? 0)
+      return answer.error ? said(answer.error.message, { isError: true }) : said(JSON.stringify(answer.result))
+    }
+    case 'hang':
+      log({ event: 'hang', id })
+      await new Promise((resolve) => { running.set(id, resolve) })
+      return undefined
+    case 'stderr': {
+      const chunk = Buffer.alloc(64 * 1024, 'x')
+      for (let byte = 79; byte < chunk.length; byte += 80) chunk[byte] = 0x0a
+      for (let sent = 0; sent < args.mib * 16; sent++) {
+        try { writeSync(2, chunk) } catch (error) { if (error.code !== 'EAGAIN') throw error }
+      }
+      return said('flooded')
+    }
+    case 'noise':
+      noise()
+      return said('quiet again')
+    case 'endless': {
+      const chunk = Buffer.alloc(64 * 1024, 'y')
+      for (let sent = 0; sent < args.mib * 16; sent++) {
+        if (!process.stdout.write(chunk)) await new Promise((resolve) => { process.stdout.once('drain', resolve) })
+      }
+      return undefined
+    }
+    case 'deep':
+      process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"a":${'['.repeat(args.levels)}${']'.repeat(args.levels)}}}}\n`)
+      return undefined
+    case 'raw':
+      process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${args.json}}\n`)
+      return undefined
+    case 'exit': return process.exit(args.code ?? 1)
+    case 'grow':
+      tools.push({ name: args.name, description: args.name, inputSchema: { type: 'object' } })
+      line({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
+      return said('grown')
+    default: return said(name)
+  }
+}
+
+async function answer ({ id, method, params }) {
+  switch (method) {
+    case 'initialize':
+      log({ event: 'initialize', capabilities: params.capabilities })
+      if (process.env.FAULT_NOISE) noise()
+      return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
+    case 'tools/list': return { tools }
+    case 'tools/call': return await call(id, params.name, params.arguments ?? {})
+    case 'ping': return {}
+    default: throw Object.assign(new Error('Method not found'), { code: -32601 })
+  }
+}
+
+function receive (message) {
+  if (message.method === undefined) {
+    questions.get(message.id)?.(message)
+    questions.delete(message.id)
+  } else if (message.id === undefined) {
+    log({ event: message.method, params: message.params })
+    if (message.method === 'notifications/cancelled') running.get(message.params.requestId)?.()
+  } else {
+    answer(message).then(
+      (result) => { if (result !== undefined) line({ jsonrpc: '2.0', id: message.id, result }) },
+      (error) => { line({ jsonrpc: '2.0', id: message.id, error: { code: error.code ?? -32603, message: error.message } }) }
+    )
+  }
+}
+
+let rest = ''
+process.stdin.setEncoding('utf8')
+process.stdin.on('data', (chunk) => {
+  const lines = (rest + chunk).split('\n')
+  rest = lines.pop()
+  for (const one of lines) if (one !== '') receive(JSON.parse(one))
+})
+process.stdin.on('end', () => { if (!process.env.FAULT_STUBBORN) process.exit(0) })
