@@ -104,7 +104,7 @@ export class Downstream {
     const session = this.sessions.begin(view, version, isObject(capabilities) ? capabilities : {})
     try {
       const { capabilities: shown, serverInfo, instructions } = await this.#gateway.describe(view, session)
-      this.#gateway.listeners.add(session)
+      this.#welcome(session)
       const result = `{"protocolVersion":${JSON.stringify(version)},"capabilities":${JSON.stringify(shown)},"serverInfo":${serverInfo}${instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`}}`
       this.#answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.id })
     } catch (error) {
@@ -129,10 +129,15 @@ export class Downstream {
     if (session) return session
     const rebuilt = this.#snapshot().system.enableSessionRebuild === true && !this.#closing ? this.sessions.rebuild(view, id, version) : undefined
     if (!rebuilt) throw new errors.SessionUnknown()
-    this.#gateway.listeners.add(rebuilt)
-    // Its client has listed things in an earlier life: it is told of what changes from now on.
-    for (const kind of kinds) rebuilt.seen.set(listKinds[kind].method, this.#gateway.surface(view, rebuilt).parts[kind].body)
+    this.#welcome(rebuilt)
     return rebuilt
+  }
+
+  /** From now on it is told of what changes, whether it has listed already or not (yet in this life). */
+  #welcome (session: Session): void {
+    this.#gateway.listeners.add(session)
+    const { parts } = this.#gateway.surface(session.view, session)
+    for (const kind of kinds) session.seen.set(listKinds[kind].method, parts[kind].body)
   }
 
   /** The revision that a request names; none: 2025-03-26 (specification, "Protocol Version Header"). */

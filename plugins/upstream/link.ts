@@ -46,6 +46,7 @@ export class Link {
   readonly #handlers: LinkHandlers
   readonly #questions = new Map<unknown, AbortController>()
   #closed = false
+  #retiring = false
 
   constructor (transport: Transport, options: LinkOptions, handlers: LinkHandlers) {
     this.#transport = transport
@@ -92,6 +93,7 @@ export class Link {
   readonly #over = (call: Call): void => {
     this.calls.take(call.id)
     this.lastUsed = Date.now()
+    if (this.#retiring && this.calls.size === 0) void this.close()
   }
 
   /** One request of our own; the text of its result. @throws RpcError the upstream's error, UpstreamError when no answer comes */
@@ -131,6 +133,13 @@ export class Link {
     }))
     const { capabilityClass } = this.key
     return { id: nextCatalogueId(), capabilityClass, version: this.version, serverInfo: this.serverInfo, instructions: this.instructions, capabilities: this.capabilities, lists, extras }
+  }
+
+  /** Takes no more calls; closes when those that are open have their answers, each of which says for itself whether it ran. */
+  retire (): void {
+    if (this.#closed || this.#retiring) return
+    this.#retiring = true
+    if (this.calls.size === 0) void this.close()
   }
 
   async close (): Promise<void> {

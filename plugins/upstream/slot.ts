@@ -18,6 +18,8 @@ export class Slot {
   readonly #levels = new Map<string, Level>()
   link: Link | undefined
   opening: Promise<Link> | undefined
+  /** The link that is being opened: not usable yet, but to be closed if the slot goes. */
+  candidate: Link | undefined
   /** This link's own catalogue, where it differs from its class's. */
   catalogue: Catalogue | undefined
   level: Level | undefined

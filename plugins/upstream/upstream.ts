@@ -145,7 +145,7 @@ export class Upstream {
         if (!(error instanceof UpstreamError)) throw error
         if (!error.didNotRun || !again || exchange.cancelled !== undefined) throw this.#explain(error)
         if (slot.link === link) this.#lost(slot, link, error)
-        await link.close()
+        link.retire()
       }
     }
   }
@@ -305,7 +305,9 @@ export class Upstream {
         closed: (from, error) => { if (slot.link === from) this.#lost(slot, from, error) },
         warn: (sentence) => { this.#deps.log('warn', sentence) }
       })
+      slot.candidate = link
       try {
+        if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
         await link.open(done)
         this.#kind = kind
         return link
@@ -314,6 +316,7 @@ export class Upstream {
         // Only an answer that says "not here" is a reason to try the older transport.
         if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
       } finally {
+        slot.candidate = undefined
         done()
       }
     }
@@ -377,9 +380,9 @@ export class Upstream {
   }
 
   async #closeSlot (slot: Slot): Promise<void> {
-    const link = slot.link ?? await slot.opening?.catch(() => undefined)
+    const { link, candidate } = slot
     slot.link = undefined
-    await link?.close()
+    await Promise.all([link?.close(), candidate?.close()])
   }
 
   #become (status: Status, error: string | null): void {

@@ -32,6 +32,7 @@ export class HttpTransport implements Transport {
   #post: string[] = []
   #closed = false
   #notifications = 0
+  #expired = false
 
   constructor (options: HttpOptions) {
     this.#options = options
@@ -140,18 +141,24 @@ export class HttpTransport implements Transport {
           take(text)
           if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
         } else if (status >= 300 || id !== undefined) this.#refused(status, text, take, fail)
-        if (answered || id === undefined) this.#open.take(key)
+        if (answered || id === undefined) this.#done(key)
       },
       onError: (error, sent) => {
         if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
         else if (error instanceof SyntaxError) fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
         else if (last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
-        if (answered || id === undefined) this.#open.take(key)
+        if (answered || id === undefined) this.#done(key)
       }
     })
     this.#open.set(key, answer)
     this.#dispatch(method, headers, body, answer)
+  }
+
+  /** One exchange is over. When the session turned out to be gone, each request on its way says for itself what became of it. */
+  #done (key: number | string): void {
+    this.#open.take(key)
+    if (this.#expired && this.#open.size === 0) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))
   }
 
   /** A status that is no success: what it means for the request. */
@@ -177,7 +184,7 @@ export class HttpTransport implements Transport {
     const answer = new Answer({
       onHead: (code, type) => {
         opened = code === 200 && type.startsWith('text/event-stream')
-        if (code === 404 && this.#session !== undefined) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))
+        if (code === 404 && this.#session !== undefined) this.#expired = true
         if (!opened) return 'discard'
         return new EventStreamParser((event) => {
           if (event.id !== undefined) last = event.id
@@ -186,7 +193,10 @@ export class HttpTransport implements Transport {
           for (const message of parseAll(event.data)) this.#receiver?.message(message, undefined)
         }, transportLimits.message)
       },
-      onEnd: () => { if (opened) again(0); else this.#open.take('news') },
+      onEnd: () => {
+        if (opened) again(0)
+        else this.#done('news')
+      },
       onError: (error, sent) => {
         if (opened) again(0)
         else if (!sent && failures > 0) this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url)))
