@@ -15,18 +15,68 @@ export interface Snapshot {
   readonly version: number
   /** In the order of configuration. */
   readonly servers: ReadonlyMap<string, Server>
-  readonly groups: readonly StoredGroup[]
-  readonly keys: readonly BearerKey[]
+  /** By id, in the order of configuration. */
+  readonly groups: ReadonlyMap<string, StoredGroup>
+  /** By id. */
+  readonly keys: ReadonlyMap<string, BearerKey>
   readonly users: ReadonlyMap<string, User>
   readonly system: SystemConfig
   /** What was read but cannot be used, in sentences. */
   readonly problems: readonly string[]
 }
 
-/** Where what is written down comes from. Writing comes with the next adapters. */
+/** What can be written, each under its key: a username, a server's name, a group's or key's id. */
+export interface Entities { users: User, mcpServers: ServerConfig, groups: Group, bearerKeys: BearerKey }
+export type Entity = keyof Entities
+
+/** One thing to write. Without a value it is removed; `rename` (servers) also gives it another key in the same place. */
+export type Change =
+  | { [Name in Entity]: { entity: Name, key: string, value: Entities[Name] | undefined, rename?: string } }[Entity]
+  | { entity: 'systemConfig', value: SystemConfig }
+
+/**
+ * Where what is written down is kept. One contract, held by one suite of tests for every adapter: a commit that resolved is on
+ * stable storage, whole; one that rejected changed nothing; a reader never sees half of one.
+ */
 export interface Store {
-  /** @throws Error with one clear sentence when what is there cannot be read */
+  /** @throws Error with one clear sentence when what is there cannot be read; it is then left as it is */
   load: () => Promise<Snapshot>
+  /**
+   * Writes all changes, or none.
+   * @param baseVersion the version of the snapshot that the changes were worked out from
+   * @throws Conflict when that is not the newest any more · Invalid when an invariant would break · StorageError
+   */
+  commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
+  /** Told of each new snapshot that somebody else made: an edit on disk, another replica. Returns the function that ends it. */
+  onChange: (listener: (snapshot: Snapshot) => void) => () => void
+  /** Whether it can be written now; the reason in words when not. */
+  health: () => string | undefined
+  close: () => Promise<void>
+}
+
+/** Somebody else was faster: read again, and work the changes out anew. `edited`: it was an edit on disk. */
+export class Conflict extends Error {
+  readonly edited: boolean
+  constructor (message: string, edited: boolean) {
+    super(message)
+    this.name = 'Conflict'
+    this.edited = edited
+  }
+}
+
+/** The changes would break what must always hold. */
+export class Invalid extends Error {
+  override readonly name = 'Invalid'
+}
+
+/** Nothing can be written now. `full`: for lack of space. */
+export class StorageError extends Error {
+  readonly full: boolean
+  constructor (message: string, full: boolean) {
+    super(message)
+    this.name = 'StorageError'
+    this.full = full
+  }
 }
 
 /** The last known catalogues, a cache: one JSON text a server. Losing it costs time, never data. */

@@ -43,8 +43,8 @@ export function toSnapshot (document: Record<string, unknown>, version: number):
   return {
     version,
     servers,
-    groups: list('groups', Group).map(({ servers: members, ...group }) => ({ ...group, members: members.map((member) => typeof member === 'string' ? { name: member } : member) })),
-    keys: list('bearerKeys', BearerKey),
+    groups: new Map(list('groups', Group).map(({ servers: members, ...group }) => [group.id, { ...group, members: members.map((member) => typeof member === 'string' ? { name: member } : member) }])),
+    keys: new Map(list('bearerKeys', BearerKey).map((key) => [key.id, key])),
     users: new Map(list('users', User).map((user) => [user.username, user])),
     system: system as SystemConfig,
     problems

@@ -1,4 +1,4 @@
-import { isUsable, type Server, type Snapshot } from '../../db/store.ts'
+import { isUsable, type Server, type Snapshot, type StoredGroup } from '../../db/store.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 import type { Env } from '../../schemas/env.ts'
 import type { Principal, Scope, View } from './view.ts'
@@ -40,7 +40,7 @@ export function reach (snapshot: Snapshot, { principal, scope }: View, anonymous
 function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
   switch (scope.kind) {
     case 'global': return [...snapshot.servers.keys()].map((name) => ({ name }))
-    case 'group': return snapshot.groups.find(({ id }) => id === scope.id)?.members ?? []
+    case 'group': return snapshot.groups.get(scope.id)?.members ?? []
     case 'server': return [{ name: scope.name }]
   }
 }
@@ -48,9 +48,18 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
 /** A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7). Undefined: there is none. */
 export function toScope (snapshot: Snapshot, word: string): Scope | undefined {
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  const group = snapshot.groups.find(({ id }) => id === word) ?? (byName ? snapshot.groups.find(({ name }) => name === word) : undefined)
+  const group = snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
   if (group) return { kind: 'group', id: group.id, name: group.name }
   return snapshot.servers.has(word) ? { kind: 'server', name: word } : undefined
+}
+
+const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
+
+/** The group of this name, found without a walk through all. */
+export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
+  let named = namedGroups.get(snapshot)
+  if (!named) namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
+  return named.get(name)
 }
 
 /** Whether a scoped key opens a route (DECISIONS §4). */

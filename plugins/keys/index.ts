@@ -22,7 +22,7 @@ export class Keys {
     const snapshot = this.#snapshot()
     if (snapshot.version !== this.#version) {
       this.#version = snapshot.version
-      this.#byHash = new Map(snapshot.keys.flatMap((key) => {
+      this.#byHash = new Map([...snapshot.keys.values()].flatMap((key) => {
         const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
         return hash === undefined || key.enabled === false ? [] : [[hash, key]]
       }))
