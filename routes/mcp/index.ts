@@ -17,15 +17,19 @@ const routes: FastifyPluginAsync = async (app) => {
     await readText(payload, bytesOf(app.snapshot().system.routing?.jsonBodyLimit ?? '1mb')))
   app.decorateRequest('view', null)
 
-  app.addHook('onRequest', async (request) => {
+  app.setChildLoggerFactory((logger) => logger)
+
+  // Hooks and handlers that wait for nothing are no async functions here: this is the path of every call.
+  app.addHook('onRequest', (request, _reply, done) => {
     app.auth.origin(request)
     request.view = app.access.view(app.auth.transport(request), request.params as { name?: string, group?: string })
+    done()
   })
 
   for (const url of ['/mcp', '/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']) {
-    app.post(url, { config: { effect: 'run' } }, async (request, reply) => { await app.downstream.post(inbound(request, reply), String(request.body ?? '')); reply.hijack() })
-    app.get(url, { config: { effect: 'read' } }, async (request, reply) => { await app.downstream.get(inbound(request, reply)); reply.hijack() })
-    app.delete(url, { config: { effect: 'run' } }, async (request, reply) => { await app.downstream.delete(inbound(request, reply)); reply.hijack() })
+    app.post(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.post(inbound(request, reply), String(request.body ?? '')); reply.hijack() })
+    app.get(url, { config: { effect: 'read' } }, (request, reply) => { app.downstream.get(inbound(request, reply)); reply.hijack() })
+    app.delete(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.delete(inbound(request, reply)); reply.hijack() })
     app.route({ url, method: ['PUT', 'PATCH'], config: { effect: 'read' }, handler: async (_request, reply) => { reply.header('allow', 'GET, POST, DELETE'); throw new errors.MethodNotAllowed() } })
   }
 }
