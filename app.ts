@@ -1,3 +1,6 @@
+import swagger from '@fastify/swagger'
+import swaggerUi from '@fastify/swagger-ui'
+import { Ajv } from 'ajv'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { CatalogueCache, Store } from './db/store.ts'
 import access from './plugins/gateway/access.ts'
@@ -5,26 +8,36 @@ import auth from './plugins/auth/index.ts'
 import downstream from './plugins/downstream/index.ts'
 import errors from './plugins/errors/index.ts'
 import gateway from './plugins/gateway/index.ts'
+import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
+import metrics from './plugins/metrics/index.ts'
 import outbound from './plugins/outbound/index.ts'
-import store from './plugins/store/index.ts'
+import servers from './plugins/servers/index.ts'
+import settings from './plugins/settings/index.ts'
+import tools from './plugins/tools/index.ts'
 import upstream from './plugins/upstream/index.ts'
+import users from './plugins/users/index.ts'
+import apiRoutes, { jsonBodies } from './routes/api/index.ts'
 import mcpRoutes from './routes/mcp/index.ts'
+import loginRoutes from './routes/public/login.ts'
 import publicRoutes from './routes/public/index.ts'
 import type { Env } from './schemas/env.ts'
+import { describeApi } from './schemas/openapi.ts'
 
 export interface AppOptions {
   logger: FastifyServerOptions['logger']
   store: Store
   catalogueCache: CatalogueCache
   version: string
-  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS'>
+  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS' | 'JWT_SECRET' | 'JWT_EXPIRES_IN' | 'ALLOW_USER_STDIO'>
   /** In ms. */
   initTimeout: number
   requestTimeout: number
   drainTimeout: number
   /** What children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
+  /** The admin's password under the development script. */
+  developmentPassword?: string
 }
 
 /** The whole program as one list: each line needs only lines above it. Not listening yet. */
@@ -41,17 +54,34 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024 }
   })
 
+  // A body says what it means: nothing is guessed from another type. Paths and queries are text, and are converted.
+  const body = new Ajv({ allErrors: true, strict: false })
+  const text = new Ajv({ allErrors: true, strict: false, coerceTypes: true })
+  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema))
+
   await app.register(errors)
-  await app.register(store, { store: options.store, catalogueCache: options.catalogueCache })
+  await app.register(settings, { store: options.store })
+  await app.register(users)
   await app.register(keys)
   await app.register(outbound)
-  await app.register(upstream, { version, initTimeout: options.initTimeout, requestTimeout: options.requestTimeout, environment: options.environment })
+  await app.register(upstream, { version, cache: options.catalogueCache, initTimeout: options.initTimeout, requestTimeout: options.requestTimeout, environment: options.environment })
   await app.register(gateway, { version, publicTools: env.PUBLIC_TOOLS })
   await app.register(access, { publicTools: env.PUBLIC_TOOLS })
+  await app.register(auth, { host: env.HOST, allowedHosts: env.ALLOWED_HOSTS, allowedOrigins: env.ALLOWED_ORIGINS, jwtSecret: env.JWT_SECRET, jwtExpiresIn: env.JWT_EXPIRES_IN })
   await app.register(downstream, { drainTimeout: options.drainTimeout })
-  await app.register(auth, { host: env.HOST, allowedHosts: env.ALLOWED_HOSTS, allowedOrigins: env.ALLOWED_ORIGINS })
+  await app.register(servers, { usersMayRun: env.ALLOW_USER_STDIO })
+  await app.register(groups)
+  await app.register(tools)
+  await app.register(metrics)
 
+  await app.register(swagger, { openapi: describeApi(version, basePath) })
+  await app.register(swaggerUi, { routePrefix: `${basePath}/docs`, uiConfig: { persistAuthorization: true } })
   await app.register(publicRoutes, { prefix: basePath, name: 'tool-hub', version, basePath })
+  await app.register(async (api) => {
+    jsonBodies(api)
+    await api.register(loginRoutes, { developmentPassword: options.developmentPassword })
+    await api.register(apiRoutes)
+  }, { prefix: `${basePath}/api` })
   await app.register(mcpRoutes, { prefix: basePath })
   return app
 }

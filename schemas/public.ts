@@ -20,3 +20,5 @@ export const PublicConfig = Type.Object({
     socialAuth: Type.Object({ enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) })
   })
 })
+
+export const Liveness = Type.Object({ status: Type.String() })

@@ -27,6 +27,7 @@ export const ServerConfig = Type.Object({
   visibility: Type.Optional(StringEnum(['private', 'public', 'group'])),
   visibilityDefaulted: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
+  createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
   idleTimeoutMs: Type.Optional(Milliseconds()),
@@ -40,3 +41,12 @@ export const ServerConfig = Type.Object({
   resources: Overrides
 })
 export type ServerConfig = Static<typeof ServerConfig>
+
+/** What a config of its kind lacks, as a sentence; undefined: nothing. */
+export function incomplete ({ type, command, url }: ServerConfig): string | undefined {
+  if (type === 'openapi') return 'servers of type "openapi" are not supported yet'
+  if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'
+  if (!url) return type === undefined ? 'it needs a "command" or a "url"' : `a server of type "${type}" needs a "url"`
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return '"url" must be an absolute http or https address'
+  return undefined
+}

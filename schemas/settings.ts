@@ -28,6 +28,8 @@ export const BearerKey = Type.Object({
   name: Type.String(),
   token: Type.Optional(Type.String({ minLength: 1 })),
   tokenHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
+  tokenMask: Type.Optional(Type.String()),
+  createdAt: Type.Optional(Type.String()),
   kind: Type.Optional(StringEnum(['system', 'user'])),
   owner: Type.Optional(Type.String()),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),

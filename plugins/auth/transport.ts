@@ -3,7 +3,7 @@ import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
-import type { Keys } from '../keys/index.ts'
+import type { Keys } from '../keys/keys.ts'
 
 /** One way to know who is asking: an identity, or undefined for "not mine". */
 export type Step = (headers: IncomingHttpHeaders, snapshot: Snapshot) => Principal | undefined
@@ -28,7 +28,7 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 /** A user key without its owner speaks for nobody. */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
-  const principal = `key ${key.id}`
+  const principal = `${keyPrefix}${key.id}`
   if (key.kind === 'user') {
     const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
     return owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
@@ -37,6 +37,15 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   const grant = accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   return { key: principal, kind: 'system-key', user: key.owner ?? principal, isAdmin: true, grant }
 }
+
+/** What became of a principal since it was authenticated: the same as it is now, or nothing. */
+export function standing (principal: Principal, snapshot: Snapshot): Principal | undefined {
+  if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
+  const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
+  return key && key.enabled !== false ? principalOf(key, snapshot) : undefined
+}
+
+const keyPrefix = 'key '
 
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 

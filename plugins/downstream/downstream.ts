@@ -97,6 +97,11 @@ export class Downstream {
     this.sessions.close()
   }
 
+  /** Ends the sessions of those who have no access any more. @param stands says it of a session's view */
+  revoke (stands: (view: View) => boolean): void {
+    for (const session of [...this.sessions]) if (!stands(session.view)) this.sessions.end(session, 'access was withdrawn')
+  }
+
   async #initialize (view: View, request: Request, raw: ServerResponse, accepted: Accepted): Promise<void> {
     const { protocolVersion, capabilities } = request.params
     if (typeof protocolVersion !== 'string') { this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string').toText()}}`); return }

@@ -12,7 +12,13 @@ export interface DownstreamOptions {
 
 /** `app.downstream`: MCP as a way of asking the gateway; the only place that writes MCP to the socket. */
 export default fp<DownstreamOptions>(async (app, { drainTimeout }) => {
-  const downstream = new Downstream(app.gateway, app.upstreams, app.snapshot, (error, sentence) => { app.log.error({ err: error }, sentence) })
+  const downstream = new Downstream(app.gateway, app.upstreams, () => app.settings.current, (error, sentence) => { app.log.error({ err: error }, sentence) })
   app.decorate('downstream', downstream)
+  app.settings.on('changed', () => {
+    downstream.revoke((view) => {
+      const principal = app.auth.standing(view.principal)
+      return principal !== undefined && app.access.stands(view, principal)
+    })
+  })
   app.addHook('preClose', async () => { await downstream.close(drainTimeout) })
-}, { name: 'downstream', dependencies: ['gateway'] })
+}, { name: 'downstream', dependencies: ['gateway', 'auth', 'access', 'settings'] })

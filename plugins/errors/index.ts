@@ -12,16 +12,31 @@ const rpcCodes: Readonly<Record<string, number>> = {
   TH_BUSY: code.unavailable
 }
 
-const statusOf = (error: FastifyError): number => error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
+const statusOf = (error: FastifyError): number => error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
 /** What may be told of an error: our own sentences, and Fastify's about the request; never what broke inside. */
 const messageOf = (error: FastifyError): string => statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message
 
-/** The dialect of the management API and the public routes: `{success: false, message, code}`. */
+/** What a schema found, as DECISIONS §1 says it: `{path, message}` for each. */
+const findings = ({ validation, validationContext = 'body' }: FastifyError): Array<{ path: string, message: string }> | undefined =>
+  validation?.map(({ instancePath, message = 'is not valid', params }) => {
+    const { missingProperty, additionalProperty, allowedValues } = params as { missingProperty?: string, additionalProperty?: string, allowedValues?: unknown[] }
+    const name = missingProperty ?? additionalProperty
+    return {
+      path: [validationContext, ...instancePath.split('/').slice(1), ...(name === undefined ? [] : [name])].join('.'),
+      message: missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known' : allowedValues ? `must be one of ${allowedValues.join(', ')}` : message
+    }
+  })
+
+/** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
 export function envelope (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
   const status = statusOf(error)
-  if (status >= 500) request.log.error({ err: error }, 'a request failed')
-  void reply.code(status).send({ success: false, message: messageOf(error), code: error.code })
+  if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
+  if (status === 401) reply.header('www-authenticate', 'Bearer')
+  if (status === 503 || status === 507) reply.header('retry-after', '5')
+  const found = findings(error)
+  const message = found?.[0] ? `${found[0].path} ${found[0].message}` : messageOf(error)
+  void reply.code(status).type('application/json').send(JSON.stringify({ success: false, message, code: found ? 'TH_INVALID_INPUT' : error.code, errors: found }))
 }
 
 /** The dialect of the MCP routes: JSON-RPC errors without an id; 401 as OAuth says it (RFC 6750 §3). */

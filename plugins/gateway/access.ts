@@ -17,6 +17,10 @@ export interface Access {
    * @throws UnknownRoute (also for what it may not see), RouteDisabled, OutOfScope
    */
   view: (principal: Principal, word: RouteWord) => View
+  /** A principal before one server. @throws NoSuch, also for what it may not see */
+  server: (principal: Principal, name: string) => View
+  /** Whether a view that was given earlier would be given to this principal now, and be the same. */
+  stands: (view: View, principal: Principal) => boolean
 }
 
 export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => {
@@ -24,7 +28,7 @@ export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => 
   let version = -1
   let views = new WeakMap<Principal, Map<string, View>>()
   const view = (principal: Principal, word: RouteWord): View => {
-    const snapshot = app.snapshot()
+    const snapshot = app.settings.current
     if (snapshot.version !== version) { version = snapshot.version; views = new WeakMap() }
     let known = views.get(principal)
     if (!known) views.set(principal, known = new Map())
@@ -33,8 +37,8 @@ export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => 
     if (!found) known.set(key, found = viewOf(snapshot, principal, word, publicTools))
     return found
   }
-  app.decorate('access', { view })
-}, { name: 'access', dependencies: ['store'] })
+  app.decorate('access', { view, server: (principal, name) => serverView(app.settings.current, principal, name, publicTools), stands: (former, principal) => stands(app.settings.current, former, principal, publicTools) })
+}, { name: 'access', dependencies: ['settings'] })
 
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
   const word = group ?? name
@@ -45,6 +49,20 @@ function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: Rout
   if (scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
   if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
   return view
+}
+
+function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
+  const view = makeView(principal, { kind: 'server', name })
+  if (!isVisible(snapshot, view, anonymous)) throw new errors.NoSuch('server')
+  return view
+}
+
+function stands (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicReach): boolean {
+  const { scope } = former
+  if (scope.kind === 'group' && !snapshot.groups.has(scope.id)) return false
+  const view = makeView(principal, scope)
+  return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope) &&
+    !(scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false)
 }
 
 /** Whether a route is there for a principal: its server, or one server of its group, can be seen. */

@@ -10,5 +10,5 @@ export interface GatewayOptions { version: string, publicTools: PublicReach }
 
 /** `app.gateway`: what we can do. MCP, REST and OpenAPI are ways of asking it. */
 export default fp<GatewayOptions>(async (app, { version, publicTools }) => {
-  app.decorate('gateway', new Gateway(app.snapshot, app.upstreams, publicTools, { name: 'tool-hub', version }))
-}, { name: 'gateway', dependencies: ['store', 'upstream'] })
+  app.decorate('gateway', new Gateway(() => app.settings.current, app.upstreams, publicTools, { name: 'tool-hub', version }))
+}, { name: 'gateway', dependencies: ['settings', 'upstream'] })

@@ -2,7 +2,7 @@
 export interface Principal {
   /** Tells principals apart: sessions are bound to it. */
   readonly key: string
-  readonly kind: 'system-key' | 'user-key' | 'anonymous'
+  readonly kind: 'system-key' | 'user-key' | 'user' | 'guest' | 'anonymous'
   /** What the `user` isolation separates; the key's owner where it has one. */
   readonly user: string
   /** The stored user whose servers it may see. */

@@ -23,6 +23,10 @@ export function canSee (snapshot: Snapshot, principal: Principal, { config }: Se
   }
 }
 
+/** Whether a principal may change, toggle and reload a server. */
+export const canManage = (principal: Principal, { config }: Server): boolean =>
+  principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
+
 /** One server that a view reaches, under which name, and which of its items. */
 export interface Reached { readonly server: Server, readonly label: string, readonly member: GroupMember }
 

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import type { CatalogueCache } from '../../db/store.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from './semaphore.ts'
 import { Upstreams } from './upstreams.ts'
@@ -9,6 +10,7 @@ declare module 'fastify' {
 
 export interface UpstreamOptions {
   version: string
+  cache: CatalogueCache
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -16,17 +18,18 @@ export interface UpstreamOptions {
 }
 
 /** `app.upstreams`: the servers that are alive. They begin to connect when the app is ready, and never hold it up. */
-export default fp<UpstreamOptions>(async (app, { version, initTimeout, requestTimeout, environment }) => {
+export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, requestTimeout, environment }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version },
     transport: { outbound: app.outbound, environment },
     spawning: new Semaphore(limits.spawning),
-    cache: app.catalogueCache,
+    cache,
     initTimeout,
     requestTimeout,
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)
-  app.addHook('onReady', async () => { await upstreams.apply(app.snapshot().servers) })
+  app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
+  app.settings.on('changed', ({ servers }) => { upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be taken up') }) })
   app.addHook('onClose', async () => { await upstreams.close() })
-}, { name: 'upstream', dependencies: ['store', 'outbound'] })
+}, { name: 'upstream', dependencies: ['settings', 'outbound'] })

@@ -107,6 +107,12 @@ export class Upstream {
     return this.#catalogues.of(this.#slots.get(key), capabilityClass)
   }
 
+  /** How many connections it has. */
+  get links (): number { return [...this.#slots.values()].filter((slot) => slot.link !== undefined).length }
+
+  /** What it lists to a client that declares nothing, as far as is known. */
+  get listed (): Catalogue | undefined { return this.#catalogues.of(undefined, plainClass) }
+
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
   ownCatalogue (asker: Asker): number | undefined {
     return this.#slots.get(this.#keyOf(asker).key)?.catalogue?.id

@@ -49,7 +49,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     const ended: Array<Promise<void>> = []
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
-      if (server && isUsable(server) && sameConnection(server.config, upstream.config)) continue
+      if (server && isUsable(server) && (server.config === upstream.config || sameConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
       ended.push(upstream.close())
     }
@@ -64,6 +64,24 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     await Promise.all(ended)
     for (const upstream of fresh) if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
     this.#changed()
+  }
+
+  /** Drops a server's connections and makes them anew; resolves when the old ones are gone. */
+  async restart (name: string): Promise<void> {
+    const former = this.#upstreams.get(name)
+    if (!former) return
+    const upstream = this.#make({ name, config: former.config })
+    this.#upstreams.set(name, upstream)
+    upstream.restore(await this.#deps.cache.read(name))
+    await former.close()
+    if (this.#upstreams.get(name) === upstream) upstream.connect()
+  }
+
+  /** How many connections there are. */
+  get links (): number {
+    let links = 0
+    for (const upstream of this.#upstreams.values()) links += upstream.links
+    return links
   }
 
   /** How many servers are in which state. */
@@ -150,7 +168,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
 }
 
 /** What of a config needs no new connection when it changes. */
-const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted', 'description', 'tools', 'prompts', 'resources', 'sharedWithUsers'])
+const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers'])
 
 /** True when a connection made with one config serves the other too. */
 function sameConnection (a: Server['config'], b: Server['config']): boolean {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
-import { bytesOf, readText } from '../../plugins/downstream/body.ts'
+import { bytesOf, readText } from '../../plugins/body/index.ts'
 import type { Inbound } from '../../plugins/downstream/downstream.ts'
 import type { View } from '../../plugins/gateway/view.ts'
 
@@ -14,7 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(jsonRpc)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
-    await readText(payload, bytesOf(app.snapshot().system.routing?.jsonBodyLimit ?? '1mb')))
+    await readText(payload, bytesOf(app.settings.current.system.routing?.jsonBodyLimit ?? '1mb')))
   app.decorateRequest('view', null)
 
   app.setChildLoggerFactory((logger) => logger)

@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import { isDeeperThan } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
+import { limits } from '../limits/index.ts'
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
-
 const sizes = new Map<string, number>()
 
 /** A size as the settings say it (`1mb`, `512 kb`, `2048`) in bytes. */
@@ -34,4 +35,16 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
   const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
   if (!isUtf8(bytes)) throw new errors.InvalidUtf8()
   return bytes.toString()
+}
+
+/** The whole body as a JSON value; nothing at all is undefined. @throws as `readText`, and InvalidJson */
+export async function readJson (payload: IncomingMessage, limit: string): Promise<unknown> {
+  const text = await readText(payload, bytesOf(limit))
+  if (text === '') return undefined
+  if (isDeeperThan(text, limits.requestDepth)) throw new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new errors.InvalidJson('')
+  }
 }

@@ -1,0 +1,56 @@
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Asker, Exchange } from '../../protocol/exchange.ts'
+import type { Level } from '../../protocol/listener.ts'
+import type { Response } from '../../protocol/message.ts'
+import type { View } from './view.ts'
+
+/** A caller that can be told and asked nothing: a plain HTTP request. */
+class PlainAsker implements Asker {
+  readonly id: string
+  readonly user: string
+  readonly capabilities = {}
+  level: Level | undefined
+
+  constructor (id: string, user: string) {
+    this.id = id
+    this.user = user
+  }
+
+  async ask (): Promise<Response> {
+    throw new RpcError(code.internal, 'The caller is no MCP client and cannot be asked')
+  }
+
+  notify (): void {}
+}
+
+/** One request that did not come by MCP: a REST call. It has nobody behind it to ask, and no stream to tell anything on. */
+export class DirectExchange implements Exchange<View> {
+  readonly view: View
+  readonly method: string
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly headers: Exchange['headers']
+  readonly asker: Asker
+  readonly #onCancel: Array<(reason: string) => void> = []
+  cancelled: string | undefined
+
+  constructor (view: View, method: string, params: Record<string, unknown>, headers: Exchange['headers']) {
+    this.view = view
+    this.method = method
+    this.params = params
+    this.paramsText = JSON.stringify(params)
+    this.headers = headers
+    this.asker = new PlainAsker(`rest ${view.principal.key}`, view.principal.user)
+  }
+
+  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
+  notify (): void {}
+  async ask (): Promise<Response> { return await this.asker.ask({ method: '', params: {}, paramsText: '{}', signal: AbortSignal.abort(), progress: () => {} }) }
+  pause (): void {}
+
+  /** The caller is gone. */
+  cancel (reason: string): void {
+    this.cancelled = reason
+    for (const run of this.#onCancel) run(reason)
+  }
+}

@@ -1,0 +1,10 @@
+import fp from 'fastify-plugin'
+import { Groups } from './groups.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { groups: Groups }
+}
+
+export default fp(async (app) => {
+  app.decorate('groups', new Groups(app.settings))
+}, { name: 'groups', dependencies: ['settings'] })

@@ -1,0 +1,10 @@
+import fp from 'fastify-plugin'
+import { Servers } from './servers.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { servers: Servers }
+}
+
+export default fp<{ usersMayRun: boolean }>(async (app, { usersMayRun }) => {
+  app.decorate('servers', new Servers(app.settings, app.upstreams, usersMayRun))
+}, { name: 'servers', dependencies: ['settings', 'upstream'] })

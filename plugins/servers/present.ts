@@ -1,0 +1,59 @@
+import type { Server } from '../../db/store.ts'
+import { isObject } from '../../protocol/json.ts'
+import type { Catalogue, Item, ListKind } from '../upstream/catalogue.ts'
+import type { Status, Upstream } from '../upstream/upstream.ts'
+import { maskConfig } from '../secrets/mask.ts'
+
+/** One tool, prompt or resource as the management API shows it: as the upstream listed it, with what an admin said of it. */
+export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
+
+/** A server as the management API shows it. */
+export interface ServerRecord {
+  name: string
+  status: Status
+  error: string | null
+  tools: ShownItem[]
+  prompts: ShownItem[]
+  resources: ShownItem[]
+  config: Record<string, unknown>
+  createdAt?: string
+  connectedAt?: string
+}
+
+/** What of a config those see who may use a server but not manage it. */
+const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
+
+/** A server's record. Secrets are masked for those who manage it, and absent for the others. */
+export function toRecord ({ name, config, problem }: Server, upstream: Upstream | undefined, manages: boolean): ServerRecord {
+  const disabled = config.enabled === false
+  const catalogue = upstream?.listed
+  const { connectedAt } = upstream ?? {}
+  return {
+    name,
+    status: disabled ? 'disabled' : upstream?.status ?? 'disconnected',
+    error: disabled ? null : problem ?? upstream?.error ?? null,
+    tools: itemsOf('tools', catalogue, config.tools),
+    prompts: itemsOf('prompts', catalogue, config.prompts),
+    resources: itemsOf('resources', catalogue, config.resources),
+    config: manages ? maskConfig({ ...config, enabled: !disabled }) : Object.fromEntries(open.flatMap((key) => config[key] === undefined ? [] : [[key, config[key]]])),
+    createdAt: config.createdAt,
+    connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
+  }
+}
+
+function itemsOf (kind: ListKind & ('tools' | 'prompts' | 'resources'), catalogue: Catalogue | undefined, overrides: Server['config']['tools']): ShownItem[] {
+  return (catalogue?.lists[kind] ?? []).map((item) => toItem(item, overrides))
+}
+
+const parsed = new WeakMap<Item, Record<string, unknown>>()
+
+function toItem (item: Item, overrides: Server['config']['tools']): ShownItem {
+  let value = parsed.get(item)
+  if (!value) {
+    const read: unknown = JSON.parse(item.text)
+    value = isObject(read) ? read : {}
+    parsed.set(item, value)
+  }
+  const override = overrides !== undefined && Object.hasOwn(overrides, item.key) ? overrides[item.key] : undefined
+  return { ...value, ...(override?.description === undefined ? {} : { description: override.description, overridden: true }), enabled: override?.enabled !== false }
+}

@@ -1,0 +1,71 @@
+import { EventEmitter } from 'node:events'
+import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
+import { errors } from '../errors/list.ts'
+
+/** How often changes are worked out anew when somebody else was faster. */
+const tries = 20
+
+/** All that is written down: read from a snapshot in memory, changed by commits that are on disk when they resolve. */
+export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: Snapshot] }> {
+  readonly #store: Store
+  readonly #unsubscribe: () => void
+  #current: Snapshot
+
+  static async open (store: Store): Promise<Settings> {
+    return new Settings(store, await store.load())
+  }
+
+  private constructor (store: Store, current: Snapshot) {
+    super()
+    this.setMaxListeners(0)
+    this.#store = store
+    this.#current = current
+    this.#unsubscribe = store.onChange((snapshot) => { this.#take(snapshot) })
+  }
+
+  get current (): Snapshot { return this.#current }
+
+  /** Why nothing can be written now; undefined: it can. */
+  get problem (): string | undefined { return this.#store.health() }
+
+  /**
+   * Changes what is written down.
+   * @param work the changes, from the newest snapshot; it may run again when somebody else was faster, and throws what is wrong
+   * @returns the snapshot that holds them
+   * @throws EditedOnDisk, InvalidChange, StorageFull, StorageAway
+   */
+  async change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
+    for (let left = tries; ; left--) {
+      const base = this.#current
+      const changes = work(base)
+      if (changes.length === 0) return base
+      try {
+        const next = await this.#store.commit(changes, base.version)
+        this.#take(next)
+        return next
+      } catch (error) {
+        if (error instanceof Conflict) {
+          if (left > 0 && this.#current !== base) continue
+          if (error.edited) throw new errors.EditedOnDisk(error.message)
+          if (left > 0) { await new Promise((resolve) => { setImmediate(resolve) }); continue }
+          throw new errors.StorageAway('too many changes at once')
+        }
+        if (error instanceof Invalid) throw new errors.InvalidChange(error.message)
+        if (error instanceof StorageError) throw error.full ? new errors.StorageFull() : new errors.StorageAway(error.message)
+        throw error
+      }
+    }
+  }
+
+  async close (): Promise<void> {
+    this.#unsubscribe()
+    await this.#store.close()
+  }
+
+  #take (next: Snapshot): void {
+    if (next.version <= this.#current.version) return
+    const former = this.#current
+    this.#current = next
+    this.emit('changed', next, former)
+  }
+}

@@ -1,0 +1,42 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { readJson } from '../../plugins/body/index.ts'
+import { errors } from '../../plugins/errors/list.ts'
+import type { Principal } from '../../plugins/gateway/view.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import account from './account.ts'
+import groups from './groups.ts'
+import keys from './keys.ts'
+import servers from './servers.ts'
+import tools from './tools.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest { principal: Principal | null }
+}
+
+/** Scope `api`: an identity is needed. Bodies are JSON. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.decorateRequest('principal', null)
+  app.addHook('onRequest', async (request) => {
+    request.principal = app.auth.management(request)
+    // The guest has no credential of its own that a foreign page would lack.
+    if (request.principal.kind === 'guest') app.auth.origin(request)
+  })
+  await app.register(account)
+  await app.register(servers)
+  await app.register(groups)
+  await app.register(keys)
+  await app.register(tools)
+}
+export default routes
+
+/** Who is asking. The scope's guard has made sure that somebody is. */
+export function principalOf (request: FastifyRequest): Principal {
+  if (!request.principal) throw new errors.Unauthorized('Log in first')
+  return request.principal
+}
+
+/** Bodies of the management API: JSON of bounded size and depth, or nothing. For the scope that calls it and those below. */
+export function jsonBodies (app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', async (_request: FastifyRequest, payload: FastifyRequest['raw']) => await readJson(payload, app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'))
+}

@@ -1,0 +1,31 @@
+import { Type } from '@sinclair/typebox'
+import { Done, KeyId, KeyRecord, NewKey, Success } from '../../schemas/api.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { principalOf } from './index.ts'
+
+const tags = ['Bearer keys']
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get('/auth/keys', {
+    schema: { tags, summary: 'List the bearer keys that you may manage', response: { 200: Success(Type.Array(KeyRecord)) } },
+    config: { effect: 'read' }
+  }, async (request) => ({ success: true as const, data: app.keys.list(principalOf(request)) }))
+
+  app.post('/auth/keys', {
+    schema: { tags, summary: 'Make a bearer key', description: 'The token is shown in this answer and never again.', body: NewKey, response: { 201: Success(KeyRecord) } },
+    config: { effect: 'change' }
+  }, async (request, reply) => {
+    const data = await app.keys.create(principalOf(request), request.body)
+    reply.code(201)
+    return { success: true as const, data, message: 'Keep the token: it is not shown again' }
+  })
+
+  app.delete('/auth/keys/:id', {
+    schema: { tags, summary: 'Remove a bearer key', params: KeyId, response: { 200: Done } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    await app.keys.remove(principalOf(request), request.params.id)
+    return { success: true as const, message: 'The bearer key was removed' }
+  })
+}
+export default routes

@@ -1,0 +1,57 @@
+import { Type } from '@sinclair/typebox'
+import { page } from '../../plugins/servers/page.ts'
+import { Done, NewServer, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { principalOf } from './index.ts'
+
+const tags = ['Servers']
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get('/servers', {
+    schema: { tags, summary: 'List the servers that you may see', querystring: Page, PageOf, response: { 200: PageOf(Type.Partial(ServerRecord)) } },
+    config: { effect: 'read' }
+  }, async (request) => ({ success: true as const, ...page(app.servers.list(principalOf(request)), request.query) }))
+
+  app.post('/servers', {
+    schema: { tags, summary: 'Add a server', description: 'Answers at once; the server connects in the background.', body: NewServer, response: { 200: Success(ServerRecord) } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    const { name, config } = request.body
+    return { success: true as const, data: await app.servers.create(principalOf(request), name, config), message: `Server ${JSON.stringify(name)} was added and is connecting` }
+  })
+
+  app.get('/servers/:name', {
+    schema: { tags, summary: 'One server, with what it lists', params: ServerName, response: { 200: Success(ServerRecord) } },
+    config: { effect: 'read' }
+  }, async (request) => ({ success: true as const, data: app.servers.get(principalOf(request), request.params.name) }))
+
+  app.put('/servers/:name', {
+    schema: { tags, summary: 'Replace a server\'s config', description: 'Owner, visibility, enabled and overrides stay where the new config does not speak of them. A masked secret sent back keeps the stored one.', params: ServerName, body: ServerUpdate, response: { 200: Success(ServerRecord) } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    const { config, newName } = request.body
+    return { success: true as const, data: await app.servers.update(principalOf(request), request.params.name, config, newName), message: 'The server was updated' }
+  })
+
+  app.delete('/servers/:name', {
+    schema: { tags, summary: 'Remove a server', params: ServerName, response: { 200: Done } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    await app.servers.remove(principalOf(request), request.params.name)
+    return { success: true as const, message: 'The server was removed' }
+  })
+
+  app.post('/servers/:name/toggle', {
+    schema: { tags, summary: 'Enable or disable a server', params: ServerName, body: Toggle, response: { 200: Success(ServerRecord) } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    const { enabled } = request.body
+    return { success: true as const, data: await app.servers.toggle(principalOf(request), request.params.name, enabled), message: enabled ? 'The server was enabled' : 'The server was disabled' }
+  })
+
+  app.post('/servers/:name/reload', {
+    schema: { tags, summary: 'Reconnect a server', params: ServerName, response: { 200: Success(ServerRecord) } },
+    config: { effect: 'change' }
+  }, async (request) => ({ success: true as const, data: await app.servers.reload(principalOf(request), request.params.name), message: 'The server is reconnecting' }))
+}
+export default routes

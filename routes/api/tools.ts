@@ -1,0 +1,25 @@
+import { Type } from '@sinclair/typebox'
+import { Success } from '../../schemas/api.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { principalOf } from './index.ts'
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.post('/tools/call/:server', {
+    schema: {
+      tags: ['Tools'],
+      summary: 'Call a tool',
+      description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` in its data.',
+      params: Type.Object({ server: Type.String() }),
+      body: Type.Object({ toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }),
+      response: { 200: Success(Type.Object({ toolName: Type.String() }, { additionalProperties: true })) }
+    },
+    config: { effect: 'run' }
+  }, async (request, reply) => {
+    const { toolName, arguments: args = {} } = request.body
+    const gone = new AbortController()
+    reply.raw.once('close', () => { gone.abort() })
+    const result = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
+    return { success: true as const, data: { ...result, toolName, arguments: args } }
+  })
+}
+export default routes

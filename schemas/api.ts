@@ -1,0 +1,88 @@
+import { Type, type TSchema } from '@sinclair/typebox'
+import { GroupMember } from './settings.ts'
+import { StringEnum } from './string-enum.ts'
+
+/** What a management route answers when it went well. */
+export const Success = <Data extends TSchema>(data: Data) => Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
+/** ... and when there is nothing to show. */
+export const Done = Type.Object({ success: Type.Literal(true), message: Type.Optional(Type.String()) })
+
+export const Failure = Type.Object({
+  success: Type.Literal(false),
+  message: Type.String({ description: 'What is wrong, and what to change' }),
+  code: Type.Optional(Type.String()),
+  errors: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })])))
+}, { $id: 'Failure' })
+
+export const Permissions = Type.Object({ admin: Type.Boolean(), servers: StringEnum(['all', 'visible']), users: Type.Boolean(), system: Type.Boolean() })
+
+export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions })
+
+export const Credentials = Type.Object({ username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) })
+
+export const Login = Type.Object({ success: Type.Literal(true), message: Type.String(), token: Type.String(), user: Account, isUsingDefaultPassword: Type.Optional(Type.Boolean()) })
+
+const Item = Type.Object({ enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) }, { additionalProperties: true, description: 'As the upstream listed it' })
+
+export const ServerRecord = Type.Object({
+  name: Type.String(),
+  status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
+  error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
+  tools: Type.Array(Item),
+  prompts: Type.Array(Item),
+  resources: Type.Array(Item),
+  config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
+  createdAt: Type.Optional(Type.String()),
+  connectedAt: Type.Optional(Type.String())
+})
+
+export const Page = Type.Object({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most so many' })),
+  cursor: Type.Optional(Type.String({ description: 'Where the page before ended: the `nextCursor` of its answer' })),
+  fields: Type.Optional(Type.String({ description: 'Only these members, comma-separated' }))
+})
+
+/** A list, whole or a page of it. */
+export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(item),
+  nextCursor: Type.Optional(Type.String({ description: 'Send it as `cursor` for the next page; absent on the last one' }))
+})
+
+/** A config is checked by the gateway itself, which says what is wrong in words. */
+const Config = Type.Object({}, { additionalProperties: true })
+export const NewServer = Type.Object({ name: Type.String(), config: Config })
+export const ServerUpdate = Type.Object({ config: Config, newName: Type.Optional(Type.String()) })
+export const Toggle = Type.Object({ enabled: Type.Boolean() })
+export const ServerName = Type.Object({ name: Type.String() })
+
+const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
+export const GroupRecord = Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), servers: Members, owner: Type.Optional(Type.String()) })
+const GroupName = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^/\\\\?#%$.\\u0000-\\u001f][^/\\\\?#%\\u0000-\\u001f]*$' })
+export const NewGroup = Type.Object({ name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) })
+export const GroupUpdate = Type.Partial(NewGroup)
+export const GroupId = Type.Object({ id: Type.String() })
+
+export const KeyRecord = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  token: Type.String({ description: 'Masked; plain only in the answer that creates the key' }),
+  kind: StringEnum(['system', 'user']),
+  owner: Type.Optional(Type.String()),
+  accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
+  allowedGroups: Type.Array(Type.String()),
+  allowedServers: Type.Array(Type.String()),
+  enabled: Type.Boolean(),
+  createdAt: Type.Optional(Type.String()),
+  lastUsedAt: Type.Optional(Type.String())
+})
+export const NewKey = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 128 }),
+  kind: Type.Optional(StringEnum(['system', 'user'])),
+  owner: Type.Optional(Type.String()),
+  accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
+  allowedGroups: Type.Optional(Type.Array(Type.String())),
+  allowedServers: Type.Optional(Type.Array(Type.String())),
+  enabled: Type.Optional(Type.Boolean())
+})
+export const KeyId = Type.Object({ id: Type.String() })
