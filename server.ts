@@ -1,11 +1,11 @@
 // The process edge: environment in, logger, listen, and an end that leaves nothing behind.
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import closeWithGrace from 'close-with-grace'
 import { Value } from '@sinclair/typebox/value'
+import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
-import { JsonFileStore } from './db/json/file.ts'
+import { openStore } from './db/open.ts'
 import { Env } from './schemas/env.ts'
 import { problemOf } from './schemas/problem.ts'
 
@@ -26,30 +26,45 @@ function readEnv (environment: NodeJS.ProcessEnv): Env {
   return env as Env
 }
 
+/** `npm run dev`: the admin's password is one that everybody knows. */
+const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
+
 async function start (): Promise<void> {
   const env = readEnv(process.env)
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
   const { version } = JSON.parse(readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')) as { version: string }
+  const isNew = !existsSync(settingsPath)
   const forPeople = process.stdout.isTTY === true
+  const warn = (sentence: string): void => { app.log.warn(sentence) }
+  const store = await openStore({ settingsPath, warn })
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) },
-    store: new JsonFileStore(settingsPath),
+    store,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     version,
     env,
     initTimeout: milliseconds(env.INIT_TIMEOUT),
     requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
-    environment: process.env
+    environment: process.env,
+    developmentPassword
   })
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     if (err) app.log.fatal({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     await app.close()
   })
-  const address = await app.listen({ host: env.HOST, port: env.PORT })
-  app.log.info(`MCP endpoint: ${address}${env.BASE_PATH.replace(/\/$/, '')}/mcp`)
+  const password = await app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).catch((error: unknown) => {
+    // Nothing is lost: without an admin the file can still be served, and the reason is told.
+    app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
+  })
+  const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
+  const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
+  app.log.info(`MCP endpoint: ${base}/mcp`)
+  app.log.info(`API and its documentation: ${base}/docs`)
+  if (password !== undefined) app.log.info(`The first admin is "admin" with password "${password}" (shown only now; kept as a hash in ${settingsPath})`)
+  if (isNew) app.log.info(`Add a first server: curl -X POST ${base}/api/servers -H 'x-auth-token: ${app.auth.login('admin')}' -H 'content-type: application/json' -d '{"name":"everything","config":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}'`)
 }
 
 start().catch((error: unknown) => {

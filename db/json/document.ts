@@ -1,61 +1,121 @@
-import type { TSchema, Static } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { Static, TSchema } from '@sinclair/typebox'
 import { serverNameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
-import { ServerConfig } from '../../schemas/server.ts'
+import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
-import type { Server, Snapshot } from '../store.ts'
+import { isObject, keyMembers, type Document, type ListName } from '../apply.ts'
+import type { Server, Snapshot, StoredGroup } from '../store.ts'
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+/** What a section of the document says, and the section that says it. */
+interface Section<Item> { readonly raw: unknown, readonly items: ReadonlyMap<string, Item>, readonly problems: readonly string[] }
 
-/** What is wrong with a value, as a phrase. */
-function wrong (schema: TSchema, value: unknown): string | undefined {
-  const problem = problemOf(schema, value)
-  return problem && (problem.path === '' ? problem.message : `"${problem.path}": ${problem.message}`)
+/** A document, and the snapshot that it says. */
+export interface Reading {
+  readonly document: Document
+  readonly snapshot: Snapshot
+  readonly sections: { servers: Section<Server>, groups: Section<StoredGroup>, keys: Section<BearerKey>, users: Section<User> }
 }
 
-/** The snapshot that a settings document says. What cannot be used is kept out and reported, never fatal. */
-export function toSnapshot (document: Record<string, unknown>, version: number): Snapshot {
-  const problems: string[] = []
-  const list = <T extends TSchema>(key: string, schema: T): Array<Static<T>> => {
-    const value = document[key]
-    if (value === undefined || value === null) return []
-    if (!Array.isArray(value)) { problems.push(`"${key}" is no list; it is ignored`); return [] }
-    return value.filter((each, at) => {
-      const problem = wrong(schema, each)
-      if (problem !== undefined) problems.push(`"${key}" entry ${at + 1} is ignored: ${problem}`)
-      return problem === undefined
+/** A check of a schema: what is wrong with a value, as a phrase. Compiled once; the slow way is taken only for the words. */
+function check (schema: TSchema): (value: unknown) => string | undefined {
+  const compiled = TypeCompiler.Compile(schema)
+  return (value) => {
+    if (compiled.Check(value)) return undefined
+    const problem = problemOf(schema, value)
+    return problem && problem.path !== '' ? `"${problem.path}": ${problem.message}` : problem?.message ?? 'it cannot be used'
+  }
+}
+
+/** A reader of a list section. What it made of an entry is remembered with the entry, which never changes. */
+function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schema, make: (entry: Static<Schema>) => Item) {
+  const wrong = check(schema)
+  const known = new WeakMap<object, { item: Item } | { problem: string }>()
+  const readEntry = (entry: unknown): { item: Item } | { problem: string } => {
+    const before = isObject(entry) ? known.get(entry) : undefined
+    if (before) return before
+    const problem = wrong(entry)
+    const result = problem === undefined ? { item: make(entry as Static<Schema>) } : { problem }
+    if (isObject(entry)) known.set(entry, result)
+    return result
+  }
+  return (document: Document, former: Section<Item> | undefined): Section<Item> => {
+    const raw = document[name]
+    if (former && former.raw === raw) return former
+    if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
+    if (!Array.isArray(raw)) return { raw, items: new Map(), problems: [`"${name}" is no list; it is ignored`] }
+    const items = new Map<string, Item>()
+    const problems: string[] = []
+    raw.forEach((entry: Record<string, unknown>, at) => {
+      const result = readEntry(entry)
+      const key = String(entry?.[keyMembers[name]])
+      if ('problem' in result) problems.push(`"${name}" entry ${at + 1} is ignored: ${result.problem}`)
+      else if (items.has(key)) problems.push(`"${name}" entry ${at + 1} is ignored: an earlier one has the same "${keyMembers[name]}"`)
+      else items.set(key, result.item)
     })
-  }
-
-  const servers = new Map<string, Server>()
-  if (isObject(document.mcpServers)) {
-    for (const [name, config] of Object.entries(document.mcpServers)) {
-      const problem = serverNameProblem(name) ?? wrong(ServerConfig, config) ?? incomplete(config as ServerConfig)
-      if (problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${problem}`)
-      servers.set(name, { name, config: isObject(config) ? config : {}, problem })
-    }
-  } else if (document.mcpServers !== undefined) problems.push('"mcpServers" is no object; it is ignored')
-
-  const system = document.systemConfig ?? {}
-  const systemProblem = wrong(SystemConfig, system)
-  if (systemProblem !== undefined) throw new Error(`"systemConfig" cannot be used: ${systemProblem}`)
-
-  return {
-    version,
-    servers,
-    groups: new Map(list('groups', Group).map(({ servers: members, ...group }) => [group.id, { ...group, members: members.map((member) => typeof member === 'string' ? { name: member } : member) }])),
-    keys: new Map(list('bearerKeys', BearerKey).map((key) => [key.id, key])),
-    users: new Map(list('users', User).map((user) => [user.username, user])),
-    system: system as SystemConfig,
-    problems
+    return { raw, items, problems }
   }
 }
 
-/** What a config of its kind lacks. */
-function incomplete ({ type, command, url }: ServerConfig): string | undefined {
-  if (type === 'openapi') return 'servers of type "openapi" are not supported yet'
-  if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'
-  if (!url) return type === undefined ? 'it needs a "command" or a "url"' : `a server of type "${type}" needs a "url"`
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) return '"url" must be an absolute http or https address'
-  return undefined
+const readUsers = listReader('users', User, (user) => user)
+const readKeys = listReader('bearerKeys', BearerKey, (key) => key)
+const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGroup => ({ ...group, members: servers.map((member) => typeof member === 'string' ? { name: member } : member) }))
+
+const wrongServer = check(ServerConfig)
+const knownServers = new WeakMap<object, Server>()
+
+function readServer (name: string, config: unknown): Server {
+  const before = isObject(config) ? knownServers.get(config) : undefined
+  if (before?.name === name) return before
+  const problem = serverNameProblem(name) ?? wrongServer(config) ?? incomplete(config as ServerConfig)
+  const server: Server = { name, config: isObject(config) ? config : {}, ...(problem === undefined ? {} : { problem }) }
+  if (isObject(config)) knownServers.set(config, server)
+  return server
+}
+
+function readServers (document: Document, former: Section<Server> | undefined): Section<Server> {
+  const raw = document.mcpServers
+  if (former && former.raw === raw) return former
+  if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
+  if (!isObject(raw)) return { raw, items: new Map(), problems: ['"mcpServers" is no object; it is ignored'] }
+  const items = new Map<string, Server>()
+  const problems: string[] = []
+  for (const name of Object.keys(raw)) {
+    const server = readServer(name, raw[name])
+    items.set(name, server)
+    if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
+  }
+  return { raw, items, problems }
+}
+
+const wrongSystem = check(SystemConfig)
+
+/**
+ * What a settings document says. Entries that cannot be used are kept out (servers: marked) and reported, never fatal. What is
+ * the same object in the document as in the former reading is not looked at again, and is the same object in the snapshot.
+ * @throws Error when the system configuration cannot be used: guessing who may enter would be worse than not starting
+ */
+export function read (document: Document, version: number, former?: Reading): Reading {
+  const system = document.systemConfig ?? {}
+  const wrong = former && former.document.systemConfig === document.systemConfig ? undefined : wrongSystem(system)
+  if (wrong !== undefined) throw new Error(`"systemConfig" cannot be used: ${wrong}`)
+  const sections = {
+    servers: readServers(document, former?.sections.servers),
+    groups: readGroups(document, former?.sections.groups),
+    keys: readKeys(document, former?.sections.keys),
+    users: readUsers(document, former?.sections.users)
+  }
+  return {
+    document,
+    sections,
+    snapshot: {
+      version,
+      servers: sections.servers.items,
+      groups: sections.groups.items,
+      keys: sections.keys.items,
+      users: sections.users.items,
+      system: former && former.document.systemConfig === document.systemConfig ? former.snapshot.system : system,
+      problems: Object.values(sections).flatMap(({ problems }) => problems)
+    }
+  }
 }

@@ -1,43 +1,241 @@
-import { readFile } from 'node:fs/promises'
-import type { Snapshot, Store } from '../store.ts'
-import { toSnapshot } from './document.ts'
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { apply, type Document } from '../apply.ts'
+import { checkInvariants, checkValues } from '../invariants.ts'
+import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
+import { Disk } from './disk.ts'
+import { read, type Reading } from './document.ts'
+import { FileLock, Held } from './lock.ts'
+import { parse } from './parse.ts'
+import { Queue } from './queue.ts'
+import { share } from './share.ts'
+import { Watcher } from './watcher.ts'
+import { codeOf, storageError } from './write.ts'
 
-/** The settings file, read. A file that is there but cannot be read is never taken for an empty one. */
+/** How long a bad edit must stay the same before it is told, ms: an editor may be in the middle of it. */
+const patience = 500
+/** How often to try whether a disk that refused can be written again, ms. */
+const probeEvery = 5_000
+
+const sentence = (error: unknown): string => error instanceof Error ? error.message : String(error)
+const toBytes = (document: Document): Buffer => Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
+
+/**
+ * The settings in one JSON file that people may edit too. Whatever looks at the file or writes it does so in one queue, so that
+ * memory and disk are never compared halfway. A file that is there but cannot be used is never taken for an empty one, and never
+ * written over.
+ */
 export class JsonFileStore implements Store {
   readonly #path: string
+  readonly #warn: (sentence: string) => void
+  readonly #disk: Disk
+  readonly #queue = new Queue()
+  readonly #listeners = new Set<(snapshot: Snapshot) => void>()
+  #lock: FileLock | undefined
+  #watcher: Watcher | undefined
+  #now: Reading | undefined
+  /** What is on disk and cannot be used; `since`: the time it was seen first. */
+  #bad: { why: string, since: number, told: boolean } | undefined
+  /** The file is gone; it is told at the second look, since an editor may be about to put another one there. */
+  #gone: 'seen' | 'told' | undefined
+  /** Why the last try to write failed. */
+  #trouble: { why: string, since: number } | undefined
+  #looking = false
+  #closed = false
 
-  constructor (path: string) {
+  constructor (path: string, warn: (sentence: string) => void = () => {}) {
     this.#path = path
+    this.#warn = warn
+    this.#disk = new Disk(path)
   }
 
   async load (): Promise<Snapshot> {
-    let bytes: Buffer
-    try {
-      bytes = await readFile(this.#path)
-    } catch (error) {
-      const reason = error instanceof Error && 'code' in error ? error.code : undefined
-      if (reason === 'ENOENT') return toSnapshot({}, 1)
-      throw new Error(`The settings file ${this.#path} cannot be read (${String(reason)}). Check that it is a file and that this user may read it.`)
-    }
-    return toSnapshot(parse(bytes, this.#path), 1)
+    return await this.#queue.add(async () => {
+      if (this.#closed) throw new Error('The store is closed.')
+      if (this.#now) {
+        if (await this.#look() === 'bad') throw new Error(this.#bad?.why)
+        return this.#now.snapshot
+      }
+      const lock = await this.#enter()
+      try {
+        const { document, problems } = await this.#begin()
+        const reading = this.#read(document)
+        this.#now = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
+        this.#watcher = new Watcher(await this.#disk.place(), () => { this.#tick() })
+        return this.#now.snapshot
+      } catch (error) {
+        lock.release()
+        throw error
+      }
+    })
   }
-}
 
-function parse (bytes: Buffer, path: string): Record<string, unknown> {
-  const refuse = (why: string): Error => new Error(`The settings file ${path} ${why}. It was left as it is: mend it, or move it away to start with an empty one.`)
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch {
-    throw refuse('is not UTF-8 text')
+  async commit (changes: readonly Change[], baseVersion: number): Promise<Snapshot> {
+    return await this.#queue.add(async () => {
+      if (this.#closed) throw new StorageError('The store is closed.', false)
+      if (!this.#now) throw new Error('load comes before commit')
+      if (baseVersion !== this.#now.snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
+      const found = await this.#look()
+      if (found === 'bad') throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
+      if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
+      const former = this.#now
+      checkValues(changes)
+      const document = apply(former.document, changes)
+      if (document === former.document && found === 'same') return former.snapshot
+      const next = read(document, former.snapshot.version + 1, former)
+      checkInvariants(former.snapshot, next.snapshot)
+      try {
+        await this.#hold()
+        await this.#disk.write(toBytes(document))
+      } catch (error) {
+        const failure = storageError(error)
+        this.#trouble = { why: failure.message, since: Date.now() }
+        throw failure
+      }
+      this.#trouble = undefined
+      this.#now = next
+      return next.snapshot
+    })
   }
-  if (text.trim() === '') throw refuse('is empty')
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw refuse(`is not valid JSON (${error instanceof Error ? error.message.replace(/\s+/g, ' ').slice(0, 120) : ''})`)
+
+  onChange (listener: (snapshot: Snapshot) => void): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw refuse('does not hold a JSON object')
-  return value as Record<string, unknown>
+
+  health (): string | undefined {
+    if (this.#closed) return 'The store is closed.'
+    return this.#bad ? 'The settings file was edited and cannot be used as it is; the log says what is wrong.' : this.#trouble?.why
+  }
+
+  async close (): Promise<void> {
+    await this.#queue.add(async () => {
+      this.#closed = true
+      this.#watcher?.close()
+      this.#listeners.clear()
+      this.#lock?.release()
+    })
+  }
+
+  /** The lock, where the folder lets us have one: without it we can read, and not write. @throws Error when another process has it */
+  async #enter (): Promise<FileLock> {
+    const place = await this.#disk.place()
+    this.#lock = new FileLock(place)
+    try {
+      await mkdir(dirname(place), { recursive: true, mode: 0o700 })
+      await this.#lock.hold()
+    } catch (error) {
+      if (error instanceof Held) throw new Error(`The settings file ${this.#path} is ${error.message}. Stop that one first, or give this one another SETTINGS_PATH.`)
+      this.#trouble = { why: storageError(error).message, since: Date.now() }
+    }
+    return this.#lock
+  }
+
+  async #hold (): Promise<void> {
+    await this.#lock?.hold().catch((error: unknown) => {
+      throw error instanceof Held ? new StorageError(`The settings file is ${error.message}. Nothing was changed.`, false) : error
+    })
+  }
+
+  /** The document at the start, mended where a write in place was interrupted. @throws Error with a sentence */
+  async #begin (): Promise<{ document: Document, problems: string[] }> {
+    let found = await this.#readable(this.#disk.read())
+    if (found === undefined) return { document: {}, problems: [] }
+    const problems: string[] = []
+    let document: Document
+    try {
+      document = parse(found.bytes, this.#path)
+    } catch (error) {
+      if (!await this.#recover()) throw error
+      found = await this.#readable(this.#disk.read())
+      if (found === undefined) throw error
+      document = parse(found.bytes, this.#path)
+      problems.push(`The settings file ${this.#path} had been written only in part; it was put back from its .bak, as it was before that write.`)
+    }
+    this.#disk.take(found)
+    if (this.#lock?.held === true) await this.#disk.tidy()
+    return { document, problems }
+  }
+
+  async #readable<Found> (found: Promise<Found>): Promise<Found> {
+    return await found.catch((error: unknown) => {
+      throw new Error(`The settings file ${this.#path} cannot be read (${codeOf(error) ?? sentence(error)}). Check that it is a file and that this user may read it.`)
+    })
+  }
+
+  /** Mends a file that a write in place left in part. @returns whether it was that */
+  async #recover (): Promise<boolean> {
+    return this.#lock?.held === true && await this.#disk.recover().catch(() => false)
+  }
+
+  #read (document: Document, former?: Reading): Reading {
+    try {
+      return read(document, (former?.snapshot.version ?? 0) + 1, former)
+    } catch (error) {
+      throw new Error(`The settings file ${this.#path} cannot be used: ${sentence(error)}. It was left as it is: mend it.`)
+    }
+  }
+
+  /** Takes up what somebody else made of the file. Bad: it cannot be used, and what is in memory stays. */
+  async #look (): Promise<'same' | 'gone' | 'edited' | 'bad'> {
+    const former = this.#now
+    if (!former) return 'same'
+    try {
+      const found = await this.#readable(this.#disk.look())
+      if (found === 'same' || found === 'gone') {
+        this.#bad = undefined
+        return found
+      }
+      const document = share(former.document, parse(found.bytes, this.#path))
+      const next = document === former.document ? former : this.#read(document, former)
+      this.#disk.take(found)
+      this.#bad = undefined
+      if (next === former) return 'same'
+      this.#now = next
+      this.#tell(next.snapshot)
+      return 'edited'
+    } catch (error) {
+      if (await this.#recover()) return await this.#look()
+      const why = sentence(error)
+      if (this.#bad?.why !== why) this.#bad = { why, since: Date.now(), told: false }
+      return 'bad'
+    }
+  }
+
+  #tell (snapshot: Snapshot): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(snapshot)
+      } catch (error) {
+        this.#warn(`A change of the settings could not be taken up everywhere: ${sentence(error)}`)
+      }
+    }
+  }
+
+  #tick (): void {
+    if (this.#looking || this.#closed) return
+    this.#looking = true
+    void this.#queue.add(async () => {
+      if (this.#closed) return
+      const found = await this.#look()
+      if (found === 'gone' && this.#gone === 'seen') this.#warn(`The settings file ${this.#path} is gone. What was in force stays in force; the next change writes the file anew.`)
+      this.#gone = found !== 'gone' ? undefined : this.#gone === undefined ? 'seen' : 'told'
+      if (this.#bad && !this.#bad.told && Date.now() - this.#bad.since >= patience) {
+        this.#bad.told = true
+        this.#warn(`${this.#bad.why} What was in force stays in force, and nothing is written until then.`)
+      }
+      if (this.#trouble && Date.now() - this.#trouble.since >= probeEvery) await this.#probe()
+    }).catch((error: unknown) => { this.#warn(sentence(error)) }).finally(() => { this.#looking = false })
+  }
+
+  /** Whether a disk that refused can be written again, so that `health` does not wait for the next change. */
+  async #probe (): Promise<void> {
+    try {
+      await this.#hold()
+      await this.#disk.probe()
+      this.#trouble = undefined
+    } catch (error) {
+      this.#trouble = { why: storageError(error).message, since: Date.now() }
+    }
+  }
 }

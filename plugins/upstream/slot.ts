@@ -20,6 +20,8 @@ export class Slot {
   opening: Promise<Link> | undefined
   /** The link that is being opened: not usable yet, but to be closed if the slot goes. */
   candidate: Link | undefined
+  /** Nobody will use it any more: a link that still comes up is closed. */
+  ended = false
   /** This link's own catalogue, where it differs from its class's. */
   catalogue: Catalogue | undefined
   level: Level | undefined
@@ -33,6 +35,13 @@ export class Slot {
   /** True when nobody would notice its link going. */
   get idle (): boolean {
     return this.opening === undefined && this.subscriptions.size === 0 && (this.link === undefined || this.link.calls.size === 0)
+  }
+
+  /** Closes what it holds; the next use opens it again, unless it has ended. */
+  async hangUp (): Promise<void> {
+    const { link, candidate } = this
+    this.link = undefined
+    await Promise.all([link?.close(), candidate?.close()])
   }
 
   /** Who is subscribed to a resource, or to one that it is a part of. */

@@ -1,6 +1,6 @@
 import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
-import { bridged, plainClass } from '../../protocol/legacy/capabilities.ts'
+import { plainClass } from '../../protocol/legacy/capabilities.ts'
 import { isLevel } from '../../protocol/listener.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -9,17 +9,20 @@ import { takeNews, takeQuestion, type ArrivalDeps } from './arrivals.ts'
 import { backoff, healthyAfter } from './backoff.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Catalogues } from './catalogues.ts'
-import { Link } from './link.ts'
+import { openLink } from './connect.ts'
+import type { Link } from './link.ts'
 import { baseKey, linkKey, type LinkKey } from './link-key.ts'
+import { Pool } from './pool.ts'
+import { Pulse } from './pulse.ts'
 import type { Semaphore } from './semaphore.ts'
-import { Slot, type Subscriber } from './slot.ts'
-import { isRemote, makeTransport, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
+import type { Slot, Subscriber } from './slot.ts'
+import { isRemote, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
 
 export type Status = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
 export interface UpstreamDeps {
   clientInfo: { name: string, version: string }
-  transport: Omit<TransportDeps, 'onLine'>
+  transport: TransportDeps
   spawning: Semaphore
   initTimeout: number
   requestTimeout: number
@@ -49,8 +52,8 @@ export class Upstream {
   /** The first connection attempt is still under way. */
   #first = true
   readonly #deps: UpstreamDeps
-  readonly #slots = new Map<string, Slot>()
-  readonly #base: Slot
+  readonly #pool: Pool
+  readonly #pulse = new Pulse()
   readonly #catalogues: Catalogues
   readonly #arrivals: ArrivalDeps
   #contested = false
@@ -58,8 +61,6 @@ export class Upstream {
   #failures = 0
   #lastTry = 0
   #retry: NodeJS.Timeout | undefined
-  #keepAlive: NodeJS.Timeout | undefined
-  #idle: NodeJS.Timeout | undefined
   #closed = false
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
@@ -68,14 +69,12 @@ export class Upstream {
     this.remote = isRemote(config)
     this.#deps = deps
     // With links for sessions or users only, the gateway's own is nobody's: its key is not one that a client can have.
-    const key: LinkKey = config.isolation === 'session' || config.isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
-    this.#base = new Slot(key, {}, undefined)
-    this.#slots.set(key.key, this.#base)
+    this.#pool = new Pool(name, config.isolation === 'session' || config.isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey)
     const { type, command, args, url } = config
     this.#catalogues = new Catalogues({ target: JSON.stringify([type, command, args, url]), listed: deps.listed, keep: deps.keep, warn: (sentence) => { deps.log('warn', sentence) } })
     this.#arrivals = {
       name,
-      refresh: (slot) => { this.#catalogues.refresh(slot, slot === this.#base) },
+      refresh: (slot) => { this.#catalogues.refresh(slot, slot === this.#pool.base) },
       contested: () => { this.#contest() },
       onQuestion: deps.onQuestion,
       broadcast: deps.broadcast,
@@ -93,7 +92,7 @@ export class Upstream {
     this.#begun = Date.now()
     if (!this.#catalogues.known) this.#catalogues.keep()
     if (this.config.startOnDemand === true && !this.remote && this.#catalogues.has(plainClass)) { this.#first = false; this.#become('disconnected', null); return }
-    void this.#ready(this.#base).catch(() => {})
+    void this.#ready(this.#pool.base).catch(() => {})
   }
 
   /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
@@ -103,19 +102,19 @@ export class Upstream {
 
   /** What it lists to this client, as far as is known: of the client's own link, of its class, or of clients that declare nothing. */
   catalogue (asker: Asker): Catalogue | undefined {
-    const { key, capabilityClass } = this.#keyOf(asker)
-    return this.#catalogues.of(this.#slots.get(key), capabilityClass)
+    const key = this.#keyOf(asker)
+    return this.#catalogues.of(this.#pool.find(key), key.capabilityClass)
   }
 
   /** How many connections it has. */
-  get links (): number { return [...this.#slots.values()].filter((slot) => slot.link !== undefined).length }
+  get links (): number { return this.#pool.all.filter((slot) => slot.link !== undefined).length }
 
   /** What it lists to a client that declares nothing, as far as is known. */
   get listed (): Catalogue | undefined { return this.#catalogues.of(undefined, plainClass) }
 
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
   ownCatalogue (asker: Asker): number | undefined {
-    return this.#slots.get(this.#keyOf(asker).key)?.catalogue?.id
+    return this.#pool.find(this.#keyOf(asker))?.catalogue?.id
   }
 
   knows (asker: Asker): boolean {
@@ -124,9 +123,9 @@ export class Upstream {
 
   /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
   async learn (asker: Asker): Promise<void> {
-    const slot = this.#slotFor(asker)
+    const slot = this.#pool.take(this.#keyOf(asker), asker)
     await this.#ready(slot)
-    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#base)
+    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#pool.base)
   }
 
   /**
@@ -136,7 +135,7 @@ export class Upstream {
    * @throws RpcError -32001 when no answer can be had, in words
    */
   async call (exchange: Exchange, params: (token: number) => string): Promise<Response> {
-    const slot = this.#slotFor(exchange.asker)
+    const slot = this.#pool.take(this.#keyOf(exchange.asker), exchange.asker)
     const { options } = this.config
     const deadlines = {
       timeout: options?.timeout ?? this.#deps.requestTimeout,
@@ -157,20 +156,20 @@ export class Upstream {
   }
 
   notify (asker: Asker, method: string, paramsText: string): void {
-    this.#slots.get(this.#keyOf(asker).key)?.link?.notify(method, paramsText)
+    this.#pool.find(this.#keyOf(asker))?.link?.notify(method, paramsText)
   }
 
   /** The client wants log messages of this level and above. */
   async setLevel (asker: Asker, level: unknown): Promise<void> {
     if (!isLevel(level)) return
-    const slot = this.#slotFor(asker)
+    const slot = this.#pool.take(this.#keyOf(asker), asker)
     const changed = slot.wants(asker.id, level)
     if (changed !== undefined && slot.link?.capabilities.logging !== undefined) await slot.link.request('logging/setLevel', JSON.stringify({ level: changed }))
   }
 
   /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
   async subscribe (asker: Asker, uri: string, uriText: string, subscriber: Subscriber): Promise<void> {
-    const slot = this.#slotFor(asker)
+    const slot = this.#pool.take(this.#keyOf(asker), asker)
     const link = slot.link ?? await this.#patiently(slot)
     const subscribers = slot.subscriptions.get(uri)
     if (subscribers) { subscribers.set(subscriber.id, subscriber); return }
@@ -184,30 +183,25 @@ export class Upstream {
   }
 
   async unsubscribe (asker: Asker, uri: string): Promise<void> {
-    const slot = this.#slots.get(this.#keyOf(asker).key)
+    const slot = this.#pool.find(this.#keyOf(asker))
     const subscribers = slot?.subscriptions.get(uri)
     if (!slot || !subscribers?.delete(asker.id) || subscribers.size > 0) return
     slot.subscriptions.delete(uri)
     await slot.link?.request('resources/unsubscribe', JSON.stringify({ uri }))
   }
 
-  /** A client is gone: so are its subscriptions, and the link that was its own. */
+  /** A client is gone. */
   async release (asker: Asker): Promise<void> {
-    for (const slot of this.#slots.values()) {
-      for (const uri of slot.forget(asker.id)) slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
-      if (slot.owner?.id !== asker.id) continue
-      this.#slots.delete(slot.key.key)
-      await this.#closeSlot(slot)
-    }
+    await this.#pool.release(asker)
   }
 
   /** Ends every link; resolves when nothing is left of them. */
   async close (): Promise<void> {
     this.#closed = true
-    for (const timer of [this.#retry, this.#keepAlive, this.#idle]) clearTimeout(timer)
+    clearTimeout(this.#retry)
+    this.#pulse.stop()
     this.#catalogues.close()
-    await Promise.all([...this.#slots.values()].map(async (slot) => { await this.#closeSlot(slot) }))
-    this.#slots.clear()
+    await this.#pool.close()
   }
 
   /** Its questions met several clients on one connection: from now on those that can be asked get their own. */
@@ -219,27 +213,6 @@ export class Upstream {
 
   #keyOf (asker: Asker): LinkKey {
     return linkKey({ isolation: this.config.isolation ?? 'auto', remote: this.remote, contested: this.#contested }, asker)
-  }
-
-  #slotFor (asker: Asker): Slot {
-    const key = this.#keyOf(asker)
-    const known = this.#slots.get(key.key)
-    if (known) return known
-    if (this.#slots.size >= limits.linksPerServer) this.#evict()
-    const slot = new Slot(key, bridged(asker.capabilities), key.affinity === 'session' ? asker : undefined)
-    if (isLevel(asker.level)) slot.wants(asker.id, asker.level)
-    this.#slots.set(key.key, slot)
-    return slot
-  }
-
-  #evict (): void {
-    let oldest: Slot | undefined
-    for (const slot of this.#slots.values()) {
-      if (slot !== this.#base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
-    }
-    if (!oldest) throw new RpcError(code.unavailable, `Server ${JSON.stringify(this.name)} has ${limits.linksPerServer} connections, all in use; try again later`)
-    this.#slots.delete(oldest.key.key)
-    void this.#closeSlot(oldest)
   }
 
   /** The slot's link, waiting for it as long as a client should. */
@@ -269,7 +242,7 @@ export class Upstream {
   /** Opens the slot's link and brings it to the state that the slot remembers. */
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
-    const base = slot === this.#base
+    const base = slot === this.#pool.base
     if (base) {
       clearTimeout(this.#retry)
       // Callers may press a server that keeps falling, but no faster than this.
@@ -280,7 +253,6 @@ export class Upstream {
     }
     try {
       const link = await this.#connect(slot)
-      if (this.#closed) { await link.close(); throw new UpstreamError('closed', 'the server was stopped') }
       slot.link = link
       const fresh = base || !this.#catalogues.has(slot.key.capabilityClass)
       if (slot.level !== undefined && link.capabilities.logging !== undefined) await link.request('logging/setLevel', JSON.stringify({ level: slot.level })).catch(() => {})
@@ -290,8 +262,7 @@ export class Upstream {
       return link
     } catch (error) {
       const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
-      await slot.link?.close()
-      slot.link = undefined
+      await slot.hangUp()
       if (base && !this.#closed) this.#disconnected(failure)
       throw failure
     } finally {
@@ -300,58 +271,39 @@ export class Upstream {
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const candidates = this.#kind === undefined ? transportKinds(this.config) : [this.#kind]
-    let failure: unknown
-    for (const kind of candidates) {
-      const done = await this.#deps.spawning.take()
-      const transport = makeTransport(kind, this.config, { ...this.#deps.transport, onLine: (line) => { this.#deps.log('debug', line) } })
-      const link = new Link(transport, { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: this.#deps.clientInfo, initTimeout: this.#deps.initTimeout }, {
-        question: async (from, question, origin) => await takeQuestion(this.#arrivals, slot, from, question, origin),
-        news: (from, notification, origin) => { takeNews(this.#arrivals, slot, from, notification, origin) },
-        closed: (from, error) => { if (slot.link === from) this.#lost(slot, from, error) },
-        warn: (sentence) => { this.#deps.log('warn', sentence) }
-      })
-      slot.candidate = link
-      try {
-        if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
-        await link.open(done)
-        this.#kind = kind
-        return link
-      } catch (error) {
-        failure ??= error
-        // Only an answer that says "not here" is a reason to try the older transport.
-        if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
-      } finally {
-        slot.candidate = undefined
-        done()
-      }
-    }
-    throw failure
+    const { transport, clientInfo, spawning, initTimeout, log } = this.#deps
+    const { link, kind } = await openLink(slot, this.config, this.#kind === undefined ? transportKinds(this.config) : [this.#kind], { transport, clientInfo, spawning, initTimeout }, {
+      question: async (from, question, origin) => await takeQuestion(this.#arrivals, slot, from, question, origin),
+      news: (from, notification, origin) => { takeNews(this.#arrivals, slot, from, notification, origin) },
+      closed: (from, error) => { this.#lost(slot, from, error) },
+      warn: (sentence) => { log('warn', sentence) }
+    })
+    this.#kind = kind
+    return link
   }
 
   #connected (): void {
     this.connectedAt = Date.now()
-    this.#become('connected', null)
     const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.config
-    if (this.remote && enableKeepAlive) {
-      this.#keepAlive = setInterval(() => { void this.#check(Math.min(keepAliveInterval, 10_000)) }, keepAliveInterval)
-      this.#keepAlive.unref()
-    }
-    if (!this.remote && startOnDemand === true) {
-      this.#idle = setInterval(() => { this.#stopIdle(idleTimeoutMs) }, Math.min(idleTimeoutMs, 30_000))
-      this.#idle.unref()
-    }
+    this.#pulse.start({
+      keepAlive: this.remote && enableKeepAlive ? keepAliveInterval : undefined,
+      check: () => { void this.#check(Math.min(keepAliveInterval, 10_000)) },
+      idle: !this.remote && startOnDemand === true ? idleTimeoutMs : undefined,
+      idleSince: () => this.#pool.all.every((slot) => slot.idle) ? Math.max(...this.#pool.all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined,
+      stop: () => { this.#sleep() }
+    })
+    this.#become('connected', null)
   }
 
   #disconnected (error: UpstreamError): void {
-    clearInterval(this.#keepAlive)
-    clearInterval(this.#idle)
+    this.#pulse.stop()
+    clearTimeout(this.#retry)
     const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
     this.#become('disconnected', error.message)
     if (this.remote && this.config.enableKeepAlive === false) return
-    this.#retry = setTimeout(() => { void this.#ready(this.#base).catch(() => {}) }, backoff(this.#failures))
+    this.#retry = setTimeout(() => { void this.#ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
     this.#retry.unref()
   }
 
@@ -361,34 +313,28 @@ export class Upstream {
     slot.link = undefined
     slot.catalogue = undefined
     if (this.#closed) return
-    if (slot === this.#base) this.#disconnected(error)
+    if (slot === this.#pool.base) this.#disconnected(error)
     else if (slot.subscriptions.size > 0) void this.#ready(slot).catch(() => {})
   }
 
   async #check (timeout: number): Promise<void> {
-    const { link } = this.#base
+    const { link } = this.#pool.base
     if (!link || link.calls.size > 0) return
     try {
       await link.request('ping', undefined, timeout)
     } catch (error) {
       if (!(error instanceof UpstreamError)) return
-      if (this.#base.link === link) this.#lost(this.#base, link, error)
+      if (this.#pool.base.link === link) this.#lost(this.#pool.base, link, error)
       await link.close()
     }
   }
 
-  #stopIdle (after: number): void {
-    const slots = [...this.#slots.values()]
-    if (!slots.every((slot) => slot.idle && Date.now() - (slot.link?.lastUsed ?? 0) > after)) return
-    clearInterval(this.#idle)
-    for (const slot of slots) void this.#closeSlot(slot)
+  /** Nobody has used it for long: it ends, and starts again when it is needed. */
+  #sleep (): void {
+    this.#pulse.stop()
+    for (const slot of this.#pool.all) void slot.hangUp()
+    this.connectedAt = undefined
     this.#become('disconnected', null)
-  }
-
-  async #closeSlot (slot: Slot): Promise<void> {
-    const { link, candidate } = slot
-    slot.link = undefined
-    await Promise.all([link?.close(), candidate?.close()])
   }
 
   #become (status: Status, error: string | null): void {

@@ -150,9 +150,10 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { log, cache, ...deps } = this.#deps
+    const { log, cache, transport, ...deps } = this.#deps
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
+      transport: { ...transport, onLine: limited(limits.stderrLines, (line) => { log(name, 'debug', line) }, (dropped) => { log(name, 'debug', `${dropped} more lines in this second`) }) },
       log: (level, sentence, more) => { log(name, level, sentence, more) },
       listed: () => { if (this.#upstreams.get(name) === upstream) this.#changed() },
       moved: () => {
@@ -174,4 +175,19 @@ const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted',
 function sameConnection (a: Server['config'], b: Server['config']): boolean {
   const essence = (config: Server['config']): string => JSON.stringify(Object.entries(config).filter(([key]) => !labels.has(key)).sort(([x], [y]) => x < y ? -1 : 1))
   return essence(a) === essence(b)
+}
+
+/** At most so many lines a second go on; how many did not is told when the next second begins. */
+function limited (most: number, pass: (line: string) => void, tell: (dropped: number) => void): (line: string) => void {
+  let second = 0
+  let count = 0
+  return (line) => {
+    const now = Math.floor(Date.now() / 1_000)
+    if (now !== second) {
+      if (count > most) tell(count - most)
+      second = now
+      count = 0
+    }
+    if (++count <= most) pass(line)
+  }
 }
