@@ -3,7 +3,7 @@ import type { Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
-import { sha256 } from '../secrets/hash.ts'
+import { maskToken, sha256 } from '../secrets/hash.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** What a caller says of a key to be made. */
@@ -68,8 +68,6 @@ export class Keys {
 }
 
 const isOwn = (principal: Principal, key: BearerKey): boolean => principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
-
-const maskToken = (token: string): string => token.length < 16 ? '...' : `${token.slice(0, 8)}...${token.slice(-4)}`
 
 function shown ({ tokenHash: _, tokenMask, token, ...key }: BearerKey): ShownKey {
   return { ...key, kind: key.kind ?? 'system', accessType: key.accessType ?? 'all', allowedGroups: key.allowedGroups ?? [], allowedServers: key.allowedServers ?? [], enabled: key.enabled ?? true, token: tokenMask ?? maskToken(token ?? '') }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
+import { maskToken, sha256 } from '../secrets/hash.ts'
 
 /** How often changes are worked out anew when somebody else was faster. */
 const tries = 20
@@ -37,8 +38,9 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   async change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
     for (let left = tries; ; left--) {
       const base = this.#current
-      const changes = work(base)
-      if (changes.length === 0) return base
+      const asked = work(base)
+      if (asked.length === 0) return base
+      const changes = [...asked, ...hashTokens(base, asked)]
       try {
         const next = await this.#store.commit(changes, base.version)
         this.#take(next)
@@ -68,4 +70,14 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
     this.#current = next
     this.emit('changed', next, former)
   }
+}
+
+/** Tokens that somebody wrote into the settings file in plain go into it as hashes, now that it is written anyway. */
+function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
+  const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
+  return [...keys.values()].flatMap((key): Change[] => {
+    const { token, ...rest } = key
+    if (token === undefined || touched.has(key.id)) return []
+    return [{ entity: 'bearerKeys', key: key.id, value: { ...rest, tokenHash: key.tokenHash ?? sha256(token), tokenMask: key.tokenMask ?? maskToken(token) } }]
+  })
 }
