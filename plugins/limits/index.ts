@@ -29,7 +29,9 @@ export const limits = {
   /** Resource subscriptions of one session; beyond: -32000. */
   subscriptionsPerSession: 1_000,
   /** Surfaces kept at once; beyond: the oldest is folded again when needed. */
-  surfaces: 1_000,
+  surfaces: 256,
+  /** Capability classes of clients whose catalogues one server keeps; beyond: the oldest is read again when needed. */
+  classesPerServer: 32,
   /** Tasks whose owner is remembered; beyond: the oldest is forgotten. */
   tasks: 10_000,
   /** Links of one server; beyond: the oldest idle one goes, or 503. */

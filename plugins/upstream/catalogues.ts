@@ -1,4 +1,5 @@
 import { plainClass } from '../../protocol/legacy/capabilities.ts'
+import { limits } from '../limits/index.ts'
 import { catalogueText, sameCatalogue, toCatalogue, type Catalogue } from './catalogue.ts'
 import type { Slot } from './slot.ts'
 
@@ -103,6 +104,8 @@ export class Catalogues {
     }
     if (same) return
     this.#byClass.set(capabilityClass, catalogue)
+    const oldest = this.#byClass.size > limits.classesPerServer ? [...this.#byClass.keys()].find((each) => each !== plainClass) : undefined
+    if (oldest !== undefined) this.#byClass.delete(oldest)
     // What the gateway is shown has changed: what classes without a shared link are shown may have, too.
     if (base && before !== undefined) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { isObject } from '../json.ts'
 
 export type Capabilities = Record<string, unknown>
@@ -32,6 +33,7 @@ export function bridged (client: ClientCapabilities): ClientCapabilities {
   return rest
 }
 
+const longestClass = 512
 const classes = new WeakMap<ClientCapabilities, string>()
 
 /** A text that is equal for clients that an upstream cannot tell apart by their capabilities. The object must not change. */
@@ -41,7 +43,9 @@ export function classOf (client: ClientCapabilities): string {
   const sorted = (value: unknown): unknown => isObject(value)
     ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
     : Array.isArray(value) ? value.map(sorted) : value
-  const text = JSON.stringify(sorted(bridged(client)))
+  const whole = JSON.stringify(sorted(bridged(client)))
+  // It is a key in many places, and a client may declare as much as fits into a request.
+  const text = whole.length > longestClass ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
   classes.set(client, text)
   return text
 }
