@@ -35,10 +35,11 @@ class Members {
     this.#entries = new Map([...this.#entries].map((entry) => entry[0] === key ? [rename, plain] : entry))
   }
 
+  /** The section now; undefined: as it was. */
   done (): unknown {
     const names = Object.keys(this.#former)
     const same = names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
-    return same ? this.#former : Object.fromEntries(this.#entries)
+    return same ? undefined : Object.fromEntries(this.#entries)
   }
 }
 
@@ -75,9 +76,10 @@ class List {
     this.#entries.forEach((entry, at) => { if (isObject(entry)) this.#entries[at] = change(entry) })
   }
 
+  /** The section now; undefined: as it was. */
   done (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
-    return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at]) ? this.#former : entries
+    return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at]) ? undefined : entries
   }
 
   #note (key: unknown, at: number): void {
@@ -133,10 +135,8 @@ export function apply (document: Document, changes: readonly Change[]): Document
     } else list(change.entity).put(change)
   }
 
-  const next = new Map<string, unknown>()
-  for (const [name, section] of sections) next.set(name, section.done())
-  if (system !== undefined) next.set('systemConfig', system)
-  const changed = [...next].filter(([name, value]) => value !== document[name])
+  const changed = [...sections].map(([name, section]): [string, unknown] => [name, section.done()]).filter(([, value]) => value !== undefined)
+  if (system !== document.systemConfig) changed.push(['systemConfig', system])
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 

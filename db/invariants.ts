@@ -12,10 +12,15 @@ export const foldName = (name: string): string => name.normalize('NFKC').toUpper
  * @throws Invalid
  */
 export function checkValues (changes: readonly Change[]): void {
-  for (const { entity, value } of changes) {
-    if (entity === 'mcpServers' || value === undefined) continue
-    const problem = problemOf(schemas[entity], value)
-    if (problem) throw new Invalid(`This cannot be stored under "${entity}": ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`)
+  for (const change of changes) {
+    if (change.entity === 'mcpServers') {
+      // A group could not hold such a member.
+      if (change.rename === '') throw new Invalid('A server needs a name.')
+      continue
+    }
+    if (change.value === undefined) continue
+    const problem = problemOf(schemas[change.entity], change.value)
+    if (problem) throw new Invalid(`This cannot be stored under "${change.entity}": ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`)
   }
 }
 

@@ -24,18 +24,18 @@ writeFileSync(join(folder, 'mcp_settings.json'), JSON.stringify({
   bearerKeys: [{ id: randomUUID(), name: 'demo', token, kind: 'system', accessType: 'all', enabled: true }]
 }, null, 2), { mode: 0o600 })
 
-const hub = spawn(process.execPath, [join(root, 'dist/server.js')], { env: { ...process.env, PORT: port, SETTINGS_PATH: join(folder, 'mcp_settings.json') }, stdio: ['ignore', 'inherit', 'inherit'] })
-let ended = false
-hub.once('exit', (code) => { ended = true; rmSync(folder, { recursive: true, force: true }); process.exitCode = code ?? 1 })
+// A group of its own: Ctrl-C reaches this script only, which then ends the gateway once, in order.
+const hub = spawn(process.execPath, [join(root, 'dist/server.js')], { env: { ...process.env, PORT: port, SETTINGS_PATH: join(folder, 'mcp_settings.json') }, stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+hub.once('exit', (code) => { rmSync(folder, { recursive: true, force: true }); process.exitCode = code ?? 1 })
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => { hub.kill('SIGTERM') })
 
 const base = `http://127.0.0.1:${port}${process.env.BASE_PATH ?? ''}`
-for (let tries = 0; tries < 300 && !ended; tries++) {
+for (let tries = 0; tries < 300 && hub.exitCode === null; tries++) {
   const health = await fetch(`${base}/health`).then(async (reply) => await reply.json(), () => undefined)
   if (health?.servers.connected === 3) break
   await new Promise((resolve) => { setTimeout(resolve, 100) })
 }
-if (!ended) {
+if (hub.exitCode === null) {
   console.log(`
 Paste this into your agent's MCP configuration (Claude, Cursor, VS Code …):
 

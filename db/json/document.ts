@@ -1,6 +1,6 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Static, TSchema } from '@sinclair/typebox'
-import { serverNameProblem } from '../../schemas/names.ts'
+import { nameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
@@ -67,7 +67,7 @@ const knownServers = new WeakMap<object, Server>()
 function readServer (name: string, config: unknown): Server {
   const before = isObject(config) ? knownServers.get(config) : undefined
   if (before?.name === name) return before
-  const problem = serverNameProblem(name) ?? wrongServer(config) ?? incomplete(config as ServerConfig)
+  const problem = nameProblem(name) ?? wrongServer(config) ?? incomplete(config as ServerConfig)
   const server: Server = { name, config: isObject(config) ? config : {}, ...(problem === undefined ? {} : { problem }) }
   if (isObject(config)) knownServers.set(config, server)
   return server

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { tsServer, type Cleanup } from '../helper.ts'
+
+/** A writer that has loaded its code and waits for the word. */
+export interface Writer { child: ChildProcessWithoutNullStreams, lines: string[], said: (start: string) => Promise<void> }
+
+/** Starts test/fakes/store-writer.ts on a settings file. */
+export function startWriter (t: Cleanup, path: string): Writer {
+  const { command, args } = tsServer('test/fakes/store-writer.ts', path)
+  const child = spawn(command, args)
+  t.after(() => { child.kill('SIGKILL') })
+  child.stderr.pipe(process.stderr)
+  const lines: string[] = []
+  const reader = createInterface(child.stdout).on('line', (line) => { lines.push(line) })
+  const said = async (start: string): Promise<void> => {
+    while (!lines.some((line) => line.startsWith(start))) await once(reader, 'line')
+  }
+  return { child, lines, said }
+}
+
+/**
+ * Rounds of a process that writes without end and is killed in the middle (SIGKILL).
+ * @param names the servers that are stored, now
+ * @returns how many changes were acknowledged over all rounds
+ */
+export async function killRounds (t: Cleanup, path: string, rounds: number, names: () => Promise<Set<string>>): Promise<number> {
+  const acknowledged = new Set<string>()
+  const unknown = new Set<string>()
+  // Two processes ahead, since loading the code takes longer than a round.
+  const waiting = [startWriter(t, path), startWriter(t, path)]
+  for (let round = 0; round < rounds; round++) {
+    const { child, lines, said } = waiting.shift() ?? startWriter(t, path)
+    await said('ready')
+    if (round + waiting.length + 1 < rounds) waiting.push(startWriter(t, path))
+    child.stdin.write(`go r${round}\n`)
+    await said('ok')
+    await sleep(20 + 7 * (round % 20))
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    for (const line of lines) {
+      const [word, key = ''] = line.split(' ')
+      assert.notEqual(word, 'error', line)
+      if (word === 'try') unknown.add(key)
+      if (word === 'ok') { unknown.delete(key); acknowledged.add(key) }
+    }
+    const stored = await names()
+    for (const key of acknowledged) assert.ok(stored.has(key), `round ${round}: ${key} was acknowledged and is lost`)
+    for (const key of stored) assert.ok(acknowledged.has(key) || unknown.has(key), `round ${round}: ${key} was never written`)
+  }
+  return acknowledged.size
+}

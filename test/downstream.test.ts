@@ -1,0 +1,388 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { ServerResponse } from 'node:http'
+import fc from 'fast-check'
+import { checkOrigin, isLoopback, originRules } from '../plugins/auth/origin.ts'
+import { bytesOf } from '../plugins/body/index.ts'
+import { acceptedBy, type Accepted } from '../plugins/downstream/accept.ts'
+import { EventStream } from '../plugins/downstream/event-stream.ts'
+import { eventId, parseEventId, Replay } from '../plugins/downstream/replay.ts'
+import type { Session } from '../plugins/downstream/session.ts'
+import { Sessions } from '../plugins/downstream/sessions.ts'
+import { makeView, type Principal, type Scope, type View } from '../plugins/gateway/view.ts'
+import { limits } from '../plugins/limits/index.ts'
+
+const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
+console.log(`fast-check: FC_SEED=${seed}`)
+
+test('acceptedBy: which forms of answer a client takes', async (t) => {
+  const [both, eventsFirst, json, events, none]: Accepted[] = [
+    { json: true, events: true, eventsFirst: false }, { json: true, events: true, eventsFirst: true }, { json: true, events: false, eventsFirst: false },
+    { json: false, events: true, eventsFirst: true }, { json: false, events: false, eventsFirst: false }
+  ]
+  const table: Array<[string | undefined, Accepted | undefined]> = [
+    [undefined, both], ['', both], ['  ', both], ['*/*', both],
+    ['application/json, text/event-stream', both], ['application/json,text/event-stream', both], ['Application/JSON ; charset=utf-8 , TEXT/Event-Stream', both],
+    ['text/event-stream, application/json', eventsFirst], ['text/event-stream, */*', eventsFirst], ['text/*, application/*', eventsFirst],
+    ['application/*', json], ['application/json', json], ['application/json;q=0.9', json], ['text/html, application/json', json],
+    ['text/event-stream', events], ['text/*', events], ['text/html, text/event-stream;q=0.5', events],
+    ['text/html', none], ['application/xml, image/*', none], ['application/jsonx', none], ['json', none], ['*', none], [',', none], [';q=1', none],
+    ['application/json;q=0', none], ['application/json; q=0.000, text/event-stream', events], ['application/json, text/event-stream;q=0.0', json], ['*/*;q=0', none],
+    ['application/json;q=0.001', json], ['application/json;q=1;x=0', json]
+  ]
+  for (const [header, expected] of table) await t.test(header ?? 'no header', () => { assert.deepEqual(acceptedBy(header), expected) })
+
+  await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', () => {
+    assert.deepEqual([acceptedBy('application/json;q=0, */*').json, acceptedBy('*/*, text/event-stream;q=0').events], [false, false])
+  })
+
+  await t.test('whatever header: an answer, always the same, and quickly', () => {
+    fc.assert(fc.property(fc.oneof(fc.string(), fc.array(fc.constantFrom('application/json', 'text/event-stream', '*/*', ';', ',', 'q=0', 'q=', ' '), { maxLength: 12 }).map((parts) => parts.join(''))), (header) => {
+      assert.deepEqual(acceptedBy(header), acceptedBy(header))
+    }), { seed, numRuns: 500 })
+    const begun = performance.now()
+    for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) acceptedBy(piece.repeat(16 * 1024 / piece.length))
+    assert.ok(performance.now() - begun < 500)
+  })
+})
+
+test('bytesOf: sizes of the settings', () => {
+  const table: Array<[string, number]> = [['2048', 2048], ['0', 0], ['1b', 1], ['1kb', 1024], ['512 kb', 524_288], ['1mb', 1_048_576], ['10  mb', 10_485_760], ['1gb', 1_073_741_824]]
+  for (const [size, bytes] of [...table, ...table]) assert.equal(bytesOf(size), bytes, size)
+})
+
+test('replay: the last events of one session', async (t) => {
+  const at = (replay: Replay, stream: number, after: number): Array<[number, string]> => replay.after(stream, after).map((entry) => [entry.at, entry.data])
+
+  await t.test('what came on one stream after one event, oldest first', () => {
+    const replay = new Replay()
+    replay.add(1, 1, 'a')
+    replay.add(2, 1, 'other')
+    replay.add(1, 2, 'b')
+    replay.add(1, 3, 'c')
+    assert.deepEqual(at(replay, 1, 0), [[1, 'a'], [2, 'b'], [3, 'c']])
+    assert.deepEqual(at(replay, 1, 2), [[3, 'c']])
+    assert.deepEqual(at(replay, 1, 3), [])
+    assert.deepEqual(at(replay, 1, 99), [])
+    assert.deepEqual(at(replay, 2, 0), [[1, 'other']])
+    assert.deepEqual(at(replay, 3, 0), [])
+  })
+
+  await t.test('bounded in number', () => {
+    const replay = new Replay()
+    for (let n = 1; n <= limits.replayEvents + 10; n++) replay.add(1, n, 'x')
+    const kept = at(replay, 1, 0)
+    assert.equal(kept.length, limits.replayEvents)
+    assert.deepEqual([kept[0]?.[0], kept.at(-1)?.[0]], [11, limits.replayEvents + 10])
+  })
+
+  await t.test('bounded in size, over all streams', () => {
+    const replay = new Replay()
+    const third = 'x'.repeat(Math.floor(limits.replaySize / 3))
+    for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
+    assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
+    replay.add(1, 5, 'x'.repeat(limits.replaySize + 1))
+    assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [0, 0], 'one that is too large itself is not kept')
+    replay.add(1, 6, 'small')
+    assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'and takes no room')
+  })
+
+  await t.test('whatever comes, the bounds hold and the newest stay', () => {
+    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize)), { maxLength: 12 }), (list) => {
+      const replay = new Replay()
+      list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
+      const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
+      assert.ok(kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)
+      assert.deepEqual(kept.map((entry) => entry.at), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
+      const next = list[list.length - kept.length - 1]
+      if (next !== undefined) assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > limits.replaySize, 'no more go than must')
+    }), { seed, numRuns: 200 })
+  })
+
+  await t.test('event ids tell the stream and the place', () => {
+    fc.assert(fc.property(fc.nat(), fc.nat(), (stream, place) => { assert.deepEqual(parseEventId(eventId(stream, place)), { stream, at: place }) }), { seed })
+    for (const bad of ['', '-', '1', '1-', '-1', '1-2-3', '1.5-2', '1-2x', ' 1-2', '1-2 ', '1-2\n', 'a-b', '-1-2', '0x1-2', '1e3-1', '99999999999-1', '1-99999999999', '１-２', '1'.repeat(100_000)]) assert.equal(parseEventId(bad), undefined, bad.slice(0, 20))
+  })
+})
+
+const principal = (key: string): Principal => ({ key, kind: 'system-key', user: key, isAdmin: true })
+const route = (name?: string): Scope => name === undefined ? { kind: 'global' } : { kind: 'server', name }
+const view = (key: string, name?: string): View => makeView(principal(key), route(name))
+const minute = 60_000
+
+/** Sessions under a clock that stands still until it is told. */
+function startSessions (t: TestContext): { sessions: Sessions, ended: string[], tick: (ms: number) => void } {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'] })
+  const sessions = new Sessions()
+  const ended: string[] = []
+  sessions.on('ended', (session) => { ended.push(session.id) })
+  t.after(() => { sessions.close() })
+  return { sessions, ended, tick: (ms) => { t.mock.timers.tick(ms) } }
+}
+
+/** An event stream whose connection is held in the hand. */
+function connection (): { stream: EventStream, text: () => string, break: () => void } {
+  const written: string[] = []
+  const closers: Array<() => void> = []
+  const raw = {
+    destroyed: false,
+    writableEnded: false,
+    writableLength: 0,
+    writeHead () { return raw },
+    write (text: string) { written.push(text); return true },
+    end () { raw.writableEnded = true; for (const run of closers.splice(0)) run() },
+    destroy () { raw.destroyed = true; for (const run of closers.splice(0)) run() },
+    once (_event: string, run: () => void) { closers.push(run); return raw }
+  }
+  return { stream: new EventStream(raw as unknown as ServerResponse, {}), text: () => written.join(''), break: () => { raw.destroy() } }
+}
+
+test('sessions: under (principal, route, id)', async (t) => {
+  await t.test('an id is long, new each time, and found by its own principal on its own route only', (t) => {
+    const { sessions } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', { sampling: {} })
+    assert.match(session.id, /^[\x21-\x7e]{43,}$/)
+    assert.notEqual(sessions.begin(view('ann'), '2025-11-25', {}).id, session.id)
+    assert.equal(sessions.find(view('ann'), session.id), session)
+    for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) assert.equal(sessions.find(stranger, session.id), undefined)
+    for (const id of ['', 'x', session.id.toLowerCase(), `${session.id} `, '__proto__', 'constructor']) assert.equal(sessions.find(view('ann'), id), undefined, id)
+    assert.deepEqual([session.capabilities, session.version, session.user], [{ sampling: {} }, '2025-11-25', 'ann'])
+  })
+
+  await t.test('one id of several principals is several sessions', (t) => {
+    const { sessions, ended } = startSessions(t)
+    const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) => sessions.rebuild(each, 'chosen', '2025-06-18'))
+    assert.ok(ann && bob && annElsewhere)
+    assert.equal(sessions.size, 3)
+    assert.deepEqual([sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')], [ann, bob, annElsewhere])
+    sessions.end(bob, 'over')
+    assert.deepEqual([sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')], [ann, undefined, annElsewhere])
+    assert.equal(ann.ended, false)
+    assert.deepEqual(ended, ['chosen'])
+  })
+
+  await t.test('an end is told once, and leaves nothing', (t) => {
+    const { sessions, ended } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    sessions.end(session, 'over')
+    sessions.end(session, 'over again')
+    assert.deepEqual([ended, session.ended, sessions.size, sessions.find(view('ann'), session.id), [...sessions]], [[session.id], true, 0, undefined, []])
+  })
+
+  await t.test('closing ends all of them', (t) => {
+    const { sessions, ended } = startSessions(t)
+    const ids = [view('ann'), view('bob')].map((each) => sessions.begin(each, '2025-11-25', {}).id)
+    sessions.close()
+    assert.deepEqual([ended, sessions.size], [ids, 0])
+  })
+
+  await t.test('no more than can be held', (t) => {
+    const { sessions } = startSessions(t)
+    for (let n = 0; n < limits.sessions; n++) sessions.begin(view('ann'), '2025-11-25', {})
+    assert.equal(sessions.full, true)
+    assert.equal(sessions.rebuild(view('bob'), 'x', '2025-11-25'), undefined)
+    const [first] = sessions
+    assert.ok(first)
+    sessions.end(first, 'over')
+    assert.equal(sessions.full, false)
+    assert.ok(sessions.rebuild(view('bob'), 'x', '2025-11-25'))
+  })
+})
+
+test('sessions: rebuilt under an id that a client brings', async (t) => {
+  await t.test('what the client could do is not restored', (t) => {
+    const { sessions } = startSessions(t)
+    const session = sessions.rebuild(view('ann'), 'abc', '2025-06-18')
+    assert.deepEqual([session?.id, session?.capabilities, session?.version], ['abc', {}, '2025-06-18'])
+    assert.equal(sessions.find(view('ann'), 'abc'), session)
+  })
+
+  await t.test('an absurd id is not one', (t) => {
+    const { sessions } = startSessions(t)
+    for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
+    for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25')?.id, id)
+    assert.equal(sessions.size, 4)
+  })
+
+  await t.test('so many in a minute for each principal, then again', (t) => {
+    const { sessions, tick } = startSessions(t)
+    const rebuild = (key: string, n: number): Session | undefined => sessions.rebuild(view(key), `id-${key}-${n}`, '2025-11-25')
+    for (let n = 0; n < limits.rebuildsPerMinute; n++) assert.ok(rebuild('ann', n))
+    assert.equal(rebuild('ann', -1), undefined)
+    assert.equal(sessions.rebuild(view('ann', 'server'), 'elsewhere', '2025-11-25'), undefined, 'another route is the same principal')
+    assert.ok(rebuild('bob', 0), 'another principal is not')
+    tick(minute)
+    assert.ok(rebuild('ann', -1))
+  })
+})
+
+test('sessions: idle ones end', async (t) => {
+  await t.test('after half an hour without a request', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const used = sessions.begin(view('ann'), '2025-11-25', {})
+    const idle = sessions.begin(view('ann'), '2025-11-25', {})
+    tick(limits.sessionIdle - minute)
+    assert.ok(sessions.find(view('ann'), used.id))
+    assert.deepEqual(ended, [])
+    tick(2 * minute)
+    assert.deepEqual(ended, [idle.id])
+    tick(limits.sessionIdle)
+    assert.deepEqual(ended, [idle.id, used.id])
+    assert.equal(sessions.size, 0)
+  })
+
+  await t.test('a stranger who tries an id does not keep it alive', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    tick(limits.sessionIdle - minute)
+    sessions.find(view('bob'), session.id)
+    tick(2 * minute)
+    assert.deepEqual(ended, [session.id])
+  })
+
+  await t.test('an open stream keeps one alive, a broken one does so no longer', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const held = connection()
+    session.listen(held.stream, undefined)
+    tick(3 * limits.sessionIdle)
+    assert.deepEqual([ended, session.busy], [[], true])
+    held.break()
+    assert.equal(session.busy, false)
+    tick(limits.sessionIdle - minute)
+    assert.deepEqual(ended, [])
+    tick(2 * minute)
+    assert.deepEqual(ended, [session.id])
+  })
+
+  await t.test('a request in flight keeps one alive', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    session.exchanges.set(1, { cancel: () => {} } as unknown as Parameters<typeof session.exchanges.set>[1])
+    tick(3 * limits.sessionIdle)
+    assert.deepEqual(ended, [])
+    session.exchanges.take(1)
+    tick(minute)
+    assert.deepEqual(ended, [session.id])
+  })
+})
+
+test('a session and its streams', async (t) => {
+  const begin = (t: TestContext): Session => startSessions(t).sessions.begin(view('ann'), '2025-11-25', {})
+
+  await t.test('news wait, bounded and each once, for the next stream', (t) => {
+    const session = begin(t)
+    for (let n = 0; n < 3; n++) session.deliver('notifications/tools/list_changed')
+    for (let n = 0; n < limits.waitingMessages; n++) session.deliver('notifications/message', `{"level":"info","data":${n}}`)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    const sent = held.text().split('\n').filter((line) => line.startsWith('data: {'))
+    assert.equal(sent.length, limits.waitingMessages)
+    assert.equal(held.text().includes('list_changed'), false, 'the oldest go')
+    session.deliver('notifications/tools/list_changed')
+    assert.equal(held.text().split('list_changed').length, 2)
+  })
+
+  await t.test('each message goes to one stream; so many streams at once', (t) => {
+    const session = begin(t)
+    const held = Array.from({ length: limits.streamsPerSession }, () => { assert.equal(session.takesStream, true); const each = connection(); session.listen(each.stream, undefined); return each })
+    assert.equal(session.takesStream, false)
+    session.deliver('x')
+    assert.equal(held.filter((each) => each.text().includes('"method":"x"')).length, 1)
+    held[0]?.break()
+    assert.equal(session.takesStream, true)
+    session.deliver('y')
+    assert.equal(held.filter((each) => each.text().includes('"method":"y"')).length, 1)
+    assert.equal(held[0]?.text().includes('"method":"y"'), false)
+  })
+
+  await t.test('a stream is taken up where it broke', (t) => {
+    const session = begin(t)
+    const first = connection()
+    session.listen(first.stream, undefined)
+    for (const method of ['a', 'b', 'c']) session.deliver(method)
+    const ids = [...first.text().matchAll(/^id: (.+)$/gm)].map(([, id]) => id)
+    first.break()
+    session.deliver('waited')
+    const second = connection()
+    session.listen(second.stream, ids[1])
+    assert.deepEqual([...second.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => method), ['b', 'c', 'waited'])
+    for (const unknown of ['99-0', 'nonsense', '']) {
+      const other = connection()
+      session.listen(other.stream, unknown)
+      assert.equal(other.text().includes('"method"'), false, unknown)
+    }
+  })
+
+  await t.test('log messages below the level that the client set are not for it', (t) => {
+    const session = begin(t)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    const hears = (level: string): boolean => { const before = held.text().length; session.notify('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`); return held.text().length > before }
+    assert.equal(hears('debug'), true, 'no level set: the server decides')
+    session.level = 'warning'
+    assert.deepEqual(['debug', 'notice', 'warning', 'emergency', 'unheard of'].map(hears), [false, false, true, true, true])
+  })
+
+  await t.test('when it ends its streams end, and it hears no more', (t) => {
+    const { sessions } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const held = connection()
+    session.listen(held.stream, undefined)
+    sessions.end(session, 'over')
+    assert.equal(held.stream.open, false)
+    const before = held.text()
+    session.deliver('late')
+    assert.equal(held.text(), before)
+  })
+})
+
+test('checkOrigin: who is let in from a browser', async (t) => {
+  const allowed = (listen: string, hosts: string, origins: string, host: string | undefined, origin: string | undefined, baseUrl?: string): string => {
+    try { checkOrigin(originRules(listen, hosts, origins), host, origin, baseUrl); return 'in' } catch (error) { return (error as { code: string }).code }
+  }
+  const [host, foreign] = ['TH_FOREIGN_HOST', 'TH_FOREIGN_ORIGIN']
+  const local = '127.0.0.1'
+  const table: Array<[string, Parameters<typeof allowed>, string]> = [
+    ['loopback, no Origin', [local, '', '', '127.0.0.1:3000', undefined], 'in'],
+    ['loopback by name', [local, '', '', 'localhost:3000', undefined], 'in'],
+    ['loopback by name, in another case', [local, '', '', 'LocalHost:3000', undefined], 'in'],
+    ['loopback, IPv6', [local, '', '', '[::1]:3000', undefined], 'in'],
+    ['loopback, no port', [local, '', '', 'localhost', undefined], 'in'],
+    ['loopback, listening on IPv6', ['::1', '', '', '[::1]:3000', 'http://[::1]:3000'], 'in'],
+    ['loopback, listening by name', ['localhost', '', '', 'localhost:3000', undefined], 'in'],
+    ['loopback, another Host (DNS rebinding)', [local, '', '', 'evil.example:3000', undefined], host],
+    ['loopback, another Host with its own Origin (DNS rebinding)', [local, '', '', 'evil.example:3000', 'http://evil.example:3000'], host],
+    ['loopback, a Host that only begins alike', [local, '', '', 'localhost.evil.example', undefined], host],
+    ['loopback, a Host that only ends alike', [local, '', '', 'evil.example#localhost', undefined], host],
+    ['loopback, no Host', [local, '', '', undefined, undefined], host],
+    ['loopback, an empty Host', [local, '', '', '', undefined], host],
+    ['loopback, a Host that ALLOWED_HOSTS names', [local, 'hub.example', '', 'hub.example:3000', undefined], 'in'],
+    ['loopback beside ALLOWED_HOSTS', [local, 'hub.example', '', 'localhost:3000', undefined], 'in'],
+    ['every address: any Host', ['0.0.0.0', '', '', 'anything.example', undefined], 'in'],
+    ['every address, ALLOWED_HOSTS: those', ['0.0.0.0', 'hub.example, Other.Example:8080', '', 'other.example', undefined], 'in'],
+    ['every address, ALLOWED_HOSTS: no others', ['0.0.0.0', 'hub.example', '', 'localhost', undefined], host],
+    ['the Host of install.baseUrl', [local, '', '', 'hub.example', undefined, 'https://hub.example/base'], 'in'],
+    ['same origin', [local, '', '', 'localhost:3000', 'http://localhost:3000'], 'in'],
+    ['same origin, in another case', [local, '', '', 'LOCALHOST:3000', 'http://localhost:3000'], 'in'],
+    ['another port', [local, '', '', 'localhost:3000', 'http://localhost:4000'], foreign],
+    ['another scheme', [local, '', '', 'localhost:3000', 'https://localhost:3000'], foreign],
+    ['another origin', [local, '', '', 'localhost:3000', 'http://evil.example'], foreign],
+    ['an origin that only begins alike', [local, '', '', 'localhost', 'http://localhost.evil.example'], foreign],
+    ['an opaque origin', [local, '', '', 'localhost:3000', 'null'], foreign],
+    ['an empty origin', [local, '', '', 'localhost:3000', ''], foreign],
+    ['every address: another origin', ['0.0.0.0', '', '', 'hub.example', 'http://evil.example'], foreign],
+    ['an origin that ALLOWED_ORIGINS names', [local, '', 'https://app.example http://other.example', 'localhost:3000', 'https://app.example'], 'in'],
+    ['ALLOWED_ORIGINS, the second', [local, '', 'https://app.example,http://other.example', 'localhost:3000', 'http://other.example'], 'in'],
+    ['ALLOWED_ORIGINS is no prefix', [local, '', 'https://app.example', 'localhost:3000', 'https://app.example.evil.example'], foreign],
+    ['ALLOWED_ORIGINS does not open the Host', [local, '', 'http://evil.example', 'evil.example', 'http://evil.example'], host],
+    ['the origin of install.baseUrl', [local, '', '', 'hub.example', 'https://hub.example', 'https://hub.example/base'], 'in'],
+    ['install.baseUrl that is no URL', [local, '', '', 'localhost:3000', 'https://hub.example', 'hub.example'], foreign]
+  ]
+  for (const [says, given, expected] of table) await t.test(`${says}: ${expected}`, () => { assert.equal(allowed(...given), expected) })
+
+  await t.test('isLoopback', () => {
+    for (const address of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(address), true, address)
+    for (const address of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) assert.equal(isLoopback(address), false, address)
+  })
+})

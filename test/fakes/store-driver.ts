@@ -1,0 +1,32 @@
+// A store in a process of its own (in another namespace, under strace), driven by JSON lines: `{do, …}` in, one answer a line out.
+import { createInterface } from 'node:readline'
+import { openStore } from '../../db/open.ts'
+import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
+
+const [path = ''] = process.argv.slice(2)
+const warnings: string[] = []
+const store = await openStore({ settingsPath: path, warn: (sentence) => { warnings.push(sentence) } })
+let snapshot: Snapshot | undefined
+store.onChange((next) => { snapshot = next })
+
+const commands: Record<string, (changes: Change[]) => unknown> = {
+  load: async () => { snapshot = await store.load() },
+  commit: async (changes) => { snapshot = await store.commit(changes, snapshot?.version ?? 0) },
+  state: () => {},
+  close: async () => { await store.close() }
+}
+
+createInterface(process.stdin).on('line', (line) => {
+  const { do: name, changes = [] } = JSON.parse(line) as { do: string, changes?: Change[] }
+  void Promise.resolve().then(async () => await commands[name]?.(changes)).then(() => ({}), (error: unknown) => ({
+    error: error instanceof Error ? error.name : 'unknown',
+    message: String(error),
+    ...(error instanceof StorageError ? { full: error.full } : {}),
+    ...(error instanceof Conflict ? { edited: error.edited } : {}),
+    ...(error instanceof Invalid ? { invalid: true } : {})
+  })).then((answer) => {
+    const servers = snapshot && Object.fromEntries([...snapshot.servers].map(([key, { config }]) => [key, config.description ?? '']))
+    process.stdout.write(`${JSON.stringify({ ...answer, servers, version: snapshot?.version, problems: snapshot?.problems, health: store.health() ?? null, warnings })}\n`)
+  })
+})
+process.stdout.write('ready\n')

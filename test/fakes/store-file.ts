@@ -1,0 +1,47 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { apply, type Document } from '../../db/apply.ts'
+import { openStore } from '../../db/open.ts'
+import type { Store } from '../../db/store.ts'
+import type { Opened } from '../contracts/store.ts'
+import type { Cleanup } from '../helper.ts'
+
+export interface OpenedFile extends Opened {
+  folder: string
+  path: string
+  warnings: string[]
+  /** The file, parsed. */
+  document: () => Promise<Document>
+}
+
+/** A folder that goes after the test. */
+export async function temporaryFolder (t: Cleanup): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-store-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  return folder
+}
+
+/** A store on a settings file in a folder of its own. @param settings an object as JSON, anything else as it is; nothing: no file */
+export async function openFile (t: Cleanup, settings?: object | string | Buffer): Promise<OpenedFile> {
+  const folder = await temporaryFolder(t)
+  const path = join(folder, 'mcp_settings.json')
+  if (settings !== undefined) await writeFile(path, typeof settings === 'string' || Buffer.isBuffer(settings) ? settings : JSON.stringify(settings, null, 2))
+  const warnings: string[] = []
+  const open = async (): Promise<Store> => await openStore({ settingsPath: path, warn: (sentence) => { warnings.push(sentence) } })
+  let store = await open()
+  t.after(async () => { await store.close() })
+  const document = async (): Promise<Document> => JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as Document
+  return {
+    folder,
+    path,
+    warnings,
+    document,
+    store,
+    reopen: async () => {
+      await store.close()
+      return (store = await open())
+    },
+    elsewhere: async (changes) => { await writeFile(path, JSON.stringify(apply(await document(), changes))) }
+  }
+}
