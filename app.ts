@@ -6,7 +6,7 @@ import type { CatalogueCache, Store } from './db/store.ts'
 import access from './plugins/gateway/access.ts'
 import auth from './plugins/auth/index.ts'
 import downstream from './plugins/downstream/index.ts'
-import errors from './plugins/errors/index.ts'
+import errors, { envelope } from './plugins/errors/index.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
@@ -40,6 +40,9 @@ export interface AppOptions {
   developmentPassword?: string
 }
 
+/** How long a request that is still arriving when everything else is done may take, in ms. */
+const lastChance = 1_000
+
 /** The whole program as one list: each line needs only lines above it. Not listening yet. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const { env, version } = options
@@ -50,7 +53,10 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     exposeHeadRoutes: false,
     requestTimeout: 30_000,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 4_096 },
+    // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
+    frameworkErrors: envelope,
     http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024 }
   })
 
@@ -83,5 +89,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })
   await app.register(mcpRoutes, { prefix: basePath })
+  // The last to be told that the app closes: what is still half-sent then is not waited for.
+  app.addHook('preClose', async () => { setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref() })
   return app
 }

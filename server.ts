@@ -37,7 +37,7 @@ async function start (): Promise<void> {
   const isNew = !existsSync(settingsPath)
   const forPeople = process.stdout.isTTY === true
   const warn = (sentence: string): void => { app.log.warn(sentence) }
-  const store = await openStore({ settingsPath, warn })
+  const store = await openStore({ settingsPath, dbUrl: env.DB_URL, warn })
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) },
     store,
@@ -55,16 +55,28 @@ async function start (): Promise<void> {
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     await app.close()
   })
-  const password = await app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).catch((error: unknown) => {
+  const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
+    await app.close()
+    throw error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' ? new Error(`Port ${env.PORT} on ${env.HOST} is in use already. Stop what uses it, or choose another with PORT.`) : error
+  })
+  // Only now: a password that is made must also be seen.
+  const password = await app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).catch((error: unknown): undefined => {
     // Nothing is lost: without an admin the file can still be served, and the reason is told.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
-  const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
   const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
-  if (password !== undefined) app.log.info(`The first admin is "admin" with password "${password}" (shown only now; kept as a hash in ${settingsPath})`)
-  if (isNew) app.log.info(`Add a first server: curl -X POST ${base}/api/servers -H 'x-auth-token: ${app.auth.login('admin')}' -H 'content-type: application/json' -d '{"name":"everything","config":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}'`)
+  if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${settingsPath} keeps a hash of it.\n`)
+  if (isNew) process.stdout.write(firstServer(base, password))
+}
+
+/** What to do next, for a person: plain text, also where the log is JSON, so that it can be pasted. */
+function firstServer (base: string, password: string | undefined): string {
+  const credentials = password === undefined ? '"{\\"username\\":\\"admin\\",\\"password\\":\\"$ADMIN_PASSWORD\\"}"' : `'${JSON.stringify({ username: 'admin', password })}'`
+  const json = "-H 'content-type: application/json'"
+  const login = `curl -s ${base}/api/auth/login ${json} -d ${credentials} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'`
+  return `\nAdd a first server:\n\ncurl -s ${base}/api/servers -H "x-auth-token: $(${login})" ${json} -d '{"name":"everything","config":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}'\n\n`
 }
 
 start().catch((error: unknown) => {

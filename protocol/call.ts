@@ -38,6 +38,12 @@ export class Call {
     this.#deadlines = deadlines
     this.exchange = exchange
     this.id = peer.nextId
+    if (exchange.cancelled !== undefined) {
+      // Nobody wants it any more: it is not even sent.
+      this.#over = true
+      this.answer = Promise.reject(new UpstreamError('closed', exchange.cancelled))
+      return
+    }
     this.#arm()
     this.answer = peer.request(exchange.method, params(this.id), {
       paused: (retry) => { exchange.pause(retry) },
@@ -47,8 +53,7 @@ export class Call {
         over(this)
       }
     })
-    if (exchange.cancelled !== undefined) this.cancel(new UpstreamError('closed', exchange.cancelled))
-    else exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
+    exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
   }
 
   get over (): boolean { return this.#over }

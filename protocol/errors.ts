@@ -45,11 +45,14 @@ export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refuse
 /** A failure on the way to an upstream, in words for the operator. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
+  /** More, for who runs the server: what it printed. Not for its clients. */
+  readonly detail: string
 
-  constructor (fault: UpstreamFault, message: string) {
+  constructor (fault: UpstreamFault, message: string, detail = '') {
     super(message)
     this.name = 'UpstreamError'
     this.fault = fault
+    this.detail = detail
   }
 
   /** True when the request certainly did not run, so that it may be sent again. */

@@ -19,6 +19,7 @@ export class EventStreamParser {
   #event = ''
   #id: string | undefined
   #retry: number | undefined
+  #afterReturn = false
 
   constructor (onEvent: (event: StreamEvent) => void, limit: number) {
     this.#onEvent = onEvent
@@ -26,14 +27,18 @@ export class EventStreamParser {
   }
 
   push (chunk: Uint8Array): void {
-    const text = this.#decoder.decode(chunk, { stream: true })
+    let text = this.#decoder.decode(chunk, { stream: true })
+    if (this.#afterReturn && text.startsWith('\n')) text = text.slice(1)
+    if (text !== '') this.#afterReturn = text.endsWith('\r')
+    // A line ends with CRLF, LF or CR.
+    if (text.includes('\r')) text = text.replace(/\r\n?/g, '\n')
     let from = 0
     for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', from)) {
       const head = text.slice(from, at)
       const line = this.#parts.length === 0 ? head : this.#parts.join('') + head
       this.#parts = []
       this.#size = 0
-      this.#line(line.endsWith('\r') ? line.slice(0, -1) : line)
+      this.#line(line)
       from = at + 1
     }
     if (from === text.length) return
@@ -52,7 +57,7 @@ export class EventStreamParser {
     if (value.startsWith(' ')) value = value.slice(1)
     if (field === 'data') {
       this.#data.push(value)
-      this.#dataSize += value.length
+      this.#dataSize += value.length + 1
       if (this.#dataSize > this.#limit) throw new RangeError(`an event is longer than ${this.#limit} characters`)
     } else if (field === 'event') this.#event = value
     else if (field === 'id' && !value.includes('\0')) this.#id = value

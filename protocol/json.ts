@@ -51,6 +51,15 @@ function skipValue (text: string, at: number): number {
   return at
 }
 
+/** A key with its escapes resolved. */
+function decoded (name: string): string {
+  try {
+    return JSON.parse(`"${name}"`) as string
+  } catch {
+    return name
+  }
+}
+
 /** The members of the object whose text this is, in order; none when the text is no object. */
 export function membersOf (text: string): Member[] {
   const members: Member[] = []
@@ -61,7 +70,7 @@ export function membersOf (text: string): Member[] {
     const keyStart = at
     at = skipString(text, at)
     const name = text.slice(keyStart + 1, at - 1)
-    const key = name.includes('\\') ? JSON.parse(`"${name}"`) as string : name
+    const key = name.includes('\\') ? decoded(name) : name
     const start = skipSpace(text, skipSpace(text, at) + 1)
     const end = skipValue(text, start)
     members.push({ key, keyStart, start, end })

@@ -58,7 +58,7 @@ export const ServerName = Type.Object({ name: Type.String() })
 
 const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
 export const GroupRecord = Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), servers: Members, owner: Type.Optional(Type.String()) })
-const GroupName = Type.String({ minLength: 1, maxLength: 128, pattern: '^[^/\\\\?#%$.\\u0000-\\u001f][^/\\\\?#%\\u0000-\\u001f]*$' })
+const GroupName = Type.String({ minLength: 1, maxLength: 128 })
 export const NewGroup = Type.Object({ name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) })
 export const GroupUpdate = Type.Partial(NewGroup)
 export const GroupId = Type.Object({ id: Type.String() })

@@ -5,10 +5,10 @@ const reserved = new Set([
 ])
 
 /**
- * Why a server may not bear this name, as a sentence; undefined when it may.
+ * Why a server or group may not bear this name, as a sentence; undefined when it may.
  * 1–128 code points, letters and digits of any script, `.`, `_`, `-` and inner space; not starting with `.`, `$` or `_`.
  */
-export function serverNameProblem (name: string): string | undefined {
+export function nameProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
   if (!/^[\p{L}\p{M}\p{N}-](?:[\p{L}\p{M}\p{N}._ -]*[\p{L}\p{M}\p{N}._-])?$/u.test(name)) return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'

@@ -6,6 +6,8 @@ import type { CatalogueCache } from '../store.ts'
 /** The catalogue cache as one file a server, named by the hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
+  /** The write under way for each path: the next one waits for it. */
+  readonly #writing = new Map<string, Promise<void>>()
 
   constructor (folder: string) {
     this.#folder = folder
@@ -17,9 +19,13 @@ export class CatalogueFiles implements CatalogueCache {
 
   async write (server: string, text: string): Promise<void> {
     const path = this.#path(server)
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-    await writeFile(`${path}.tmp`, text, { mode: 0o600 })
-    await rename(`${path}.tmp`, path)
+    const writing = (this.#writing.get(path) ?? Promise.resolve()).catch(() => {}).then(async () => {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+      await writeFile(`${path}.tmp`, text, { mode: 0o600 })
+      await rename(`${path}.tmp`, path)
+    })
+    this.#writing.set(path, writing)
+    await writing.finally(() => { if (this.#writing.get(path) === writing) this.#writing.delete(path) })
   }
 
   #path (server: string): string {

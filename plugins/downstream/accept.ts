@@ -9,13 +9,19 @@ export function acceptedBy (header: string | undefined): Accepted {
   if (header === undefined || header.trim() === '') return everything
   const remembered = known.get(header)
   if (remembered) return remembered
-  let json = -1
-  let events = -1
-  header.toLowerCase().split(',').forEach((part, at) => {
+  const ranges = header.toLowerCase().split(',').map((part) => {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
-    if (parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))) return
-    if (json === -1 && (type === 'application/json' || type === 'application/*' || type === '*/*')) json = at
-    if (events === -1 && (type === 'text/event-stream' || type === 'text/*' || type === '*/*')) events = at
+    return { type, refused: parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) }
   })
+  /** Where a type is accepted; the most specific range that names it decides. -1: it is not. */
+  const placeOf = (...names: string[]): number => {
+    for (const name of names) {
+      const at = ranges.findIndex(({ type }) => type === name)
+      if (at !== -1) return ranges[at]?.refused === true ? -1 : at
+    }
+    return -1
+  }
+  const json = placeOf('application/json', 'application/*', '*/*')
+  const events = placeOf('text/event-stream', 'text/*', '*/*')
   return { json: json !== -1, events: events !== -1, eventsFirst: events !== -1 && (json === -1 || events < json) }
 }

@@ -70,7 +70,7 @@ export class Downstream {
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#session(view, headers)
     if (!session.takesStream) throw new errors.TooManyStreams(limits.streamsPerSession)
-    session.listen(new EventStream(raw, { 'mcp-session-id': session.id }), single(headers['last-event-id']))
+    session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), single(headers['last-event-id']))
   }
 
   /** A DELETE: the client is done with its session. */
@@ -111,7 +111,7 @@ export class Downstream {
       const { capabilities: shown, serverInfo, instructions } = await this.#gateway.describe(view, session)
       this.#welcome(session)
       const result = `{"protocolVersion":${JSON.stringify(version)},"capabilities":${JSON.stringify(shown)},"serverInfo":${serverInfo}${instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`}}`
-      this.#answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.id })
+      this.#answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
     } catch (error) {
       this.sessions.end(session, 'the session could not begin')
       this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${this.#toRpcError(error).toText()}}`)
@@ -160,6 +160,7 @@ export class Downstream {
       else if (message.kind === 'response') session.answer(message)
       else if (!session.hear(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
     }
+    if (requests.length > 0 && this.#closing) throw new errors.Draining()
     if (requests.length === 0) { raw.writeHead(202, { 'content-length': 0 }).end(); return }
     const started: HttpExchange[] = []
     const reply = new HttpReply(raw, session, accepted, requests.length, batch, () => { for (const exchange of started) exchange.cancel('the client went away') })

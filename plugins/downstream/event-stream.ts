@@ -24,8 +24,9 @@ export class EventStream {
 
   write (text: string): void {
     if (!this.open) return
-    this.#raw.write(text)
+    // What the reader left of what came before counts; one large message alone is no sign of a slow reader.
     if (this.#raw.writableLength > limits.streamBacklog) this.#raw.destroy()
+    else this.#raw.write(text)
   }
 
   end (): void {

@@ -18,7 +18,8 @@ export class HttpExchange implements Exchange<View> {
   readonly asker: Session
   readonly #idText: string
   readonly #reply: HttpReply
-  #onCancel: Array<(reason: string) => void> = []
+  readonly #onCancel: Array<(reason: string) => void> = []
+  readonly #asking = new Set<AbortController>()
   #over = false
   cancelled: string | undefined
 
@@ -42,10 +43,13 @@ export class HttpExchange implements Exchange<View> {
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(code.internal, 'The request is over')
     if (!this.#reply.canStream) return await this.asker.ask(question)
-    const gone = new AbortController()
-    this.onCancel((reason) => { gone.abort(reason) })
-    const signal = AbortSignal.any([question.signal, gone.signal])
-    return await this.asker.askOn((text) => { this.#reply.say(text) }, { ...question, signal })
+    const over = new AbortController()
+    this.#asking.add(over)
+    try {
+      return await this.asker.askOn((text) => { this.#reply.say(text) }, { ...question, signal: AbortSignal.any([question.signal, over.signal]) })
+    } finally {
+      this.#asking.delete(over)
+    }
   }
 
   pause (retry: number): void { this.#reply.pause(retry) }
@@ -72,6 +76,8 @@ export class HttpExchange implements Exchange<View> {
 
   #finish (parts: Array<string | Buffer> | undefined): void {
     if (this.#over) return
+    // What was asked for it is asked no more.
+    for (const over of this.#asking) over.abort('the request is over')
     this.#over = true
     this.#reply.final(parts)
   }

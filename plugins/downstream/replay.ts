@@ -10,7 +10,8 @@ export class Replay {
   add (stream: number, at: number, data: string): void {
     this.#entries.push({ stream, at, data })
     this.#size += data.length
-    while (this.#entries.length > limits.replayEvents || this.#size > limits.replaySize) this.#size -= this.#entries.shift()?.data.length ?? 0
+    // The newest stays, however large: it may be the answer that its client comes back for.
+    while (this.#entries.length > 1 && (this.#entries.length > limits.replayEvents || this.#size > limits.replaySize)) this.#size -= this.#entries.shift()?.data.length ?? 0
   }
 
   /** What came on one stream after one event, oldest first. */

@@ -19,7 +19,7 @@ export class HttpReply {
   readonly #batch: boolean
   /** The client is gone, and will not come back for the answer. */
   readonly #onGone: () => void
-  readonly #finals: Array<string | Buffer> = []
+  readonly #finals: Array<Array<string | Buffer>> = []
   #expected: number
   #stream: Stream | undefined
   #timer: NodeJS.Timeout | undefined
@@ -52,12 +52,12 @@ export class HttpReply {
   final (parts: Array<string | Buffer> | undefined): void {
     this.#expected--
     if (parts && this.#stream) this.#stream.send(parts.join(''))
-    else if (parts) this.#finals.push(...(this.#finals.length > 0 ? [','] : []), ...parts)
+    else if (parts) this.#finals.push(parts)
     if (this.#expected > 0 || this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
     if (this.#stream) this.#stream.end()
-    else if (this.#finals.length > 0) writeJson(this.#raw, this.#batch ? ['[', ...this.#finals, ']'] : this.#finals)
+    else if (this.#finals.length > 0) writeJson(this.#raw, this.#batch ? ['[', ...this.#finals.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'] : this.#finals.flat())
     else this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
   }
 
@@ -80,7 +80,7 @@ export class HttpReply {
     this.#stream = this.#session.newStream()
     this.#stream.attach(new EventStream(this.#raw, {}))
     if (this.#session.polls) this.#stream.prime()
-    for (const text of this.#finals.splice(0)) if (text !== ',') this.#stream.send(String(text))
+    for (const parts of this.#finals.splice(0)) this.#stream.send(parts.join(''))
   }
 
   #left (): void {

@@ -15,9 +15,14 @@ import { Stream } from './stream.ts'
 
 interface OpenQuestion { question: Question, resolve: (response: Response) => void, reject: (error: RpcError) => void, timer: NodeJS.Timeout }
 
+let lastSession = 0
+
 /** A legacy session: a client that can be asked and told things, and the streams that reach it. */
 export class Session implements Asker, Listener<View> {
-  readonly id: string
+  /** Ours alone, and never another session's: what links, levels and subscriptions are kept by. */
+  readonly id = `session ${++lastSession}`
+  /** What the client sends. Clients can choose it (rebuild), so nothing but the look-up of this session hangs on it. */
+  readonly sessionId: string
   readonly view: View
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
@@ -32,12 +37,14 @@ export class Session implements Asker, Listener<View> {
   readonly #resumable = new Map<number, Stream>()
   #replay: Replay | undefined
   #waiting: string[] = []
+  /** Who waits for a stream. */
+  readonly #expecting = new Set<() => void>()
   #lastQuestion = 0
   #lastStream = 0
   #ended = false
 
-  constructor (id: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities) {
-    this.id = id
+  constructor (sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities) {
+    this.sessionId = sessionId
     this.view = view
     this.version = version
     this.capabilities = capabilities
@@ -59,8 +66,8 @@ export class Session implements Asker, Listener<View> {
     this.#resumable.set(stream.number, stream)
     // What has ended and been pushed out of the replay need not be remembered either.
     for (const [number, old] of this.#resumable) {
-      if (this.#resumable.size <= limits.replayEvents) break
-      if (old.ended) this.#resumable.delete(number)
+      if (this.#resumable.size <= limits.resumableStreams) break
+      if (!old.connected && !this.exchanges.values().some((exchange) => exchange.carriedBy(old))) this.#resumable.delete(number)
     }
     return stream
   }
@@ -82,6 +89,8 @@ export class Session implements Asker, Listener<View> {
     this.#news.add(stream)
     connection.onClose(() => { this.lastUsed = Date.now(); if (!stream.connected) this.#news.delete(stream) })
     for (const text of this.#waiting.splice(0)) stream.send(text)
+    for (const go of this.#expecting) go()
+    this.#expecting.clear()
   }
 
   /** Each message goes to one stream; what comes while none is open waits, bounded. */
@@ -107,9 +116,18 @@ export class Session implements Asker, Listener<View> {
   }
 
   async ask (question: Question): Promise<Response> {
-    const stream = this.#open()
+    const stream = this.#open() ?? await this.#opened()
     if (!stream) throw new RpcError(code.internal, 'The client holds no stream open on which it could be asked')
     return await this.askOn((text) => { stream.send(text) }, question)
+  }
+
+  /** The next stream that the client opens: one that has just begun is about to. */
+  async #opened (): Promise<Stream | undefined> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, limits.streamPatience).unref()
+      this.#expecting.add(() => { clearTimeout(timer); resolve() })
+    })
+    return this.#open()
   }
 
   /** Asks by a JSON-RPC request; the client answers with a POST. @param send puts a message on the stream that the question belongs to */

@@ -47,9 +47,9 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
 
   end (session: Session, reason: string): void {
     if (!this.#sessions.delete(session)) return
-    const others = this.#byId.get(session.id)?.filter((each) => each !== session) ?? []
-    if (others.length > 0) this.#byId.set(session.id, others)
-    else this.#byId.delete(session.id)
+    const others = this.#byId.get(session.sessionId)?.filter((each) => each !== session) ?? []
+    if (others.length > 0) this.#byId.set(session.sessionId, others)
+    else this.#byId.delete(session.sessionId)
     session.end(reason)
     this.emit('ended', session)
   }
@@ -61,7 +61,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
 
   #add (session: Session): Session {
     this.#sessions.add(session)
-    this.#byId.set(session.id, [...this.#byId.get(session.id) ?? [], session])
+    this.#byId.set(session.sessionId, [...this.#byId.get(session.sessionId) ?? [], session])
     return session
   }
 

@@ -24,6 +24,7 @@ export class Stream {
   attach (connection: EventStream): void {
     this.#connection?.end()
     this.#connection = connection
+    connection.onClose(() => { if (this.#connection === connection) this.#connection = undefined })
   }
 
   /** Gives the client an id to resume from before anything can be lost (SEP-1699). */

@@ -29,5 +29,6 @@ export const errors = {
   SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
   SessionUnknown: createError('TH_SESSION_UNKNOWN', 'Session not found; begin again with initialize', 404),
   UnsupportedVersion: createError('TH_UNSUPPORTED_VERSION', 'Bad request: MCP protocol version %s is not supported (supported versions: %s)', 400),
+  Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503),
   Busy: createError('TH_BUSY', 'The gateway has as many sessions as it can hold; try again later', 503)
 } as const

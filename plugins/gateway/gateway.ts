@@ -10,7 +10,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { showsApps } from './apps.ts'
 import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
-import { foldSurface, readerOf, type Surface, type Target } from './surface.ts'
+import { foldSurface, hiddenKey, readerOf, type Surface, type Target } from './surface.ts'
 import { Tasks } from './tasks.ts'
 import type { View } from './view.ts'
 import { reach, type PublicReach } from './visibility.ts'
@@ -143,7 +143,7 @@ export class Gateway {
 
   async #read (exchange: Exchange<View>): Promise<Result> {
     const target = await this.#reader(exchange)
-    return await this.#forward(exchange, target, target.key, {})
+    return await this.#forward(exchange, target, target.key, { uri: JSON.stringify(target.key) })
   }
 
   async #subscribe (exchange: Exchange<View>): Promise<Result> {
@@ -191,9 +191,9 @@ export class Gateway {
 
   async #task (exchange: Exchange<View>): Promise<Result> {
     const { taskId } = exchange.params
-    const server = this.#tasks.serverOf(taskId, exchange.view.principal.key)
-    const surface = this.surface(exchange.view, exchange.asker)
-    if (server === undefined || !surface.servers.includes(server)) throw new RpcError(code.invalidParams, 'Unknown task')
+    const { servers } = this.surface(exchange.view, exchange.asker)
+    const server = this.#tasks.serverOf(taskId, exchange.view.principal.key, servers)
+    if (server === undefined) throw new RpcError(code.invalidParams, 'Unknown task')
     return await this.#forward(exchange, { server, key: '' }, undefined, {})
   }
 
@@ -241,8 +241,7 @@ export class Gateway {
     const target = await this.#find(exchange, (surface) => readerOf(surface, uri))
     if (target) return { server: target.server, key: uri }
     // A single server may read what it does not list; what its operator disabled stays shut.
-    const disabled = scope.kind === 'server' && this.#snapshot().servers.get(scope.name)?.config.resources?.[uri]?.enabled === false
-    if (scope.kind === 'server' && !disabled) return { server: scope.name, key: uri }
+    if (scope.kind === 'server' && !this.surface(exchange.view, exchange.asker).hidden.has(hiddenKey(scope.name, uri))) return { server: scope.name, key: uri }
     throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`)
   }
 
@@ -265,7 +264,7 @@ export class Gateway {
   #mustBeKnown ({ scope }: View, surface: Surface): void {
     if (scope.kind !== 'server' || surface.capabilities.size > 0) return
     const upstream = this.#upstreams.get(scope.name)
-    throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${upstream?.error ?? (upstream ? 'it is still connecting' : 'it cannot be used as it is configured')}`)
+    throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${upstream?.status === 'connecting' ? 'it is still connecting' : upstream?.reason ?? 'it cannot be used as it is configured'}`)
   }
 
   #upstream (name: string, asker: Asker): Upstream {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { cut } from '../../protocol/text.ts'
 
 /** The longest name that agents' model APIs take. */
 const longest = 64
@@ -18,7 +19,5 @@ export function exposedName (label: string, separator: string, name: string): st
 export const otherName = (name: string, identity: string): string => withHash(name, identity)
 
 function withHash (name: string, identity: string): string {
-  const head = name.slice(0, longest - 9)
-  // Never end on half of a surrogate pair.
-  return `${/[\uD800-\uDBFF]$/.test(head) ? head.slice(0, -1) : head}_${hashOf(identity)}`
+  return `${cut(name, longest - 9)}_${hashOf(identity)}`
 }

@@ -19,7 +19,10 @@ export interface Part {
 /** All that a view sees at one generation. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, Part>>
+  /** The most telling first: the one with the longest literals. */
   readonly templates: ReadonlyArray<Template<Target>>
+  /** Resources that are disabled or not selected: no template leads to them either. */
+  readonly hidden: ReadonlySet<string>
   /** The servers behind it, known or not. */
   readonly servers: readonly string[]
   /** What each known server can. */
@@ -65,7 +68,11 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
   return {
     parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
-    templates: [...built.resourceTemplates.targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target })),
+    templates: [...built.resourceTemplates.targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target }))
+      // Among several servers, one whose template fits everything must not catch what is the others'.
+      .filter(({ literals }) => input.single || /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
+      .sort((a, b) => b.literals.join('').length - a.literals.join('').length),
+    hidden: hiddenOf(input.reached),
     servers: input.reached.map(({ server }) => server.name),
     capabilities,
     shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
@@ -108,6 +115,18 @@ function mergedInstructions (reached: SurfaceInput['reached']): string | undefin
   return sections.length === 0 ? undefined : sections.join('\n\n')
 }
 
+export const hiddenKey = (server: string, uri: string): string => `${server}\n${uri}`
+
+function hiddenOf (reached: SurfaceInput['reached']): Set<string> {
+  const hidden = new Set<string>()
+  for (const { server, member, catalogue } of reached) {
+    for (const [uri, override] of Object.entries(server.config.resources ?? {})) if (override.enabled === false) hidden.add(hiddenKey(server.name, uri))
+    const { resources = 'all' } = member
+    if (resources !== 'all') for (const { key } of catalogue?.lists.resources ?? []) if (!resources.includes(key)) hidden.add(hiddenKey(server.name, key))
+  }
+  return hidden
+}
+
 /** The server that reads a URI: the one that listed it, or whose template it fits. */
 export const readerOf = (surface: Surface, uri: string): Target | undefined =>
-  surface.parts.resources.targets.get(uri) ?? surface.templates.find(({ literals }) => matches(literals, uri))?.target
+  surface.parts.resources.targets.get(uri) ?? surface.templates.find(({ literals, target }) => !surface.hidden.has(hiddenKey(target.server, uri)) && matches(literals, uri))?.target

@@ -12,18 +12,20 @@ export class Tasks {
     if (!result.includes('"taskId"')) return
     const { task } = JSON.parse(result) as { task?: { taskId?: unknown } }
     if (typeof task?.taskId !== 'string') return
-    this.#owners.set(task.taskId, owner)
+    this.#owners.set(keyOf(owner.server, task.taskId), owner)
     const oldest = this.#owners.size > limits.tasks ? this.#owners.keys().next().value : undefined
     if (oldest !== undefined) this.#owners.delete(oldest)
   }
 
-  /** The server that runs a task of this principal. */
-  serverOf (taskId: unknown, principal: string): string | undefined {
-    const owner = typeof taskId === 'string' ? this.#owners.get(taskId) : undefined
-    return owner?.principal === principal ? owner.server : undefined
+  /** Which of these servers runs a task of this principal; the first, where several have one of this id. */
+  serverOf (taskId: unknown, principal: string, servers: readonly string[]): string | undefined {
+    return servers.find((server) => this.owns(taskId, principal, server))
   }
 
   owns (taskId: unknown, principal: string, server: string): boolean {
-    return this.serverOf(taskId, principal) === server
+    return typeof taskId === 'string' && this.#owners.get(keyOf(server, taskId))?.principal === principal
   }
 }
+
+/** Servers choose task ids for themselves: two may choose the same. */
+const keyOf = (server: string, taskId: string): string => `${server}\n${taskId}`

@@ -1,14 +1,18 @@
 /** A resource template that some server listed. */
 export interface Template<Target> { readonly literals: readonly string[], readonly target: Target }
 
+/** A longer URI fits no template: what a search costs is bounded by its length times a literal's. */
+const longestUri = 8 * 1024
+
 /** The literal pieces between a URI template's expressions (RFC 6570). */
 export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
 
 /**
  * True when a URI can be an expansion of a template: its literals stand in it in this order, first and last at the ends.
- * Linear in the URI: templates come from upstreams, and must not be able to make a slow pattern.
+ * Templates come from upstreams, and must not be able to make a slow pattern: there is no back-tracking, and the URI is bounded.
  */
 export function matches (literals: readonly string[], uri: string): boolean {
+  if (uri.length > longestUri) return false
   const first = literals[0] ?? ''
   const last = literals.at(-1) ?? ''
   if (literals.length === 1) return uri === first

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
+import { nameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
 import { canSee, groupNamed } from '../gateway/visibility.ts'
@@ -113,6 +114,8 @@ function members (snapshot: Snapshot, principal: Principal, input: Array<string 
 }
 
 function checkName (snapshot: Snapshot, principal: Principal, { id, name }: Group): void {
+  const problem = nameProblem(name)
+  if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
   const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
   if (other && other.id !== id) throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)} already`)
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)) throw new errors.InvalidInput('"name" must not look like an id')

@@ -16,10 +16,14 @@ export const limits = {
   /** Events kept for `Last-Event-ID`, of one session: how many, and how many characters in all; beyond: the oldest go. */
   replayEvents: 256,
   replaySize: 1024 * 1024,
+  /** Streams of one session that can be resumed; beyond: the oldest that carries nothing is forgotten. */
+  resumableStreams: 64,
   /** A call whose resumable stream broke is cancelled after so many ms, unless its client comes back. */
   resumeGrace: 5_000,
   /** The same when we closed the stream ourselves, to be polled. */
   pollGrace: 60_000,
+  /** A question outside of any request waits so many ms for its client to open a stream. */
+  streamPatience: 5_000,
   /** Questions open to one session at once; beyond: the upstream gets an error. */
   questionsPerSession: 256,
   /** A question is given up after so many ms. */
@@ -51,6 +55,8 @@ export const limits = {
   firstAnswer: 900,
   /** A list waits so many ms to learn what a connected server shows to a new kind of client. */
   newClass: 5_000,
+  /** ... and not again before so many ms have passed. */
+  learnAgain: 60_000,
   /** A call or list aimed at one connecting server waits so many ms. */
   connectPatience: 10_000,
   /** Lines of one child's stderr that are logged in a second; the rest are counted. */

@@ -31,7 +31,7 @@ export function toRecord ({ name, config, problem }: Server, upstream: Upstream 
   return {
     name,
     status: disabled ? 'disabled' : upstream?.status ?? 'disconnected',
-    error: disabled ? null : problem ?? upstream?.error ?? null,
+    error: disabled ? null : reason(problem ?? upstream?.error ?? null, manages),
     tools: itemsOf('tools', catalogue, config.tools),
     prompts: itemsOf('prompts', catalogue, config.prompts),
     resources: itemsOf('resources', catalogue, config.resources),
@@ -40,6 +40,9 @@ export function toRecord ({ name, config, problem }: Server, upstream: Upstream 
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
   }
 }
+
+/** Why it is not connected. What a child printed before it died may hold secrets of whoever configured it. */
+const reason = (error: string | null, manages: boolean): string | null => error === null || manages ? error : 'It is not connected; its owner can see why'
 
 function itemsOf (kind: ListKind & ('tools' | 'prompts' | 'resources'), catalogue: Catalogue | undefined, overrides: Server['config']['tools']): ShownItem[] {
   return (catalogue?.lists[kind] ?? []).map((item) => toItem(item, overrides))

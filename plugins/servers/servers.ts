@@ -1,5 +1,5 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
-import { serverNameProblem } from '../../schemas/names.ts'
+import { nameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
@@ -37,7 +37,10 @@ export class Servers {
   }
 
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<ServerRecord> {
-    await this.#settings.change((snapshot) => [this.#toStore(snapshot, principal, name, config)])
+    await this.#settings.change((snapshot) => {
+      if (snapshot.servers.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+      return [this.#toStore(snapshot, principal, name, config)]
+    })
     return this.get(principal, name)
   }
 
@@ -46,7 +49,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
       if (newName === undefined || newName === name) return [this.#toStore(snapshot, principal, name, config)]
-      const problem = serverNameProblem(newName)
+      const problem = nameProblem(newName)
       if (problem !== undefined) throw new errors.InvalidInput(`"newName": ${problem}`)
       if (snapshot.servers.has(newName)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(newName)} already`)
       return [{ ...this.#toStore(snapshot, principal, name, config), rename: newName }]
@@ -82,7 +85,7 @@ export class Servers {
   #toStore (snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>): Change & { entity: 'mcpServers' } {
     const stored = snapshot.servers.get(name)
     if (stored) this.#managed(snapshot, principal, name)
-    const problem = serverNameProblem(name)
+    const problem = nameProblem(name)
     if (problem !== undefined && !stored) throw new errors.InvalidInput(`"name": ${problem}`)
     const config = this.#withSecrets(sent, stored)
     const wrong = problemOf(ServerConfig, config)

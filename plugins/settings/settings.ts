@@ -11,6 +11,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   readonly #store: Store
   readonly #unsubscribe: () => void
   #current: Snapshot
+  #last: Promise<unknown> = Promise.resolve()
 
   static async open (store: Store): Promise<Settings> {
     return new Settings(store, await store.load())
@@ -36,6 +37,13 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
    * @throws EditedOnDisk, InvalidChange, StorageFull, StorageAway
    */
   async change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
+    // One after the other: a conflict is then always with somebody outside of this process.
+    const changing = this.#last.catch(() => {}).then(async () => await this.#change(work))
+    this.#last = changing
+    return await changing
+  }
+
+  async #change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
     for (let left = tries; ; left--) {
       const base = this.#current
       const asked = work(base)

@@ -4,7 +4,7 @@ import type { Asker, Question } from '../../protocol/exchange.ts'
 import { mayBeAsked } from '../../protocol/legacy/capabilities.ts'
 import type { Notification, Response } from '../../protocol/message.ts'
 import { attribute, type Target } from './attribution.ts'
-import type { Link } from './link.ts'
+import type { Link, Origin } from './link.ts'
 import type { Slot } from './slot.ts'
 
 /** What becomes of something that an upstream sent unasked. */
@@ -22,12 +22,13 @@ export interface ArrivalDeps {
   dropped: (method: string) => void
 }
 
-const whom = (slot: Slot, link: Link, origin: Call | undefined): Target<Call, Asker> =>
+const whom = (slot: Slot, link: Link, origin: Origin): Target<Call, Asker> =>
   attribute({ origin, open: link.calls.values(), ownerOf: (call) => call.exchange.asker.id, owner: slot.owner })
 
 /** Takes an upstream's question to the one client that it is for. @throws RpcError to answer the upstream with */
-export async function takeQuestion ({ name, contested, onQuestion }: ArrivalDeps, slot: Slot, link: Link, question: Question, origin: Call | undefined): Promise<Response> {
+export async function takeQuestion ({ name, contested, onQuestion }: ArrivalDeps, slot: Slot, link: Link, question: Question, origin: Origin): Promise<Response> {
   const target = whom(slot, link, origin)
+  if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${question.method} belongs to is over`)
   if (target.kind === 'contested') contested()
   if (target.kind === 'contested' || target.kind === 'idle') {
     throw new RpcError(code.invalidRequest, `Tool-Hub cannot tell which client ${question.method} is for: several share this connection. Set "isolation": "session" for server ${JSON.stringify(name)}`)
@@ -40,7 +41,7 @@ export async function takeQuestion ({ name, contested, onQuestion }: ArrivalDeps
 }
 
 /** Takes an upstream's notification to whom it is for. */
-export function takeNews ({ refresh, broadcast, dropped }: ArrivalDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Call | undefined): void {
+export function takeNews ({ refresh, broadcast, dropped }: ArrivalDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin): void {
   if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) { refresh(slot); return }
   if (method === 'notifications/resources/updated') {
     for (const subscriber of slot.subscribersOf(params.uri)) subscriber.updated(paramsText)
@@ -50,7 +51,8 @@ export function takeNews ({ refresh, broadcast, dropped }: ArrivalDeps, slot: Sl
   switch (target.kind) {
     case 'call': target.call.exchange.notify(method, paramsText); break
     case 'owner': target.owner.notify(method, paramsText); break
-    case 'idle': if (slot.key.affinity === 'shared') broadcast(method, paramsText); else dropped(method); break
-    case 'contested': dropped(method)
+    // Only a log message is for whoever listens; other news are about somebody's task or question.
+    case 'idle': if (slot.key.affinity === 'shared' && method === 'notifications/message') broadcast(method, paramsText); else dropped(method); break
+    case 'contested': case 'over': dropped(method)
   }
 }

@@ -1,7 +1,7 @@
 /** What is known about something that an upstream sent on a link. */
 export interface Arrival<Call, Owner> {
-  /** The call on whose own stream it came, if the transport tells. */
-  origin: Call | undefined
+  /** The call on whose own stream it came, if the transport tells; `over`: such a call, or request of ours, that is answered. */
+  origin: Call | 'over' | undefined
   /** The calls open on the link, oldest first. */
   open: readonly Call[]
   ownerOf: (call: Call) => string
@@ -12,16 +12,19 @@ export interface Arrival<Call, Owner> {
 export type Target<Call, Owner> =
   | { kind: 'call', call: Call }
   | { kind: 'owner', owner: Owner }
+  /** It belongs to a call that is over. */
+  | { kind: 'over' }
   /** Nobody is waiting on this link. */
   | { kind: 'idle' }
   /** Several are, and nothing says whom it is for. */
   | { kind: 'contested' }
 
 /**
- * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came; the owner of the only
+ * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came, and nobody else if it is over; the owner of the only
  * calls open on the link; the session that owns the link; else nobody. It never guesses between two.
  */
-export function attribute<Call, Owner> ({ origin, open, ownerOf, owner }: Arrival<Call, Owner>): Target<Call, Owner> {
+export function attribute<Call extends object, Owner> ({ origin, open, ownerOf, owner }: Arrival<Call, Owner>): Target<Call, Owner> {
+  if (origin === 'over') return { kind: 'over' }
   if (origin !== undefined) return { kind: 'call', call: origin }
   const latest = open.at(-1)
   if (latest !== undefined) {

@@ -1,5 +1,6 @@
-import { elementsOf, isObject, memberOf, membersOf, withMembers } from '../../protocol/json.ts'
+import { elementsOf, isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
+import { cut } from '../../protocol/text.ts'
 import { limits } from '../limits/index.ts'
 
 /** The four lists of MCP: the request that asks for each, the member of its result, and what tells items apart. */
@@ -79,7 +80,7 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   if (kind === 'tools' && !isObject(value.inputSchema)) { warn(`${kind}: ${JSON.stringify(name)} has no inputSchema and is left out`); return undefined }
   const { description } = value
   if (typeof description !== 'string' || description.length <= limits.description) return { key: name, text }
-  return { key: name, text: withMembers(text, { description: JSON.stringify(description.slice(0, limits.description)) }) }
+  return { key: name, text: withMembers(text, { description: JSON.stringify(cut(description, limits.description)) }) }
 }
 
 /** The catalogue as text, for the cache on disk. */
@@ -89,7 +90,7 @@ export const catalogueText = ({ id: _, ...rest }: Catalogue): string => JSON.str
 export function toCatalogue (value: unknown): Catalogue | undefined {
   if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) return undefined
   const { lists, extras } = value
-  if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string' || membersOf(value.serverInfo).length === 0) return undefined
+  if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
   if (!kinds.every((kind) => Array.isArray(lists[kind]) && typeof extras[kind] === 'string')) return undefined
   return { ...value, id: nextCatalogueId() } as unknown as Catalogue
 }

@@ -72,7 +72,7 @@ export class Catalogues {
 
   /** The upstream said that a list changed: reads again, once for a burst of such news. */
   refresh (slot: Slot, base: boolean): void {
-    clearTimeout(this.#refreshing.get(slot))
+    if (this.#refreshing.has(slot)) return
     const timer = setTimeout(() => {
       this.#refreshing.delete(slot)
       // What is being read may be from before the news.

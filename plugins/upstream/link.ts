@@ -11,11 +11,14 @@ import type { Transport } from '../../protocol/transports/transport.ts'
 import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
 import type { LinkKey } from './link-key.ts'
 
+/** The call on whose stream something came; `over`: it, or a request of our own, is answered already; undefined: it came on no such stream. */
+export type Origin = Call | 'over' | undefined
+
 export interface LinkHandlers {
   /** The upstream asks something. `origin`: the call on whose stream it came. @throws RpcError to answer it with an error */
-  question: (link: Link, question: Question, origin: Call | undefined) => Promise<Response>
+  question: (link: Link, question: Question, origin: Origin) => Promise<Response>
   /** The upstream tells something that belongs to no request of ours, or to a call's stream. */
-  news: (link: Link, notification: Notification, origin: Call | undefined) => void
+  news: (link: Link, notification: Notification, origin: Origin) => void
   closed: (link: Link, error: UpstreamError) => void
   warn: (sentence: string) => void
 }
@@ -29,6 +32,9 @@ export interface LinkOptions {
   /** For `initialize` and for lists, in ms. */
   initTimeout: number
 }
+
+/** How long dialling may count as that, in ms. */
+const dialTime = 1_000
 
 /** One connection to an upstream: initialize, the calls open on it, and the questions that come back. It never reconnects itself. */
 export class Link {
@@ -66,7 +72,7 @@ export class Link {
   /** Connects; `dialled` is told when the process is spawned or the socket asked for. @throws UpstreamError */
   async open (dialled: () => void): Promise<void> {
     try {
-      await this.#peer.start().finally(dialled)
+      await this.#start(dialled)
       const { capabilities, clientInfo } = this.#options
       const result = await this.request('initialize', JSON.stringify({ protocolVersion: latestLegacy, capabilities, clientInfo }))
       const value: unknown = JSON.parse(result)
@@ -80,6 +86,22 @@ export class Link {
     } catch (error) {
       await this.close()
       throw error
+    }
+  }
+
+  async #start (dialled: () => void): Promise<void> {
+    const { initTimeout } = this.#options
+    let timer: NodeJS.Timeout | undefined
+    // Who has not connected by now is waiting for an answer, and need not keep others from dialling.
+    const dialling = setTimeout(dialled, dialTime)
+    try {
+      await Promise.race([this.#peer.start(), new Promise<never>((_resolve, reject) => {
+        timer = setTimeout(() => { reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`)) }, initTimeout)
+      })])
+    } finally {
+      clearTimeout(timer)
+      clearTimeout(dialling)
+      dialled()
     }
   }
 
@@ -194,7 +216,7 @@ export class Link {
     } else this.#handlers.news(this, notification, this.#callOf(origin))
   }
 
-  #callOf (origin: number | undefined): Call | undefined {
-    return origin === undefined ? undefined : this.calls.get(origin)
+  #callOf (origin: number | undefined): Origin {
+    return origin === undefined ? undefined : this.calls.get(origin) ?? 'over'
   }
 }

@@ -1,6 +1,6 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Asker } from '../../protocol/exchange.ts'
-import { bridged } from '../../protocol/legacy/capabilities.ts'
+import { bridged, shareable } from '../../protocol/legacy/capabilities.ts'
 import { isLevel } from '../../protocol/listener.ts'
 import { limits } from '../limits/index.ts'
 import type { LinkKey } from './link-key.ts'
@@ -27,7 +27,7 @@ export class Pool {
     const known = this.#slots.get(key.key)
     if (known) return known
     if (this.#slots.size >= limits.linksPerServer) this.#evict()
-    const slot = new Slot(key, bridged(asker.capabilities), key.affinity === 'session' ? asker : undefined)
+    const slot = new Slot(key, key.affinity === 'session' ? bridged(asker.capabilities) : shareable(asker.capabilities), key.affinity === 'session' ? asker : undefined)
     if (isLevel(asker.level)) slot.wants(asker.id, asker.level)
     this.#slots.set(key.key, slot)
     return slot

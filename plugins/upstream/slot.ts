@@ -22,6 +22,9 @@ export class Slot {
   candidate: Link | undefined
   /** Nobody will use it any more: a link that still comes up is closed. */
   ended = false
+  /** When its link was last opened, in ms since the epoch, and how often it was lost. */
+  lastTry = 0
+  failures = 0
   /** This link's own catalogue, where it differs from its class's. */
   catalogue: Catalogue | undefined
   level: Level | undefined
@@ -44,10 +47,17 @@ export class Slot {
     await Promise.all([link?.close(), candidate?.close()])
   }
 
+  /** How many subscriptions one client has. */
+  countOf (id: string): number {
+    let count = 0
+    for (const subscribers of this.subscriptions.values()) if (subscribers.has(id)) count++
+    return count
+  }
+
   /** Who is subscribed to a resource, or to one that it is a part of. */
   * subscribersOf (uri: unknown): Iterable<Subscriber> {
     if (typeof uri !== 'string') return
-    for (const [subscribed, subscribers] of this.subscriptions) if (uri.startsWith(subscribed)) yield * subscribers.values()
+    for (const [subscribed, subscribers] of this.subscriptions) if (isWithin(uri, subscribed)) yield * subscribers.values()
   }
 
   /** Notes what one client wants to hear; the lowest level that anyone wants, if it has changed. */
@@ -75,3 +85,6 @@ export class Slot {
     return this.level === before ? undefined : this.level
   }
 }
+
+/** A resource itself, or what is below it: `r://1/a` is within `r://1`, `r://10` is not. */
+const isWithin = (uri: string, whole: string): boolean => uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))

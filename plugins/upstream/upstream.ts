@@ -44,7 +44,10 @@ export class Upstream {
   readonly name: string
   readonly config: ServerConfig
   status: Status = 'connecting'
+  /** Why it is not connected, for who runs it. */
   error: string | null = null
+  /** The same, for its clients. */
+  reason: string | undefined
   connectedAt: number | undefined
   readonly remote: boolean
   /** When it began to connect, while it has never been connected. */
@@ -56,10 +59,11 @@ export class Upstream {
   readonly #pulse = new Pulse()
   readonly #catalogues: Catalogues
   readonly #arrivals: ArrivalDeps
+  /** When it was last asked what it lists to a class of clients. */
+  readonly #tried = new Map<string, number>()
   #contested = false
   #kind: TransportKind | undefined
   #failures = 0
-  #lastTry = 0
   #retry: NodeJS.Timeout | undefined
   #closed = false
 
@@ -121,8 +125,20 @@ export class Upstream {
     return this.#catalogues.has(this.#keyOf(asker).capabilityClass)
   }
 
+  get hasOwnCatalogues (): boolean { return this.#pool.all.some((slot) => slot.catalogue !== undefined) }
+
+  /** How long to wait for what it lists to clients like this one, in ms: not again, for a while, once that has taken too long. */
+  patienceFor (asker: Asker): number {
+    const tried = this.#tried.get(this.#keyOf(asker).capabilityClass) ?? -Infinity
+    const since = Date.now() - tried
+    return since > limits.learnAgain ? limits.newClass : limits.newClass - since
+  }
+
   /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
   async learn (asker: Asker): Promise<void> {
+    const { capabilityClass } = this.#keyOf(asker)
+    if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.learnAgain) this.#tried.set(capabilityClass, Date.now())
+    if (this.#tried.size > limits.classesPerServer) this.#tried.clear()
     const slot = this.#pool.take(this.#keyOf(asker), asker)
     await this.#ready(slot)
     if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#pool.base)
@@ -171,6 +187,7 @@ export class Upstream {
   async subscribe (asker: Asker, uri: string, uriText: string, subscriber: Subscriber): Promise<void> {
     const slot = this.#pool.take(this.#keyOf(asker), asker)
     const link = slot.link ?? await this.#patiently(slot)
+    if (slot.countOf(subscriber.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
     const subscribers = slot.subscriptions.get(uri)
     if (subscribers) { subscribers.set(subscriber.id, subscriber); return }
     slot.subscriptions.set(uri, new Map([[subscriber.id, subscriber]]))
@@ -243,14 +260,12 @@ export class Upstream {
   async #open (slot: Slot): Promise<Link> {
     if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
     const base = slot === this.#pool.base
-    if (base) {
-      clearTimeout(this.#retry)
-      // Callers may press a server that keeps falling, but no faster than this.
-      const spacing = this.#lastTry + 1_000 - Date.now()
-      if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
-      this.#lastTry = Date.now()
-      this.#become('connecting', this.error)
-    }
+    if (base) clearTimeout(this.#retry)
+    // Callers may press a server that keeps falling, but no faster than this.
+    const spacing = slot.lastTry + 1_000 - Date.now()
+    if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
+    slot.lastTry = Date.now()
+    if (base) this.#become('connecting', this.error)
     try {
       const link = await this.#connect(slot)
       slot.link = link
@@ -301,7 +316,8 @@ export class Upstream {
     const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
-    this.#become('disconnected', error.message)
+    this.reason = error.message
+    this.#become('disconnected', `${error.message}${error.detail}`)
     if (this.remote && this.config.enableKeepAlive === false) return
     this.#retry = setTimeout(() => { void this.#ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
     this.#retry.unref()
@@ -314,7 +330,9 @@ export class Upstream {
     slot.catalogue = undefined
     if (this.#closed) return
     if (slot === this.#pool.base) this.#disconnected(error)
-    else if (slot.subscriptions.size > 0) void this.#ready(slot).catch(() => {})
+    else if (slot.subscriptions.size > 0) {
+      setTimeout(() => { if (!slot.ended && !this.#closed && slot.subscriptions.size > 0) void this.#ready(slot).catch(() => {}) }, backoff(++slot.failures)).unref()
+    }
   }
 
   async #check (timeout: number): Promise<void> {

@@ -32,6 +32,9 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   readonly #upstreams = new Map<string, Upstream>()
   /** Which servers remember something of a client, so that its end costs no walk through all. */
   readonly #touched = new Map<string, Set<Upstream>>()
+  readonly #releasing = new Set<Promise<unknown>>()
+  /** Servers that list something else to some client than to its class. */
+  readonly #withOwn = new Set<Upstream>()
   /** Questions may be looked at, and refused, before they go out. */
   onQuestion: (server: string, question: Question, asker: Asker) => Promise<void> = async () => {}
   /** Rises with every change of what is listed. */
@@ -51,6 +54,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       const server = servers.get(name)
       if (server && isUsable(server) && (server.config === upstream.config || sameConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
+      this.#withOwn.delete(upstream)
       ended.push(upstream.close())
     }
     const fresh: Upstream[] = []
@@ -102,13 +106,16 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   async release (asker: Asker): Promise<void> {
     const touched = this.#touched.get(asker.id)
     this.#touched.delete(asker.id)
-    await Promise.all([...touched ?? []].map(async (upstream) => { await upstream.release(asker) }))
+    if (!touched) return
+    const releasing = Promise.all([...touched].map(async (upstream) => { await upstream.release(asker) })).finally(() => { this.#releasing.delete(releasing) })
+    this.#releasing.add(releasing)
+    await releasing
   }
 
   /** Equal texts: the same catalogues, at one generation. */
   catalogueKey (asker: Asker): string {
     const own: number[] = []
-    for (const upstream of this.#touched.get(asker.id) ?? []) {
+    for (const upstream of this.#withOwn) {
       const id = upstream.ownCatalogue(asker)
       if (id !== undefined) own.push(id)
     }
@@ -127,8 +134,8 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       const upstream = this.#upstreams.get(name)
       if (!upstream || upstream.knows(asker)) continue
       // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too.
-      const patience = upstream.status === 'connected' ? limits.newClass : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
-      if (patience === 0) continue
+      const patience = upstream.status === 'connected' ? upstream.patienceFor(asker) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
+      if (patience <= 0) continue
       longest = Math.max(longest, patience)
       this.touch(asker, upstream)
       waits.push(upstream.learn(asker).catch(() => {}))
@@ -142,6 +149,8 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   async close (): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
+    // Links of clients that have just gone are still being closed.
+    await Promise.allSettled(this.#releasing)
   }
 
   #changed (): void {
@@ -155,7 +164,12 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       ...deps,
       transport: { ...transport, onLine: limited(limits.stderrLines, (line) => { log(name, 'debug', line) }, (dropped) => { log(name, 'debug', `${dropped} more lines in this second`) }) },
       log: (level, sentence, more) => { log(name, level, sentence, more) },
-      listed: () => { if (this.#upstreams.get(name) === upstream) this.#changed() },
+      listed: () => {
+        if (this.#upstreams.get(name) !== upstream) return
+        if (upstream.hasOwnCatalogues) this.#withOwn.add(upstream)
+        else this.#withOwn.delete(upstream)
+        this.#changed()
+      },
       moved: () => {
         if (upstream.status === 'connected') log(name, 'info', 'connected')
         else if (upstream.status === 'disconnected') log(name, upstream.error === null ? 'info' : 'warn', upstream.error === null ? 'stopped until it is needed' : `not connected: ${upstream.error}`)

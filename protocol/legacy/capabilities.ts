@@ -25,7 +25,7 @@ export function mayBeAsked (client: ClientCapabilities, method: string): boolean
 }
 
 /**
- * The capabilities that a link shows its upstream: what the client behind it has and the gateway can carry.
+ * The capabilities that one client's own link shows its upstream: what the client has and the gateway can carry.
  * All of it is carried but 2025-11-25 tasks towards the client, which live and die with one connection.
  */
 export function bridged (client: ClientCapabilities): ClientCapabilities {
@@ -36,14 +36,31 @@ export function bridged (client: ClientCapabilities): ClientCapabilities {
 const longestClass = 512
 const classes = new WeakMap<ClientCapabilities, string>()
 
-/** A text that is equal for clients that an upstream cannot tell apart by their capabilities. The object must not change. */
+const known: ReadonlyArray<readonly [string, readonly string[]]> = [['sampling', ['context', 'tools']], ['elicitation', ['form', 'url']], ['roots', ['listChanged']]]
+const apps = 'io.modelcontextprotocol/ui'
+
+/**
+ * What of a client's capabilities a connection shows that several clients share: what an upstream acts upon, and nothing that
+ * would make each client one of a kind.
+ */
+export function shareable (client: ClientCapabilities): ClientCapabilities {
+  const result: ClientCapabilities = {}
+  for (const [name, members] of known) {
+    const own = client[name]
+    if (isObject(own)) result[name] = Object.fromEntries(members.flatMap((member) => own[member] === undefined ? [] : [[member, own[member]]]))
+  }
+  if (isObject(client.extensions) && client.extensions[apps] !== undefined) result.extensions = { [apps]: client.extensions[apps] }
+  return result
+}
+
+/** A text that is equal for clients that an upstream cannot tell apart by what they can share. The object must not change. */
 export function classOf (client: ClientCapabilities): string {
   const known = classes.get(client)
   if (known !== undefined) return known
   const sorted = (value: unknown): unknown => isObject(value)
     ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
     : Array.isArray(value) ? value.map(sorted) : value
-  const whole = JSON.stringify(sorted(bridged(client)))
+  const whole = JSON.stringify(sorted(shareable(client)))
   // It is a key in many places, and a client may declare as much as fits into a request.
   const text = whole.length > longestClass ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
   classes.set(client, text)

@@ -15,7 +15,12 @@ export interface HttpOptions {
 }
 
 /** Reconnection of an event stream, in ms and tries, where the upstream says nothing else. */
-const reconnect = { delay: 1_000, longest: 30_000, tries: 5 }
+const reconnect = { delay: 1_000, shortest: 500, longest: 30_000, tries: 5 }
+/** A stream may stay open after the answer it was opened for; so long, in ms, and a notification may take so long. */
+const afterAnswer = 1_000
+const notificationTimeout = 10_000
+/** Redirects followed, to the same origin only. */
+const mostRedirects = 3
 const closeTimeout = 2_000
 
 /**
@@ -33,9 +38,13 @@ export class HttpTransport implements Transport {
   #closed = false
   #notifications = 0
   #expired = false
+  #hadNews = false
+  #redirects = 0
+  #url: URL
 
   constructor (options: HttpOptions) {
     this.#options = options
+    this.#url = options.url
     this.#refreshHeaders()
   }
 
@@ -85,8 +94,7 @@ export class HttpTransport implements Transport {
   }
 
   #dispatch (method: 'POST' | 'GET' | 'DELETE', headers: string[], body: string | null, answer: Answer): void {
-    const { url, dispatcher } = this.#options
-    dispatcher.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, answer)
+    this.#options.dispatcher.dispatch({ origin: this.#url.origin, path: this.#url.pathname + this.#url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, answer)
   }
 
   /** One POST and all that comes of it. */
@@ -96,6 +104,8 @@ export class HttpTransport implements Transport {
     let last = lastEventId
     let retry: number | undefined
     let status = 0
+    let streams = false
+    let redirect: URL | undefined
     const fail = (error: UpstreamError): void => {
       if (answered) return
       answered = true
@@ -104,17 +114,19 @@ export class HttpTransport implements Transport {
     }
     const take = (text: string): void => {
       for (const message of parseAll(text)) {
-        if (message.kind === 'response' && id !== undefined && (message.id === id || message.id === null)) {
+        // An answer stands on its own request's stream: another's would be somebody else's.
+        if (message.kind === 'response' && (id === undefined || (message.id !== id && message.id !== null))) continue
+        if (message.kind === 'response' && id !== undefined) {
           answered = true
           this.#receiver?.message({ ...message, id }, id)
-          // A resumed stream may stay open after the answer it was opened for.
-          if (method === 'GET') { answer.abort(); this.#open.take(key) }
+          if (streams) this.#later(method === 'GET' ? 0 : afterAnswer, () => { answer.abort(); this.#done(key, answer) })
         } else this.#receiver?.message(message, id)
       }
     }
     const onEvent = (event: StreamEvent): void => {
-      if (event.id !== undefined) { last = event.id; tries = 0 }
-      if (event.retry !== undefined) retry = event.retry
+      if (event.id !== undefined) last = event.id
+      if (event.data !== '') tries = 0
+      if (event.retry !== undefined) retry = Math.max(event.retry, reconnect.shortest)
       if (event.event === 'message' && event.data !== '') take(event.data)
     }
     /** The stream ended without the answer: it may be had by resuming. */
@@ -128,36 +140,44 @@ export class HttpTransport implements Transport {
       })
     }
     const answer = new Answer({
-      onHead: (code, type, session) => {
+      onHead: (code, type, session, location) => {
         status = code
+        if ((code === 307 || code === 308) && location !== undefined && URL.canParse(location, this.#url.href)) redirect = new URL(location, this.#url)
         if (session !== undefined && this.#version === undefined && session !== this.#session) { this.#session = session; this.#refreshHeaders() }
-        if (code === 200 && type.startsWith('text/event-stream')) return new EventStreamParser(onEvent, transportLimits.message)
+        if (code === 200 && type.startsWith('text/event-stream')) { streams = true; return new EventStreamParser(onEvent, transportLimits.message) }
         return id === undefined && code < 300 ? 'discard' : 'collect'
       },
       onEnd: (text) => {
+        if (redirect && redirect.origin === this.#url.origin && redirect.href !== this.#url.href && this.#redirects < mostRedirects) {
+          this.#redirects++
+          this.#url = redirect
+          this.#request(method, headers, body, id)
+          return
+        }
         if (text === undefined) {
           if (!answered) resume(new UpstreamError('broken', 'the upstream ended its stream without an answer'), true)
         } else if (status === 200 && text !== '') {
           take(text)
           if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
         } else if (status >= 300 || id !== undefined) this.#refused(status, text, take, fail)
-        if (answered || id === undefined) this.#done(key)
+        if (answered || id === undefined) this.#done(key, answer)
       },
       onError: (error, sent) => {
         if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
         else if (error instanceof SyntaxError) fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
         else if (last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
-        if (answered || id === undefined) this.#done(key)
+        if (answered || id === undefined) this.#done(key, answer)
       }
     })
     this.#open.set(key, answer)
+    if (id === undefined) this.#later(notificationTimeout, () => { answer.abort(); this.#done(key, answer) })
     this.#dispatch(method, headers, body, answer)
   }
 
   /** One exchange is over. When the session turned out to be gone, each request on its way says for itself what became of it. */
-  #done (key: number | string): void {
-    this.#open.take(key)
+  #done (key: number | string, answer: Answer): void {
+    if (this.#open.get(key) === answer) this.#open.take(key)
     if (this.#expired && this.#open.size === 0) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))
   }
 
@@ -176,6 +196,8 @@ export class HttpTransport implements Transport {
   #listen (lastEventId: string | undefined, delay: number, failures: number): void {
     let last = lastEventId
     let opened = false
+    let heard = false
+    let status = 0
     let wait = delay
     const again = (failed: number): void => {
       this.#open.take('news')
@@ -183,22 +205,27 @@ export class HttpTransport implements Transport {
     }
     const answer = new Answer({
       onHead: (code, type) => {
+        status = code
         opened = code === 200 && type.startsWith('text/event-stream')
-        if (code === 404 && this.#session !== undefined) this.#expired = true
+        // At first it says "no such stream here"; where there was one, "no such session any more".
+        if (code === 404 && this.#session !== undefined && this.#hadNews) this.#expired = true
+        this.#hadNews ||= opened
         if (!opened) return 'discard'
         return new EventStreamParser((event) => {
           if (event.id !== undefined) last = event.id
-          if (event.retry !== undefined) wait = event.retry
+          if (event.retry !== undefined) wait = Math.max(event.retry, reconnect.shortest)
+          heard ||= event.data !== ''
           if (event.event !== 'message' || event.data === '') return
           for (const message of parseAll(event.data)) this.#receiver?.message(message, undefined)
         }, transportLimits.message)
       },
       onEnd: () => {
-        if (opened) again(0)
-        else this.#done('news')
+        if (opened) again(heard ? 0 : Math.min(failures + 1, 5))
+        else if (status === 429 || status >= 500) again(failures + 1)
+        else this.#done('news', answer)
       },
       onError: (error, sent) => {
-        if (opened) again(0)
+        if (opened) again(heard ? 0 : Math.min(failures + 1, 5))
         else if (!sent && failures > 0) this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url)))
         else again(failures + 1)
       }

@@ -3,7 +3,7 @@ import { EventStreamParser } from '../event-stream.ts'
 import { parseMessage } from '../message.ts'
 import { Answer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
-import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 /**
  * MCP over HTTP+SSE, the client's side (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all that
@@ -13,6 +13,7 @@ export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #posts = new Set<Answer>()
   #stream: Answer | undefined
+  #giveUp: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
   #receiver: Receiver | undefined
   #closed = false
@@ -25,6 +26,7 @@ export class SseTransport implements Transport {
     this.#receiver = receiver
     await new Promise<void>((resolve, reject) => {
       let status = 0
+      this.#giveUp = reject
       const end = (error: UpstreamError): void => { reject(error); if (!this.#closed) this.#receiver?.closed(error); this.#closed = true }
       const parser = new EventStreamParser(({ event, data }) => {
         if (event === 'endpoint') {
@@ -78,13 +80,20 @@ export class SseTransport implements Transport {
   async close (): Promise<void> {
     this.#closed = true
     this.#receiver = undefined
+    this.#giveUp?.(new UpstreamError('closed', 'the link was closed'))
     this.#stream?.abort()
     for (const post of this.#posts) post.abort()
   }
 
   #take (data: string): void {
-    const message = parseMessage(data, transportLimits.depth)
-    for (const each of Array.isArray(message) ? message : [message]) this.#receiver?.message(each, undefined)
+    try {
+      const message = parseMessage(data, transportLimits.depth)
+      for (const each of Array.isArray(message) ? message : [message]) this.#receiver?.message(each, undefined)
+    } catch {
+      // One message that cannot be read is no reason to fail everybody else's.
+      const id = answeredId(data)
+      if (id !== undefined) this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message'))
+    }
   }
 
   #dispatch (url: URL, method: 'GET' | 'POST', headers: Record<string, string>, body: string | null, answer: Answer): void {

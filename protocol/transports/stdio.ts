@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { parseMessage } from '../message.ts'
-import { killGroup, killMarked } from './process-group.ts'
-import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { guardGroup, killGroup, killMarked } from './process-group.ts'
+import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 export interface StdioOptions {
   command: string
@@ -22,6 +22,10 @@ export interface StdioOptions {
 const lineLimit = 8 * 1024
 const lastLines = 10
 /** How much may wait in the child's stdin before it counts as not reading, in bytes. */
+/** A process that closes its output is given so long to exit by itself, in ms. */
+const closeGrace = 500
+/** How long what a process printed at its end is waited for, in ms. */
+const lastWords = 200
 const stdinLimit = 64 * 1024 * 1024
 const NEWLINE = 0x0a
 
@@ -57,12 +61,14 @@ export class StdioTransport implements Transport {
     this.#gone = exited
     child.stdout.on('data', (chunk: Buffer) => { this.#read(chunk) })
     drain(child, (line) => { this.#note(line) })
+    child.stdout.once('close', () => { setTimeout(() => { this.#fail('it closed its output') }, closeGrace).unref() })
     child.stdin.on('error', () => {})
     child.stdout.on('error', () => {})
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
       child.once('error', (error: NodeJS.ErrnoException) => { reject(new UpstreamError('unreachable', spawnFailure(command, cwd, error))) })
     })
+    if (child.pid !== undefined) guardGroup(child.pid)
     child.on('error', () => {})
     child.once('exit', (exit, signal) => { this.#exited(exit, signal) })
   }
@@ -99,6 +105,7 @@ export class StdioTransport implements Transport {
   }
 
   #read (chunk: Buffer): void {
+    if (this.#told) return
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
       const rest = chunk.subarray(from, at)
@@ -138,13 +145,20 @@ export class StdioTransport implements Transport {
   }
 
   #exited (exit: number | null, signal: NodeJS.Signals | null): void {
+    const tell = (): void => { this.#tell(`the process ended with ${signal === null ? `exit code ${exit}` : `signal ${signal}`}`) }
+    // Its last words may still be on their way; a grandchild may hold the pipe open, so they are not waited for long.
+    const stderr = this.#child?.stderr
+    if (!stderr || stderr.closed) tell()
+    else { stderr.once('close', tell); setTimeout(tell, lastWords).unref() }
     // What is left of the group is ended too: nobody reads its answers any more.
     if (!this.#closing && this.#child?.pid) void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => { await killMarked(this.#mark) })
-    this.#tell(`the process ended with ${signal === null ? `exit code ${exit}` : `signal ${signal}`}`)
   }
 
+  /** It cannot be used any more: nothing more is read of it, and it is ended. */
   #fail (reason: string): void {
+    if (this.#told || this.#closing) return
     this.#tell(reason)
+    this.#child?.stdout?.destroy()
     void this.close()
   }
 
@@ -152,8 +166,7 @@ export class StdioTransport implements Transport {
     if (this.#told) return
     this.#told = true
     this.#chunks = []
-    const tail = this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}`
-    this.#receiver?.closed(new UpstreamError('broken', `${reason}${tail}`))
+    this.#receiver?.closed(new UpstreamError('broken', reason, this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}`))
   }
 }
 
@@ -167,13 +180,7 @@ function drain (child: ChildProcess, onLine: (line: string) => void): void {
     rest = (lines.pop() ?? '').slice(0, lineLimit)
     for (const line of lines) if (line.trim() !== '') onLine(line.trimEnd())
   })
-}
-
-/** The id that a broken line seems to answer, so that its call need not wait for the deadline. */
-function answeredId (text: string): number | undefined {
-  const match = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??
-    /"id"\s*:\s*(\d{1,15})\s*\}?\s*$/.exec(text.slice(-100))
-  return match ? Number(match[1]) : undefined
+  child.stderr?.once('end', () => { if (rest.trim() !== '') onLine(rest.trimEnd()) })
 }
 
 function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {

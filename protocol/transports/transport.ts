@@ -41,3 +41,10 @@ export const transportLimits = {
   /** The deepest nesting taken from an upstream. */
   depth: 1_000
 } as const
+
+/** The id that a message which cannot be read seems to answer, so that its call need not wait for the deadline. */
+export function answeredId (text: string): number | undefined {
+  const match = /^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"/.exec(text.slice(0, 200)) ??
+    /"id"\s*:\s*(\d{1,15})\s*\}?\s*$/.exec(text.slice(-100))
+  return match ? Number(match[1]) : undefined
+}
