@@ -28,8 +28,9 @@ export class EventStreamParser {
 
   push (chunk: Uint8Array): void {
     let text = this.#decoder.decode(chunk, { stream: true })
+    if (text === '') return
     if (this.#afterReturn && text.startsWith('\n')) text = text.slice(1)
-    if (text !== '') this.#afterReturn = text.endsWith('\r')
+    this.#afterReturn = text.endsWith('\r')
     // A line ends with CRLF, LF or CR.
     if (text.includes('\r')) text = text.replace(/\r\n?/g, '\n')
     let from = 0

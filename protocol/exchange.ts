@@ -37,6 +37,8 @@ export interface Question {
   readonly paramsText: string
   /** Aborts when the upstream withdraws the question. */
   readonly signal: AbortSignal
+  /** It may be answered after the request on whose stream it is asked: nothing but the timing tied it to that one. */
+  readonly outlives: boolean
   /** What the client says of its progress goes back to the upstream. */
   progress: (paramsText: string) => void
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { createConnection } from 'node:net'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
@@ -376,7 +376,7 @@ export const failure = (message: Message): string => message.error === undefined
 export async function plain (url: string, options: { method?: string, headers?: Record<string, string>, body?: string | Buffer } = {}): Promise<{ status: number, headers: IncomingHttpHeaders, body: string }> {
   const request = httpRequest(url, { method: options.method ?? 'GET', headers: options.headers, agent: false })
   request.end(options.body)
-  const [response] = await once(request, 'response') as [import('node:http').IncomingMessage]
+  const [response] = await once(request, 'response') as [IncomingMessage]
   let body = ''
   for await (const chunk of response) body += String(chunk)
   return { status: response.statusCode ?? 0, headers: response.headers, body }

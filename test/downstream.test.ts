@@ -6,11 +6,14 @@ import { checkOrigin, isLoopback, originRules } from '../plugins/auth/origin.ts'
 import { bytesOf } from '../plugins/body/index.ts'
 import { acceptedBy, type Accepted } from '../plugins/downstream/accept.ts'
 import { EventStream } from '../plugins/downstream/event-stream.ts'
+import type { HttpExchange } from '../plugins/downstream/exchange.ts'
 import { eventId, parseEventId, Replay } from '../plugins/downstream/replay.ts'
+import { HttpReply } from '../plugins/downstream/reply.ts'
 import type { Session } from '../plugins/downstream/session.ts'
 import { Sessions } from '../plugins/downstream/sessions.ts'
 import { makeView, type Principal, type Scope, type View } from '../plugins/gateway/view.ts'
 import { limits } from '../plugins/limits/index.ts'
+import type { LegacyVersion } from '../protocol/legacy/versions.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -34,6 +37,9 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
 
   await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', () => {
     assert.deepEqual([acceptedBy('application/json;q=0, */*').json, acceptedBy('*/*, text/event-stream;q=0').events], [false, false])
+    assert.deepEqual(acceptedBy('*/*;q=0, application/json'), json, 'what is named is taken, though a wildcard refuses')
+    assert.deepEqual(acceptedBy('text/*;q=0, */*, application/json'), json, 'a narrower wildcard before a wider one')
+    assert.deepEqual(acceptedBy('*/*, text/event-stream, application/json'), eventsFirst, 'the order is that of the ranges that decide')
   })
 
   await t.test('whatever header: an answer, always the same, and quickly', () => {
@@ -82,17 +88,17 @@ test('replay: the last events of one session', async (t) => {
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
     assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
     replay.add(1, 5, 'x'.repeat(limits.replaySize + 1))
-    assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [0, 0], 'one that is too large itself is not kept')
+    assert.deepEqual([replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length], [[5], 0], 'the newest stays, however large, and alone')
     replay.add(1, 6, 'small')
-    assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'and takes no room')
+    assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
   })
 
   await t.test('whatever comes, the bounds hold and the newest stay', () => {
-    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize)), { maxLength: 12 }), (list) => {
+    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize * 2)), { maxLength: 12 }), (list) => {
       const replay = new Replay()
       list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
       const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
-      assert.ok(kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)
+      assert.ok(kept.length === Math.min(list.length, 1) || kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)
       assert.deepEqual(kept.map((entry) => entry.at), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
       const next = list[list.length - kept.length - 1]
       if (next !== undefined) assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > limits.replaySize, 'no more go than must')
@@ -115,37 +121,56 @@ function startSessions (t: TestContext): { sessions: Sessions, ended: string[], 
   t.mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'] })
   const sessions = new Sessions()
   const ended: string[] = []
-  sessions.on('ended', (session) => { ended.push(session.id) })
+  sessions.on('ended', (session) => { ended.push(session.sessionId) })
   t.after(() => { sessions.close() })
   return { sessions, ended, tick: (ms) => { t.mock.timers.tick(ms) } }
 }
 
-/** An event stream whose connection is held in the hand. */
-function connection (): { stream: EventStream, text: () => string, break: () => void } {
+/** An HTTP answer that is held in the hand. `reads`: whether what is written is taken at once. */
+interface Held { raw: ServerResponse, head: () => [number, Record<string, unknown>] | undefined, text: () => string, open: () => boolean, reads: (now: boolean) => void, break: () => void }
+function response (): Held {
   const written: string[] = []
   const closers: Array<() => void> = []
+  let head: [number, Record<string, unknown>] | undefined
+  let reading = true
   const raw = {
     destroyed: false,
     writableEnded: false,
+    writableFinished: false,
     writableLength: 0,
-    writeHead () { return raw },
-    write (text: string) { written.push(text); return true },
-    end () { raw.writableEnded = true; for (const run of closers.splice(0)) run() },
+    writeHead (status: number, headers: Record<string, unknown>) { assert.equal(head, undefined, 'there is one head'); head = [status, headers]; return raw },
+    write (text: string | Buffer) { assert.equal(raw.writableEnded, false); written.push(String(text)); if (!reading) raw.writableLength += text.length; return reading },
+    end (text?: string | Buffer) { if (text !== undefined) raw.write(text); raw.writableEnded = raw.writableFinished = true; for (const run of closers.splice(0)) run() },
     destroy () { raw.destroyed = true; for (const run of closers.splice(0)) run() },
     once (_event: string, run: () => void) { closers.push(run); return raw }
   }
-  return { stream: new EventStream(raw as unknown as ServerResponse, {}), text: () => written.join(''), break: () => { raw.destroy() } }
+  return {
+    raw: raw as unknown as ServerResponse,
+    head: () => head,
+    text: () => written.join(''),
+    open: () => !raw.writableEnded && !raw.destroyed,
+    reads: (now) => { reading = now; if (now) raw.writableLength = 0 },
+    break: () => { raw.destroy() }
+  }
 }
+/** An event stream over one. */
+function connection (): Held & { stream: EventStream } {
+  const held = response()
+  return { ...held, stream: new EventStream(held.raw, {}) }
+}
+/** The messages on an event stream. */
+const messagesIn = (text: string): string[] => [...text.matchAll(/^data: (.+)$/gm)].map(([, data = '']) => data)
 
 test('sessions: under (principal, route, id)', async (t) => {
   await t.test('an id is long, new each time, and found by its own principal on its own route only', (t) => {
     const { sessions } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', { sampling: {} })
-    assert.match(session.id, /^[\x21-\x7e]{43,}$/)
-    assert.notEqual(sessions.begin(view('ann'), '2025-11-25', {}).id, session.id)
-    assert.equal(sessions.find(view('ann'), session.id), session)
-    for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) assert.equal(sessions.find(stranger, session.id), undefined)
-    for (const id of ['', 'x', session.id.toLowerCase(), `${session.id} `, '__proto__', 'constructor']) assert.equal(sessions.find(view('ann'), id), undefined, id)
+    assert.match(session.sessionId, /^[\x21-\x7e]{43,}$/)
+    assert.notEqual(sessions.begin(view('ann'), '2025-11-25', {}).sessionId, session.sessionId)
+    assert.equal(sessions.find(view('ann'), session.sessionId), session)
+    for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) assert.equal(sessions.find(stranger, session.sessionId), undefined)
+    for (const id of ['', 'x', session.sessionId.toLowerCase(), `${session.sessionId} `, '__proto__', 'constructor']) assert.equal(sessions.find(view('ann'), id), undefined, id)
+    assert.equal(sessions.find(view('ann'), session.id), undefined, 'what we call it ourselves opens nothing')
     assert.deepEqual([session.capabilities, session.version, session.user], [{ sampling: {} }, '2025-11-25', 'ann'])
   })
 
@@ -154,6 +179,8 @@ test('sessions: under (principal, route, id)', async (t) => {
     const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) => sessions.rebuild(each, 'chosen', '2025-06-18'))
     assert.ok(ann && bob && annElsewhere)
     assert.equal(sessions.size, 3)
+    assert.equal(new Set([ann.id, bob.id, annElsewhere.id]).size, 3, 'nothing of one is kept under what is another\'s')
+    assert.ok([ann, bob, annElsewhere].every(({ id, sessionId }) => id !== 'chosen' && sessionId === 'chosen'))
     assert.deepEqual([sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')], [ann, bob, annElsewhere])
     sessions.end(bob, 'over')
     assert.deepEqual([sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')], [ann, undefined, annElsewhere])
@@ -166,12 +193,12 @@ test('sessions: under (principal, route, id)', async (t) => {
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     sessions.end(session, 'over')
     sessions.end(session, 'over again')
-    assert.deepEqual([ended, session.ended, sessions.size, sessions.find(view('ann'), session.id), [...sessions]], [[session.id], true, 0, undefined, []])
+    assert.deepEqual([ended, session.ended, sessions.size, sessions.find(view('ann'), session.sessionId), [...sessions]], [[session.sessionId], true, 0, undefined, []])
   })
 
   await t.test('closing ends all of them', (t) => {
     const { sessions, ended } = startSessions(t)
-    const ids = [view('ann'), view('bob')].map((each) => sessions.begin(each, '2025-11-25', {}).id)
+    const ids = [view('ann'), view('bob')].map((each) => sessions.begin(each, '2025-11-25', {}).sessionId)
     sessions.close()
     assert.deepEqual([ended, sessions.size], [ids, 0])
   })
@@ -193,14 +220,14 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
   await t.test('what the client could do is not restored', (t) => {
     const { sessions } = startSessions(t)
     const session = sessions.rebuild(view('ann'), 'abc', '2025-06-18')
-    assert.deepEqual([session?.id, session?.capabilities, session?.version], ['abc', {}, '2025-06-18'])
+    assert.deepEqual([session?.sessionId, session?.capabilities, session?.version], ['abc', {}, '2025-06-18'])
     assert.equal(sessions.find(view('ann'), 'abc'), session)
   })
 
   await t.test('an absurd id is not one', (t) => {
     const { sessions } = startSessions(t)
     for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
-    for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25')?.id, id)
+    for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25')?.sessionId, id)
     assert.equal(sessions.size, 4)
   })
 
@@ -222,12 +249,12 @@ test('sessions: idle ones end', async (t) => {
     const used = sessions.begin(view('ann'), '2025-11-25', {})
     const idle = sessions.begin(view('ann'), '2025-11-25', {})
     tick(limits.sessionIdle - minute)
-    assert.ok(sessions.find(view('ann'), used.id))
+    assert.ok(sessions.find(view('ann'), used.sessionId))
     assert.deepEqual(ended, [])
     tick(2 * minute)
-    assert.deepEqual(ended, [idle.id])
+    assert.deepEqual(ended, [idle.sessionId])
     tick(limits.sessionIdle)
-    assert.deepEqual(ended, [idle.id, used.id])
+    assert.deepEqual(ended, [idle.sessionId, used.sessionId])
     assert.equal(sessions.size, 0)
   })
 
@@ -235,9 +262,9 @@ test('sessions: idle ones end', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     tick(limits.sessionIdle - minute)
-    sessions.find(view('bob'), session.id)
+    sessions.find(view('bob'), session.sessionId)
     tick(2 * minute)
-    assert.deepEqual(ended, [session.id])
+    assert.deepEqual(ended, [session.sessionId])
   })
 
   await t.test('an open stream keeps one alive, a broken one does so no longer', (t) => {
@@ -252,7 +279,7 @@ test('sessions: idle ones end', async (t) => {
     tick(limits.sessionIdle - minute)
     assert.deepEqual(ended, [])
     tick(2 * minute)
-    assert.deepEqual(ended, [session.id])
+    assert.deepEqual(ended, [session.sessionId])
   })
 
   await t.test('a request in flight keeps one alive', (t) => {
@@ -263,7 +290,7 @@ test('sessions: idle ones end', async (t) => {
     assert.deepEqual(ended, [])
     session.exchanges.take(1)
     tick(minute)
-    assert.deepEqual(ended, [session.id])
+    assert.deepEqual(ended, [session.sessionId])
   })
 })
 
@@ -314,6 +341,73 @@ test('a session and its streams', async (t) => {
     }
   })
 
+  await t.test('what is in flight can be taken up again, however many streams came after it; what is over, for a while', (t) => {
+    const session = begin(t)
+    const carrying = session.newStream()
+    carrying.send('{"method":"kept"}')
+    session.exchanges.set(1, { cancel: () => {}, resumed: () => {}, carriedBy: (stream: unknown) => stream === carrying } as unknown as HttpExchange)
+    for (let n = 0; n < limits.resumableStreams + 5; n++) {
+      const stream = session.newStream()
+      stream.attach(connection().stream)
+      stream.send(`{"method":"of ${stream.number}"}`)
+      stream.end()
+    }
+    const after = (eventId: string): string[] => { const held = connection(); session.listen(held.stream, eventId); return messagesIn(held.text()) }
+    const last = 1 + limits.resumableStreams + 5
+    assert.deepEqual([after('1-0'), after('2-0'), after(`${last}-0`)], [['{"method":"kept"}'], [], [`{"method":"of ${last}"}`]])
+  })
+
+  await t.test('paused and resumed again and again, it is one stream, on which nothing is lost', (t) => {
+    const session = begin(t)
+    const stream = session.newStream()
+    let held = connection()
+    stream.attach(held.stream)
+    stream.prime()
+    session.exchanges.set(1, { cancel: () => {}, resumed: () => {}, carriedBy: (each: unknown) => each === stream } as unknown as HttpExchange)
+    const got: string[] = []
+    for (let n = 0; n < 3 * limits.resumableStreams; n++) {
+      stream.pause(10)
+      assert.equal(held.open(), false)
+      stream.send(`{"n":${n}}`)
+      const lastId = [...held.text().matchAll(/^id: (.+)$/gm)].at(-1)?.[1]
+      held = connection()
+      session.listen(held.stream, lastId)
+      got.push(...messagesIn(held.text()))
+    }
+    assert.deepEqual(got, Array.from({ length: 3 * limits.resumableStreams }, (_, n) => `{"n":${n}}`))
+    assert.equal(session.newStream().number, 2)
+  })
+
+  await t.test('a stream that has just begun is not the one that is forgotten, though all before it are open', (t) => {
+    const session = begin(t)
+    for (let n = 0; n < limits.resumableStreams; n++) session.newStream().attach(connection().stream)
+    const stream = session.newStream()
+    const held = connection()
+    stream.attach(held.stream)
+    held.break()
+    stream.send('{"method":"the answer"}')
+    const back = connection()
+    session.listen(back.stream, `${stream.number}-0`)
+    assert.deepEqual(messagesIn(back.text()), ['{"method":"the answer"}'])
+  })
+
+  await t.test('a slow reader is let go; one large message alone is no sign of one', (t) => {
+    const session = begin(t)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    const large = JSON.stringify('x'.repeat(limits.streamBacklog + 1))
+    held.reads(false)
+    session.deliver('large', large)
+    assert.equal(held.open(), true)
+    held.reads(true)
+    session.deliver('after')
+    assert.deepEqual([held.open(), messagesIn(held.text()).length], [true, 2], 'who reads it, stays')
+    held.reads(false)
+    session.deliver('large', large)
+    session.deliver('more')
+    assert.equal(held.open(), false, 'who does not, is let go with the next')
+  })
+
   await t.test('log messages below the level that the client set are not for it', (t) => {
     const session = begin(t)
     const held = connection()
@@ -334,6 +428,69 @@ test('a session and its streams', async (t) => {
     const before = held.text()
     session.deliver('late')
     assert.equal(held.text(), before)
+  })
+})
+
+test('the answer to one POST', async (t) => {
+  const both: Accepted = { json: true, events: true, eventsFirst: false }
+  const parts = (id: number): Array<string | Buffer> => [`{"jsonrpc":"2.0","id":${id},"result":`, Buffer.from('{"text":"é, 1"}'), '}']
+  const whole = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{"text":"é, 1"}}`
+  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+  interface Made extends Held { reply: HttpReply, tick: (ms: number) => void, gone: () => number }
+  const begin = (t: TestContext, { expected = 1, batch = false, accepted = both, version = '2025-03-26' as LegacyVersion } = {}): Made => {
+    const { sessions, tick } = startSessions(t)
+    const held = response()
+    let gone = 0
+    const reply = new HttpReply(held.raw, sessions.begin(view('ann'), version, {}), accepted, expected, batch, () => { gone++ })
+    return { ...held, reply, tick, gone: () => gone }
+  }
+
+  await t.test('JSON, when the final answers are all it says', (t) => {
+    const one = begin(t)
+    one.reply.final(parts(1))
+    assert.deepEqual([one.text(), one.head()?.[1]['content-length'], one.open()], [whole(1), Buffer.byteLength(whole(1)), false])
+  })
+
+  await t.test('of a batch: a list, in the order in which they came', (t) => {
+    const batch = begin(t, { expected: 3, batch: true })
+    batch.reply.final(parts(2))
+    batch.reply.final(undefined)
+    assert.equal(batch.open(), true)
+    batch.reply.final(['{"jsonrpc":"2.0","id":1,"result":{}}'])
+    assert.deepEqual([batch.text(), batch.head()?.[1]['content-length']], [`[${whole(2)},{"jsonrpc":"2.0","id":1,"result":{}}]`, Buffer.byteLength(batch.text())])
+  })
+
+  await t.test('of a batch of one: still a list', (t) => {
+    const batch = begin(t, { batch: true })
+    batch.reply.final(parts(1))
+    assert.equal(batch.text(), `[${whole(1)}]`)
+  })
+
+  for (const [says, turn] of [['says more', ({ reply }: Made) => { reply.say(progress) }], ['is silent for long', ({ tick }: Made) => { tick(5_000) }]] as const) {
+    await t.test(`a batch that ${says} becomes a stream: what is final already comes as whole messages`, (t) => {
+      const batch = begin(t, { expected: 3, batch: true })
+      batch.reply.final(parts(1))
+      batch.reply.final(parts(2))
+      turn(batch)
+      batch.reply.final(parts(3))
+      assert.equal(batch.head()?.[1]['content-type'], 'text/event-stream')
+      assert.deepEqual(messagesIn(batch.text()).filter((text) => text !== progress), [whole(1), whole(2), whole(3)])
+      assert.equal(batch.open(), false)
+    })
+  }
+
+  await t.test('a client that goes is noticed: at once, or after a grace where it can come back', (t) => {
+    const plain = begin(t)
+    plain.break()
+    assert.equal(plain.gone(), 1)
+    t.mock.timers.reset()
+    const resumable = begin(t, { version: '2025-11-25' })
+    resumable.reply.say(progress)
+    resumable.break()
+    resumable.tick(limits.resumeGrace - 1)
+    assert.equal(resumable.gone(), 0)
+    resumable.tick(1)
+    assert.equal(resumable.gone(), 1)
   })
 })
 

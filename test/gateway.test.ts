@@ -6,7 +6,7 @@ import { plainClass } from '../protocol/legacy/capabilities.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { showsApps, withoutApps } from '../plugins/gateway/apps.ts'
 import { exposedName, otherName } from '../plugins/gateway/names.ts'
-import { foldSurface, readerOf, type Surface, type SurfaceInput } from '../plugins/gateway/surface.ts'
+import { foldSurface, hiddenKey, readerOf, type Surface, type SurfaceInput } from '../plugins/gateway/surface.ts'
 import { Tasks } from '../plugins/gateway/tasks.ts'
 import { literalsOf, matches } from '../plugins/gateway/templates.ts'
 import { makeView, type Grant, type Principal, type Scope } from '../plugins/gateway/view.ts'
@@ -362,6 +362,42 @@ test('foldSurface: what a view sees', async (t) => {
     assert.equal(readerOf(surface, 'x:secret'), undefined)
   })
 
+  await t.test('what is hidden is read through no template of its server; through another server\'s it may be', () => {
+    const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }
+    const off: ServerConfig = { resources: { 'x:1': { enabled: false }, 'x:3': { enabled: false }, 'x:4': { description: 'd' } } }
+    const table: Array<[string, Reached[], Record<string, string | undefined>]> = [
+      ['disabled, listed or not', [reached('s', lists, { config: off })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined, 'x:4': 's' }],
+      ['not selected', [reached('s', lists, { member: { resources: ['x:2', 'x:{n}'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': 's' }],
+      ['the template not selected', [reached('s', lists, { member: { resources: ['x:2'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined }],
+      ['nothing selected', [reached('s', lists, { member: { resources: [] } })], { 'x:1': undefined, 'x:2': undefined, 'x:3': undefined }],
+      ['hidden on one server, not on the other', [reached('s', lists, { config: off }), reached('t', { resourceTemplates: [{ uriTemplate: 'x:{other}' }] })], { 'x:1': 't', 'x:2': 's', 'x:3': 't', 'x:4': 's' }],
+      ['disabled on a server of which nothing is known yet', [reached('s', undefined, { config: off }), reached('t', lists)], { 'x:1': 't', 'x:3': 't' }]
+    ]
+    for (const [says, list, readers] of table) {
+      for (const single of list.length === 1 ? [false, true] : [false]) {
+        const surface = fold(list, { single })
+        for (const [uri, server] of Object.entries(readers)) assert.equal(readerOf(surface, uri)?.server, server, `${says}${single ? ', alone' : ''}: ${uri}`)
+      }
+    }
+    assert.deepEqual([...fold([reached('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden], ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri)))
+  })
+
+  await t.test('of templates that fit the most telling reads; among several servers, one without a scheme reads nothing', () => {
+    const table: Array<[string, Array<[string, string[]]>, Record<string, string | undefined>]> = [
+      ['the longest literals first, whoever lists first', [['a', ['file:///{path}']], ['b', ['file:///b/{path}']], ['c', ['file:///b/{path}/end']]], { 'file:///x': 'a', 'file:///b/x': 'b', 'file:///b/x/end': 'c', 'file:///c/end': 'a' }],
+      ['of equally long ones the first in configuration', [['a', ['x:{a}']], ['b', ['x:{b}']]], { 'x:1': 'a' }],
+      ['no literal scheme', [['greedy', ['{+uri}', '{scheme}://{host}', '/{path}', 'x{y}:z', '1x:{y}', '']], ['b', ['x://{id}']]], { 'x://1': 'b', 'y://1': undefined, '/a': undefined, 'xa:z': undefined, '1x:a': undefined, '': undefined }],
+      ['a scheme is one in any case and with its signs', [['a', ['HTTP://{x}', 'a+b.c-1:{x}']]], { 'HTTP://1': 'a', 'a+b.c-1:2': 'a' }]
+    ]
+    for (const [says, list, readers] of table) {
+      const surface = fold(list.map(([name, templates]) => reached(name, { resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate })) })))
+      for (const [uri, server] of Object.entries(readers)) assert.equal(readerOf(surface, uri)?.server, server, `${says}: ${uri}`)
+    }
+    const greedy = reached('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
+    assert.deepEqual(['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { single: true }), uri)?.key), ['x://{id}', '{+uri}'], 'alone it reads whatever it likes')
+    assert.deepEqual(keys(fold([greedy]), 'resourceTemplates'), ['{+uri}', 'x://{id}'], 'they are listed all the same, in their order')
+  })
+
   await t.test('whatever servers and tools there are: names are unique, at most 64 long, and lead back', () => {
     const name = fc.string({ unit: fc.constantFrom('a', 'b', '-', '_'), minLength: 1, maxLength: 6 })
     const tools = fc.uniqueArray(fc.oneof(name, name.map((each) => each.repeat(15))), { maxLength: 6 })
@@ -477,34 +513,42 @@ test('tasks: who may ask about one, and where', async (t) => {
   await t.test('its principal only, and on its server only', () => {
     const tasks = new Tasks()
     tasks.note(result('t1'), { principal: 'ann', server: 's' })
-    assert.equal(tasks.serverOf('t1', 'ann'), 's')
-    assert.equal(tasks.serverOf('t1', 'bob'), undefined)
-    assert.equal(tasks.serverOf('t2', 'ann'), undefined)
+    assert.equal(tasks.serverOf('t1', 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.serverOf('t1', 'bob', ['s', 'hostile']), undefined)
+    assert.equal(tasks.serverOf('t2', 'ann', ['s', 'hostile']), undefined)
     assert.equal(tasks.owns('t1', 'ann', 's'), true)
     assert.equal(tasks.owns('t1', 'ann', 'other'), false)
     assert.equal(tasks.owns('t1', 'bob', 's'), false)
-    for (const odd of [undefined, null, 1, {}, ['t1'], '']) assert.equal(tasks.serverOf(odd, 'ann'), undefined)
+    for (const odd of [undefined, null, 1, {}, ['t1'], '']) assert.equal(tasks.serverOf(odd, 'ann', ['s', 'hostile']), undefined)
   })
   await t.test('an unknown task is nobody\'s, whatever is asked', () => {
     assert.equal(new Tasks().owns('t', 'ann', 's'), false)
-    assert.equal(new Tasks().serverOf('__proto__', 'ann'), undefined)
+    assert.equal(new Tasks().serverOf('__proto__', 'ann', ['s', 'hostile']), undefined)
   })
   await t.test('a result that announces none is none', () => {
     const tasks = new Tasks()
     for (const text of ['{}', '{"content":[{"text":"\\"taskId\\""}]}', result(1), result(null), '{"taskId":"t"}', '{"task":null,"x":"taskId"}', '{"task":null,"taskId":1}', '{"task":"taskId"}', '["taskId"]', '{"task":{"taskId":{"a":1}}}']) tasks.note(text, { principal: 'ann', server: 's' })
-    for (const id of ['t', '1', 'null', 'taskId']) assert.equal(tasks.serverOf(id, 'ann'), undefined)
+    for (const id of ['t', '1', 'null', 'taskId']) assert.equal(tasks.serverOf(id, 'ann', ['s', 'hostile']), undefined)
   })
   await t.test('of more than can be remembered the oldest is forgotten', () => {
     const tasks = new Tasks()
     for (let n = 0; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'ann', server: 's' })
-    assert.equal(tasks.serverOf('t0', 'ann'), undefined)
-    assert.equal(tasks.serverOf('t1', 'ann'), 's')
-    assert.equal(tasks.serverOf(`t${limits.tasks}`, 'ann'), 's')
+    assert.equal(tasks.serverOf('t0', 'ann', ['s', 'hostile']), undefined)
+    assert.equal(tasks.serverOf('t1', 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.serverOf(`t${limits.tasks}`, 'ann', ['s', 'hostile']), 's')
   })
   await t.test('a task id that another server announces, too, is not taken away from its owner', () => {
     const tasks = new Tasks()
     tasks.note(result('t1'), { principal: 'ann', server: 's' })
     tasks.note(result('t1'), { principal: 'bob', server: 'hostile' })
-    assert.equal(tasks.serverOf('t1', 'ann'), 's')
+    assert.equal(tasks.serverOf('t1', 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.serverOf('t1', 'bob', ['s', 'hostile']), 'hostile')
+    assert.deepEqual([tasks.owns('t1', 'ann', 'hostile'), tasks.owns('t1', 'bob', 's')], [false, false])
+  })
+  await t.test('on a route only the servers behind it are asked about it, in their order', () => {
+    const tasks = new Tasks()
+    for (const server of ['s', 't']) tasks.note(result('t1'), { principal: 'ann', server })
+    const table: Array<[string[], string | undefined]> = [[['s', 't'], 's'], [['t', 's'], 't'], [['t'], 't'], [['other'], undefined], [[], undefined]]
+    for (const [servers, server] of table) assert.equal(tasks.serverOf('t1', 'ann', servers), server, servers.join())
   })
 })

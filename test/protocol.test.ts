@@ -6,7 +6,7 @@ import { code, RpcError, UpstreamError, type UpstreamFault } from '../protocol/e
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../protocol/event-stream.ts'
 import type { Asker, Exchange } from '../protocol/exchange.ts'
 import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withMembers } from '../protocol/json.ts'
-import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shown, union } from '../protocol/legacy/capabilities.ts'
+import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../protocol/legacy/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../protocol/legacy/versions.ts'
 import { isLevel, levels, lower, reaches, type Level } from '../protocol/listener.ts'
 import { errorText, notificationText, parseMessage, requestText, resultText, toRpcError, type Message, type Notification, type Request, type RequestId, type Response } from '../protocol/message.ts'
@@ -342,6 +342,14 @@ test('event stream: bytes to events and back', async (t) => {
     assert.deepEqual(parseText('data: a\rdata: b\r\rdata: c\n\n'), [event('a\nb'), event('c')])
   })
 
+  await t.test('whatever ends the lines, and wherever the chunks break between them', () => {
+    const bytewise = (text: string): StreamEvent[] => parse(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))
+    for (const text of ['data: a\r\rdata: b\r\r', 'data: a\r\n\r\ndata: b\n\n', 'data: a\r\n\ndata: b\n\n', 'data: a\n\rdata: b\r\n\r', 'data: a\r\n\rdata: b\r\r\n']) {
+      assert.deepEqual(parseText(text), [event('a'), event('b')], JSON.stringify(text))
+      assert.deepEqual(bytewise(text), [event('a'), event('b')], `${JSON.stringify(text)}, byte by byte`)
+    }
+  })
+
   await t.test('chunks may break anywhere: in a character, in a line end, in a field', () => {
     const line = fc.constantFrom('\n', '\r\n')
     const word = fc.string({ unit: fc.constantFrom('a', ':', ' ', '{', '"', 'é', '😀', '中'), maxLength: 8 })
@@ -440,7 +448,7 @@ class FakeTransport implements Transport {
   }
 
   drop (id: number): void { this.dropped.push(id) }
-  agreed (): void {}
+  async agreed (): Promise<void> {}
   async close (): Promise<void> {}
   notifications (): Notification[] { return this.sent.flatMap(({ message }) => message.kind === 'notification' ? [message] : []) }
 }
@@ -709,9 +717,12 @@ test('call: one deadline, and one cancellation', async (t) => {
   await t.test('a client that was gone before the call began', async (t) => {
     const exchange = new FakeExchange()
     exchange.cancelled = 'gone before'
-    const { call, transport, failure } = await start(t, {}, exchange)
+    const { call, transport, failure, overs } = await start(t, {}, exchange)
     await settle()
-    assert.deepEqual([call.over, failure()?.message, cancelled(transport)], [true, 'gone before', [1]])
+    t.mock.timers.tick(100_000)
+    call.cancel(new UpstreamError('closed', 'again'))
+    assert.deepEqual([call.over, failure()?.fault, failure()?.message], [true, 'closed', 'gone before'])
+    assert.deepEqual([transport.sent, overs()], [[], 0], 'nothing is sent, and nothing was begun that could end')
   })
 
   await t.test('a link that is gone already, or goes: an error, and nothing to cancel', async (t) => {
@@ -734,8 +745,9 @@ test('call: one deadline, and one cancellation', async (t) => {
 })
 
 test('capabilities', async (t) => {
+  const ui = 'io.modelcontextprotocol/ui'
   await t.test('classOf: equal for what an upstream cannot tell apart, whatever the order; else not', () => {
-    const capability = fc.dictionary(fc.constantFrom('sampling', 'elicitation', 'roots', 'extensions', 'experimental', '__proto__', '2', '10'), fc.jsonValue({ maxDepth: 2 }), { maxKeys: 4 })
+    const capability = fc.dictionary(fc.constantFrom('sampling', 'elicitation', 'roots', 'extensions', 'experimental', '__proto__', '2', '10'), fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.dictionary(fc.constantFrom('tools', 'context', 'form', 'url', 'listChanged', ui, 'x'), fc.jsonValue({ maxDepth: 1 }), { maxKeys: 3 })), { maxKeys: 4 })
     const shuffled = (value: unknown): unknown => isObject(value)
       ? Object.fromEntries(Object.keys(value).reverse().map((key) => [key, shuffled(value[key])]))
       : Array.isArray(value) ? value.map(shuffled) : value
@@ -743,12 +755,35 @@ test('capabilities', async (t) => {
       const copy = shuffled(one) as Record<string, unknown>
       assert.equal(classOf(copy), classOf(one))
       let same = true
-      try { assert.deepEqual(JSON.parse(JSON.stringify(one)), JSON.parse(JSON.stringify(other))) } catch { same = false }
+      try { assert.deepEqual(JSON.parse(JSON.stringify(shareable(one))), JSON.parse(JSON.stringify(shareable(other)))) } catch { same = false }
       assert.equal(classOf(one) === classOf(other), same)
     }))
     assert.equal(classOf({}), plainClass)
     assert.notEqual(classOf({ sampling: {} }), classOf({ sampling: { tools: {} } }))
-    assert.notEqual(classOf({ extensions: { a: [1, 2] } }), classOf({ extensions: { a: [2, 1] } }))
+    assert.notEqual(classOf({ extensions: { [ui]: [1, 2] } }), classOf({ extensions: { [ui]: [2, 1] } }))
+    assert.ok(classOf({ extensions: { [ui]: 'x'.repeat(100_000) } }).length < 1_000, 'it is a key in many places')
+    assert.notEqual(classOf({ extensions: { [ui]: 'x'.repeat(100_000) } }), classOf({ extensions: { [ui]: 'y'.repeat(100_000) } }))
+  })
+
+  await t.test('shareable: what an upstream acts upon, and nothing that makes a client one of a kind', () => {
+    const table: Array<[Record<string, unknown>, Record<string, unknown>]> = [
+      [{}, {}],
+      [{ sampling: {}, elicitation: {}, roots: {} }, { sampling: {}, elicitation: {}, roots: {} }],
+      [{ sampling: { context: {}, tools: {}, x: 1 } }, { sampling: { context: {}, tools: {} } }],
+      [{ elicitation: { form: { applyDefaults: true }, url: {}, x: 1 } }, { elicitation: { form: { applyDefaults: true }, url: {} } }],
+      [{ roots: { listChanged: false, x: 1 } }, { roots: { listChanged: false } }],
+      [{ sampling: { form: {} }, elicitation: { tools: {} }, roots: { url: {} } }, { sampling: {}, elicitation: {}, roots: {} }],
+      [{ sampling: null, elicitation: true, roots: [] }, {}],
+      [{ experimental: { x: 1 }, tasks: { list: {} }, logging: {}, x: 1 }, {}],
+      [{ extensions: { [ui]: { mimeTypes: ['text/html'] }, other: {} } }, { extensions: { [ui]: { mimeTypes: ['text/html'] } } }],
+      [{ extensions: { other: {} } }, {}], [{ extensions: null }, {}], [{ [ui]: {} }, {}],
+      [JSON.parse('{"__proto__":{"sampling":{}},"constructor":{},"sampling":{"__proto__":{"tools":{}}}}') as Record<string, unknown>, { sampling: {} }]
+    ]
+    for (const [client, expected] of table) {
+      assert.deepEqual(shareable(client), expected, JSON.stringify(client))
+      assert.equal(classOf(client), classOf(shareable(client)), 'who shares a connection is shown the same on it')
+    }
+    assert.equal(classOf({ experimental: { x: 1 }, extensions: { other: {} } }), plainClass)
   })
 
   await t.test('tasks towards the client are not carried, and make no class of their own', () => {

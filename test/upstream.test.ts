@@ -129,7 +129,10 @@ test('attribute: whom a question is for', async (t) => {
     { says: 'the call on whose stream it came', given: { origin: ann, open: [ann] }, target: { kind: 'call', call: ann } },
     { says: 'that call before all others, several owners or not', given: { origin: ann, open: [ann, bob, annToo] }, target: { kind: 'call', call: ann } },
     { says: 'that call before the session that owns the link', given: { origin: bob, open: [bob], owner: 'ann' }, target: { kind: 'call', call: bob } },
-    { says: 'that call, although it is over', given: { origin: ann, open: [bob] }, target: { kind: 'call', call: ann } },
+    { says: 'nobody, where that call is over', given: { origin: 'over' }, target: { kind: 'over' } },
+    { says: 'nobody, where that call is over: not the only one that is open', given: { origin: 'over', open: [bob] }, target: { kind: 'over' } },
+    { says: 'nobody, where that call is over: not the session that owns the link', given: { origin: 'over', open: [ann], owner: 'ann' }, target: { kind: 'over' } },
+    { says: 'nobody, where that call is over: no cause to call the link contested', given: { origin: 'over', open: [ann, bob] }, target: { kind: 'over' } },
     { says: 'the only call open', given: { open: [bob] }, target: { kind: 'call', call: bob } },
     { says: 'the only call open before the session that owns the link', given: { open: [ann], owner: 'ann' }, target: { kind: 'call', call: ann } },
     { says: 'one of the calls of their only owner: the latest', given: { open: [ann, annToo] }, target: { kind: 'call', call: annToo } },
@@ -494,6 +497,20 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const base = fake({}, ['a'])
     await Promise.all([catalogues.read(base.slot, true), catalogues.read(base.slot, true)])
     assert.equal(base.asked(), 1)
+  })
+
+  await t.test('news are read 30 ms after the first of a burst, however long it goes on; later ones once more', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { catalogues } = make()
+    const base = fake({}, ['a'])
+    const asked: number[] = []
+    for (let ms = 0; ms < 90; ms++) {
+      catalogues.refresh(base.slot, true)
+      t.mock.timers.tick(1)
+      await settle()
+      asked.push(base.asked())
+    }
+    assert.deepEqual([asked[28], asked[29], asked[58], asked[59], asked[88], asked[89]], [0, 1, 1, 2, 2, 3])
   })
 
   await t.test('a burst of news is one reading, after what was being read', async (t) => {

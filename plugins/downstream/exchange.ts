@@ -43,6 +43,7 @@ export class HttpExchange implements Exchange<View> {
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(code.internal, 'The request is over')
     if (!this.#reply.canStream) return await this.asker.ask(question)
+    if (question.outlives) return await this.asker.askOn((text) => { if (this.#over) this.asker.send(text); else this.#reply.say(text) }, question)
     const over = new AbortController()
     this.#asking.add(over)
     try {

@@ -67,7 +67,7 @@ export class Session implements Asker, Listener<View> {
     // What has ended and been pushed out of the replay need not be remembered either.
     for (const [number, old] of this.#resumable) {
       if (this.#resumable.size <= limits.resumableStreams) break
-      if (!old.connected && !this.exchanges.values().some((exchange) => exchange.carriedBy(old))) this.#resumable.delete(number)
+      if (old !== stream && !old.connected && !this.exchanges.values().some((exchange) => exchange.carriedBy(old))) this.#resumable.delete(number)
     }
     return stream
   }
@@ -95,8 +95,11 @@ export class Session implements Asker, Listener<View> {
 
   /** Each message goes to one stream; what comes while none is open waits, bounded. */
   deliver (method: string, paramsText?: string): void {
+    this.send(notificationText(method, paramsText))
+  }
+
+  send (text: string): void {
     if (this.#ended) return
-    const text = notificationText(method, paramsText)
     const stream = this.#open()
     if (stream) { stream.send(text); return }
     if (this.#waiting.includes(text)) return

@@ -45,7 +45,7 @@ export class DirectExchange implements Exchange<View> {
 
   onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
   notify (): void {}
-  async ask (): Promise<Response> { return await this.asker.ask({ method: '', params: {}, paramsText: '{}', signal: AbortSignal.abort(), progress: () => {} }) }
+  async ask (): Promise<Response> { return await this.asker.ask({ method: '', params: {}, paramsText: '{}', signal: AbortSignal.abort(), outlives: false, progress: () => {} }) }
   pause (): void {}
 
   /** The caller is gone. */

@@ -82,7 +82,7 @@ export class Link {
       this.serverInfo = memberOf(result, 'serverInfo') ?? '{}'
       this.instructions = typeof value.instructions === 'string' ? value.instructions : undefined
       this.#peer.notify('notifications/initialized')
-      this.#transport.agreed(this.version)
+      await this.#transport.agreed(this.version)
     } catch (error) {
       await this.close()
       throw error
@@ -189,6 +189,7 @@ export class Link {
       params: request.params,
       paramsText: request.paramsText,
       signal: controller.signal,
+      outlives: origin === undefined && this.owner !== undefined,
       progress: (paramsText) => { if (token !== undefined) this.#peer.notify('notifications/progress', withMembers(paramsText, { progressToken: token })) }
     }
     try {
@@ -217,6 +218,8 @@ export class Link {
   }
 
   #callOf (origin: number | undefined): Origin {
-    return origin === undefined ? undefined : this.calls.get(origin) ?? 'over'
+    if (origin === undefined) return undefined
+    // On a session's own link there is nobody else whom it could be for.
+    return this.calls.get(origin) ?? (this.owner === undefined ? 'over' : undefined)
   }
 }

@@ -19,6 +19,8 @@ const reconnect = { delay: 1_000, shortest: 500, longest: 30_000, tries: 5 }
 /** A stream may stay open after the answer it was opened for; so long, in ms, and a notification may take so long. */
 const afterAnswer = 1_000
 const notificationTimeout = 10_000
+/** How long the stream of news is waited for, in ms: some servers send its head with the first news only. */
+const newsPatience = 500
 /** Redirects followed, to the same origin only. */
 const mostRedirects = 3
 const closeTimeout = 2_000
@@ -39,6 +41,7 @@ export class HttpTransport implements Transport {
   #notifications = 0
   #expired = false
   #hadNews = false
+  #newsSettled: (() => void) | undefined
   #redirects = 0
   #url: URL
 
@@ -61,16 +64,21 @@ export class HttpTransport implements Transport {
     this.#open.take(id)?.abort()
   }
 
-  agreed (version: string): void {
+  async agreed (version: string): Promise<void> {
     this.#version = version
     this.#refreshHeaders()
-    this.#listen(undefined, reconnect.delay, 0)
+    await new Promise<void>((resolve) => {
+      this.#newsSettled = resolve
+      this.#later(newsPatience, resolve)
+      this.#listen(undefined, reconnect.delay, 0)
+    })
   }
 
   async close (): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     this.#receiver = undefined
+    this.#newsSettled?.()
     for (const timer of this.#timers) clearTimeout(timer)
     for (const key of this.#open.keys()) this.#open.take(key)?.abort()
     if (this.#session === undefined) return
@@ -206,6 +214,7 @@ export class HttpTransport implements Transport {
     const answer = new Answer({
       onHead: (code, type) => {
         status = code
+        this.#newsSettled?.()
         opened = code === 200 && type.startsWith('text/event-stream')
         // At first it says "no such stream here"; where there was one, "no such session any more".
         if (code === 404 && this.#session !== undefined && this.#hadNews) this.#expired = true
@@ -225,6 +234,7 @@ export class HttpTransport implements Transport {
         else this.#done('news', answer)
       },
       onError: (error, sent) => {
+        this.#newsSettled?.()
         if (opened) again(heard ? 0 : Math.min(failures + 1, 5))
         else if (!sent && failures > 0) this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url)))
         else again(failures + 1)

@@ -75,7 +75,7 @@ export class SseTransport implements Transport {
 
   drop (): void {}
 
-  agreed (): void {}
+  async agreed (): Promise<void> {}
 
   async close (): Promise<void> {
     this.#closed = true

@@ -21,11 +21,11 @@ export interface StdioOptions {
 
 const lineLimit = 8 * 1024
 const lastLines = 10
-/** How much may wait in the child's stdin before it counts as not reading, in bytes. */
 /** A process that closes its output is given so long to exit by itself, in ms. */
 const closeGrace = 500
 /** How long what a process printed at its end is waited for, in ms. */
 const lastWords = 200
+/** How much may wait in the child's stdin before it counts as not reading, in bytes. */
 const stdinLimit = 64 * 1024 * 1024
 const NEWLINE = 0x0a
 
@@ -90,7 +90,7 @@ export class StdioTransport implements Transport {
 
   drop (): void {}
 
-  agreed (): void {}
+  async agreed (): Promise<void> {}
 
   async close (): Promise<void> {
     const child = this.#child

@@ -28,8 +28,11 @@ export interface Transport {
   send: (text: string, options?: SendOptions) => void
   /** Forgets a request whose answer is no longer wanted. */
   drop: (id: number) => void
-  /** The revision that both sides agreed on, once known: some transports must name it from now on, and may open a stream of news. */
-  agreed: (version: string) => void
+  /**
+   * The revision that both sides agreed on, once known: some transports must name it from now on, and open a stream of news.
+   * Resolves when that stream is open, or is not worth waiting for: what a server asks before would be lost.
+   */
+  agreed: (version: string) => Promise<void>
   /** Ends the connection; resolves when nothing of it is left. */
   close: () => Promise<void>
 }
