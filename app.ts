@@ -40,6 +40,13 @@ export interface AppOptions {
   developmentPassword?: string
 }
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Where the program is in its life. */
+    phase: { name: 'starting' | 'ready' | 'draining' }
+  }
+}
+
 /** How long a request that is still arriving when everything else is done may take, in ms. */
 const lastChance = 1_000
 
@@ -65,6 +72,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const text = new Ajv({ allErrors: true, strict: false, coerceTypes: true })
   app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema))
 
+  app.decorate('phase', { name: 'starting' })
   await app.register(errors)
   await app.register(settings, { store: options.store })
   await app.register(users)
@@ -74,7 +82,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(gateway, { version, publicTools: env.PUBLIC_TOOLS })
   await app.register(access, { publicTools: env.PUBLIC_TOOLS })
   await app.register(auth, { host: env.HOST, allowedHosts: env.ALLOWED_HOSTS, allowedOrigins: env.ALLOWED_ORIGINS, jwtSecret: env.JWT_SECRET, jwtExpiresIn: env.JWT_EXPIRES_IN })
-  await app.register(downstream, { drainTimeout: options.drainTimeout })
+  await app.register(downstream)
   await app.register(servers, { usersMayRun: env.ALLOW_USER_STDIO })
   await app.register(groups)
   await app.register(tools)
@@ -89,7 +97,14 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })
   await app.register(mcpRoutes, { prefix: basePath })
-  // The last to be told that the app closes: what is still half-sent then is not waited for.
-  app.addHook('preClose', async () => { setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref() })
+
+  app.addHook('onReady', async () => { app.phase.name = 'ready' })
+  app.addHook('preClose', async () => {
+    app.phase.name = 'draining'
+    // Every way of asking drains at once: together they have the time that one has.
+    await Promise.all([app.downstream.close(options.drainTimeout), app.tools.close(options.drainTimeout)])
+    // What is still half-sent then is not waited for.
+    setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
+  })
   return app
 }

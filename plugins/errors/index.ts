@@ -34,6 +34,7 @@ export function envelope (error: FastifyError, request: FastifyRequest, reply: F
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
   if (status === 503 || status === 507) reply.header('retry-after', '5')
+  if (status === 429) reply.header('retry-after', /(\d+) s$/.exec(error.message)?.[1] ?? '60')
   const found = findings(error)
   const message = found?.[0] ? `${found[0].path} ${found[0].message}` : messageOf(error)
   void reply.code(status).type('application/json').send(JSON.stringify({ success: false, message, code: found ? 'TH_INVALID_INPUT' : error.code, errors: found }))

@@ -2,6 +2,7 @@ import createError from '@fastify/error'
 
 /** Every HTTP error the gateway makes itself. `docs/errors.md` lists them; a test holds the two together. */
 export const errors = {
+  TooManyFailures: createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
   ForeignOrigin: createError('TH_FOREIGN_ORIGIN', 'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be', 403),
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),

@@ -123,6 +123,15 @@ export class Gateway {
     return surface
   }
 
+  /** The input schema of a tool as its server listed it to clients that declare nothing; undefined: not known. */
+  inputSchema (view: View, name: string): unknown {
+    if (view.scope.kind !== 'server') return undefined
+    const listed = this.#upstreams.get(view.scope.name)?.listed?.lists.tools
+    const prefix = `${view.scope.name}${this.#snapshot().system.nameSeparator ?? '-'}`
+    const item = listed?.find(({ key }) => key === name) ?? listed?.find(({ key }) => `${prefix}${key}` === name)
+    return item && (JSON.parse(item.text) as { inputSchema?: unknown }).inputSchema
+  }
+
   async #list (exchange: Exchange<View>, kind: ListKind): Promise<Result> {
     for (const hook of this.#hooks.onList) await hook(exchange, kind)
     if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')

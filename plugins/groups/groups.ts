@@ -57,6 +57,11 @@ export class Groups {
     return { group, warning: shadowed(snapshot, group.name) }
   }
 
+  /** @throws NoSuch, Forbidden */
+  mustManage (principal: Principal, idOrName: string): void {
+    managed(this.#settings.current, principal, idOrName)
+  }
+
   async remove (principal: Principal, idOrName: string): Promise<void> {
     await this.#settings.change((base) => [{ entity: 'groups', key: managed(base, principal, idOrName).id, value: undefined }])
   }

@@ -35,6 +35,17 @@ export class Keys {
     return this.#byHash.get(sha256(token))
   }
 
+  /** The one key of old settings becomes a key like any other, once (DECISIONS §4). */
+  async migrate (): Promise<void> {
+    if (!this.#settings.current.system.routing?.bearerAuthKey) return
+    await this.#settings.change(({ system }) => {
+      const { bearerAuthKey, ...routing } = system.routing ?? {}
+      if (!bearerAuthKey) return []
+      const key: BearerKey = { id: randomUUID(), name: 'default', tokenHash: sha256(bearerAuthKey), tokenMask: maskToken(bearerAuthKey), kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true, createdAt: new Date().toISOString() }
+      return [{ entity: 'bearerKeys', key: key.id, value: key }, { entity: 'systemConfig', value: { ...system, routing } }]
+    })
+  }
+
   /** The keys that a principal may manage: an admin all, a user its own. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => shown(key))

@@ -1,6 +1,9 @@
 // Every queue and map that a stranger can grow, and what happens beyond its bound. One table, so that one look tells them all.
 
 export const limits = {
+  /** Failed logins of one user from one address in so many ms; beyond: 429. */
+  loginFailures: 10,
+  loginWindow: 5 * 60_000,
   /** Sessions at once; beyond: 503. */
   sessions: 10_000,
   /** A session without a request or an open stream ends after so many ms. */

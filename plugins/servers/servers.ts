@@ -57,6 +57,11 @@ export class Servers {
     return this.get(principal, newName ?? name)
   }
 
+  /** @throws NoSuch, Forbidden */
+  mustManage (principal: Principal, name: string): void {
+    this.#managed(this.#settings.current, principal, name)
+  }
+
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
@@ -91,9 +96,9 @@ export class Servers {
     const wrong = problemOf(ServerConfig, config)
     if (wrong) throw new errors.InvalidInput(`"config${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
     const checked = config as ServerConfig
+    this.#mayRun(principal, checked)
     const lacks = incomplete(checked)
     if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
-    this.#mayRun(principal, checked)
     return { entity: 'mcpServers', key: name, value: this.#withOwner(snapshot, principal, checked, stored) }
   }
 

@@ -28,7 +28,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.put('/groups/:id', {
     schema: { tags, summary: 'Change a group', params: GroupId, body: GroupUpdate, response: { 200: Success(GroupRecord) } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    // Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1).
+    preValidation: (request, _reply, done) => { app.groups.mustManage(principalOf(request), request.params.id); done() }
   }, async (request) => {
     const { group, warning } = await app.groups.update(principalOf(request), request.params.id, request.body)
     return { success: true as const, data: group, message: warning ?? 'The group was changed' }

@@ -1,10 +1,17 @@
 import { Type } from '@sinclair/typebox'
+import type { preValidationHookHandler } from 'fastify'
 import { page } from '../../plugins/servers/page.ts'
 import { Done, NewServer, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
 const tags = ['Servers']
+
+/** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
+const mustManage: preValidationHookHandler = (request, _reply, done) => {
+  request.server.servers.mustManage(principalOf(request), (request.params as { name: string }).name)
+  done()
+}
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/servers', {
@@ -17,7 +24,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request) => {
     const { name, config } = request.body
-    return { success: true as const, data: await app.servers.create(principalOf(request), name, config), message: `Server ${JSON.stringify(name)} was added and is connecting` }
+    return { success: true as const, data: await app.servers.create(principalOf(request), name, config), message: 'enabled' in config && config.enabled === false ? `Server ${JSON.stringify(name)} was added, disabled` : `Server ${JSON.stringify(name)} was added and is connecting` }
   })
 
   app.get('/servers/:name', {
@@ -27,7 +34,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.put('/servers/:name', {
     schema: { tags, summary: 'Replace a server\'s config', description: 'Owner, visibility, enabled and overrides stay where the new config does not speak of them. A masked secret sent back keeps the stored one.', params: ServerName, body: ServerUpdate, response: { 200: Success(ServerRecord) } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    preValidation: mustManage
   }, async (request) => {
     const { config, newName } = request.body
     return { success: true as const, data: await app.servers.update(principalOf(request), request.params.name, config, newName), message: 'The server was updated' }
@@ -43,7 +51,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post('/servers/:name/toggle', {
     schema: { tags, summary: 'Enable or disable a server', params: ServerName, body: Toggle, response: { 200: Success(ServerRecord) } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    preValidation: mustManage
   }, async (request) => {
     const { enabled } = request.body
     return { success: true as const, data: await app.servers.toggle(principalOf(request), request.params.name, enabled), message: enabled ? 'The server was enabled' : 'The server was disabled' }

@@ -8,10 +8,6 @@ const tags = ['System']
 
 /** Scope `public`: no credentials. */
 const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, version, basePath }) => {
-  let state: 'starting' | 'ready' | 'draining' = 'starting'
-  app.addHook('onReady', async () => { state = 'ready' })
-  app.addHook('preClose', async () => { state = 'draining' })
-
   app.get('/health', { schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config: { effect: 'read' } }, async () => {
     const { connected, ...others } = app.upstreams.counts()
     const total = Object.values(others).reduce((sum, count) => sum + count, connected)
@@ -21,7 +17,8 @@ const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, ver
   app.get('/health/live', { schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config: { effect: 'read' } }, async () => ({ status: 'ok' }))
 
   app.get('/health/ready', { schema: { tags, summary: 'Readiness, for orchestrators', description: '503 while starting, draining, or without storage.', security: [], response: { 200: Liveness } }, config: { effect: 'read' } }, async () => {
-    const problem = state === 'ready' ? app.settings.problem : state
+    const { name: phase } = app.phase
+    const problem = phase === 'ready' ? app.settings.problem : phase
     if (problem !== undefined) throw new errors.NotReady(problem)
     return { status: 'ok' }
   })
