@@ -1,4 +1,5 @@
-import { Connection, type Answer } from './connection.ts'
+import type { Connection } from './connection.ts'
+import { type Answer } from './connection.ts'
 
 /** An MCP endpoint on 127.0.0.1. */
 export interface Endpoint { port: number, path: string, token: string }

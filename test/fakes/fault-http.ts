@@ -45,6 +45,8 @@ export interface Options {
   instructions?: string
   /** Items on each page of a list; nothing: all on one. */
   pageSize?: number
+  /** Answers an HTTP request itself, before anything is read of it, and says true; false leaves it to the rest. */
+  raw?: (req: IncomingMessage, res: ServerResponse) => boolean
   /** Answers a request in its own way; undefined leaves it to the defaults. */
   on?: (call: Call) => Answer | Promise<Answer>
 }
@@ -133,6 +135,7 @@ export class Upstream {
   }
 
   async #handle (req: IncomingMessage, res: ServerResponse): Promise<void> {
+    if (this.options.raw?.(req, res) === true) { req.resume(); return }
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()

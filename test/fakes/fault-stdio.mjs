@@ -1,8 +1,9 @@
 // A stdio MCP server that misbehaves on request. Tools: see below. What it saw goes to the file FAULT_LOG, one JSON
 // object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
 // grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
+// FAULT_MORTAL=1: has resources, and dies of being subscribed to. FAULT_EXTRA=1: lists `mute`, `stubborn` and `crash`, too.
 import { spawn } from 'node:child_process'
-import { appendFileSync, writeSync } from 'node:fs'
+import { appendFileSync, closeSync, writeSync } from 'node:fs'
 
 const log = (entry) => { if (process.env.FAULT_LOG) appendFileSync(process.env.FAULT_LOG, JSON.stringify({ pid: process.pid, ...entry }) + '\n') }
 const line = (message) => { process.stdout.write(JSON.stringify(message) + '\n') }
@@ -28,6 +29,7 @@ const noise = () => {
 }
 
 const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }))
+if (process.env.FAULT_EXTRA) for (const name of ['mute', 'stubborn', 'crash']) tools.push({ name, description: name, inputSchema: { type: 'object' } })
 const questions = new Map()
 const running = new Map()
 let asked = 0
@@ -86,6 +88,20 @@ async function call (id, name, args) {
     case 'raw':
       process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${args.json}}\n`)
       return undefined
+    case 'mute':
+      // closes its output for good, and lives on
+      closeSync(1)
+      process.stdout.destroy()
+      setInterval(() => {}, 1_000)
+      return undefined
+    case 'stubborn':
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) process.on(signal, () => {})
+      process.stdin.removeAllListeners('end')
+      setInterval(() => {}, 1_000)
+      return said(process.pid)
+    case 'crash':
+      process.stderr.write(`boom: ${args.secret}\n`)
+      return process.exit(1)
     case 'exit': return process.exit(args.code ?? 1)
     case 'grow':
       tools.push({ name: args.name, description: args.name, inputSchema: { type: 'object' } })
@@ -100,10 +116,18 @@ async function answer ({ id, method, params }) {
     case 'initialize':
       log({ event: 'initialize', capabilities: params.capabilities })
       if (process.env.FAULT_NOISE) noise()
-      return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
+      return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true }, ...(process.env.FAULT_MORTAL ? { resources: { subscribe: true } } : {}) }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
     case 'tools/list': return { tools }
     case 'tools/call': return await call(id, params.name, params.arguments ?? {})
     case 'ping': return {}
+    case 'resources/list': if (process.env.FAULT_MORTAL) return { resources: [{ uri: 'r://1', name: 'one' }] }
+    // falls through
+    case 'resources/subscribe':
+      if (process.env.FAULT_MORTAL) {
+        setTimeout(() => { process.exit(7) }, 50)
+        return {}
+      }
+    // falls through
     default: throw Object.assign(new Error('Method not found'), { code: -32601 })
   }
 }
