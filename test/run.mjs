@@ -20,7 +20,7 @@ const files = readdirSync(root, { recursive: true })
 
 let passed = 0
 let failed = 0
-const stream = run({ files, concurrency: 3, timeout: kind === 'soak/' ? 6 * 3_600_000 : 180_000 })
+const stream = run({ files, concurrency: 2, timeout: kind === 'soak/' ? 6 * 3_600_000 : 180_000 })
 stream.on('test:pass', (event) => { if (event.details.type !== 'suite' && !event.file?.endsWith(event.name)) passed++ })
 stream.on('test:fail', (event) => { if (event.details.type !== 'suite') { failed++; process.exitCode = 1 } })
 stream.on('end', () => {
