@@ -42,7 +42,7 @@ export interface AppOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Where the program is in its life. */
+    /** Where the program is in its life. Whoever runs it says when it is ready. */
     phase: { name: 'starting' | 'ready' | 'draining' }
   }
 }
@@ -98,7 +98,6 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   }, { prefix: `${basePath}/api` })
   await app.register(mcpRoutes, { prefix: basePath })
 
-  app.addHook('onReady', async () => { app.phase.name = 'ready' })
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
     // Every way of asking drains at once: together they have the time that one has.

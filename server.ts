@@ -56,17 +56,22 @@ async function start (): Promise<void> {
     await app.close()
   })
   await app.ready()
-  const password = await app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).catch((error: unknown): undefined => {
+  const firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
+    // A password that was made must also be seen, whatever happens next.
+    if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${settingsPath} keeps a hash of it.\n\n`)
+    return password
+  }, (error: unknown): undefined => {
     // Nothing is lost: without an admin the file can still be served, and the reason is told.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
-  // A password that was made must also be seen, whatever happens next.
-  if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${settingsPath} keeps a hash of it.\n\n`)
-  await app.keys.migrate().catch((error: unknown) => { app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`) })
   const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
+    await firstPassword
     await app.close()
     throw error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' ? new Error(`Port ${env.PORT} on ${env.HOST} is in use already. Stop what uses it, or choose another with PORT.`) : error
   })
+  const password = await firstPassword
+  await app.keys.migrate().catch((error: unknown) => { app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`) })
+  app.phase.name = 'ready'
   const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)

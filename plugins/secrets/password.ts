@@ -16,8 +16,8 @@ export async function hashPassword (password: string): Promise<string> {
   return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), key.toString('base64')].join('$')
 }
 
-/** Nobody's password: what an unknown user's is compared with, so that it takes as long. */
-const nobody = hashPassword(randomBytes(32).toString('hex'))
+/** Nobody's password: what an unknown user's is compared with, so that it takes as long. Made when it is first needed. */
+let nobody: Promise<string> | undefined
 
 /**
  * Whether a password is the one that was kept; equal work whether there is one or not.
@@ -25,7 +25,7 @@ const nobody = hashPassword(randomBytes(32).toString('hex'))
  */
 export async function verifyPassword (password: string, stored: string | undefined): Promise<boolean> {
   if (stored !== undefined && /^\$2[aby]\$/.test(stored)) return await bcrypt.compare(password, stored)
-  const [scheme, N, r, p, salt, key] = (stored ?? await nobody).split('$')
+  const [scheme, N, r, p, salt, key] = (stored ?? await (nobody ??= hashPassword(randomBytes(32).toString('hex')))).split('$')
   if (scheme !== 'scrypt' || salt === undefined || key === undefined) return false
   const expected = Buffer.from(key, 'base64')
   const actual = await derive(password.normalize('NFKC'), Buffer.from(salt, 'base64'), expected.length, { N: Number(N), r: Number(r), p: Number(p), maxmem })

@@ -6,6 +6,7 @@ import type { Settings } from '../settings/settings.ts'
 /** The local accounts. */
 export class Users {
   readonly #settings: Settings
+  #bootstrapping: Promise<unknown> = Promise.resolve()
 
   constructor (settings: Settings) {
     this.#settings = settings
@@ -17,6 +18,8 @@ export class Users {
 
   /** The user with this name and password. Takes as long for a name that nobody has. */
   async authenticate (username: string, password: string): Promise<User | undefined> {
+    // Who logs in while the first admin is being made is no stranger.
+    await this.#bootstrapping
     const user = this.get(username)
     if (!await verifyPassword(password, user?.password) || !user) return undefined
     if (user.password !== undefined && isOutdated(user.password)) await this.#rehash(user, password)
@@ -28,7 +31,13 @@ export class Users {
    * @param given the password to give it; undefined: a random one is made
    * @returns the random password, to be shown once
    */
-  async bootstrap (given: string | undefined): Promise<string | undefined> {
+  bootstrap (given: string | undefined): Promise<string | undefined> {
+    const bootstrapping = this.#bootstrap(given)
+    this.#bootstrapping = bootstrapping.catch(() => {})
+    return bootstrapping
+  }
+
+  async #bootstrap (given: string | undefined): Promise<string | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
     const password = given ?? randomBytes(12).toString('base64url')
     const hashed = await hashPassword(password)
