@@ -217,15 +217,16 @@ export class Gateway {
 
   /** Sends a request on to one server, with some of its params changed, and gives the text of its result as it came. */
   async #forward (exchange: Exchange<View>, target: Target, item: string | undefined, changes: Record<string, string>): Promise<Result> {
-    const context: CallContext = { exchange, server: target.server, item }
-    for (const hook of this.#hooks.onCall) await hook(context)
+    const context: CallContext = { exchange, server: target.server, item, started: performance.now() }
+    // Waiting for what is there already would cost each call a turn for each hook.
+    for (const hook of this.#hooks.onCall) { const waiting = hook(context); if (waiting) await waiting }
     try {
       const upstream = this.#upstream(target.server, exchange.asker)
       const response = await upstream.call(exchange, (token) => paramsFor(exchange, token, changes))
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       let result = response.resultText ?? '{}'
       if (exchange.params.task !== undefined) this.#tasks.note(result, { principal: exchange.view.principal.key, server: target.server })
-      for (const hook of this.#hooks.onResult) result = await hook(context, result)
+      for (const hook of this.#hooks.onResult) { const next = hook(context, result); result = typeof next === 'string' ? next : await next }
       return result
     } catch (error) {
       for (const hook of this.#hooks.onError) await hook(context, error)

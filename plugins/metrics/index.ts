@@ -35,15 +35,12 @@ export default fp(async (app) => {
     return known.has(server) ? server : 'other'
   }
   const methods = new Set(['tools/call', 'prompts/get', 'resources/read', 'completion/complete'])
-  const started = new WeakMap<CallContext, bigint>()
   const end = (context: CallContext, outcome: string): void => {
-    const start = started.get(context)
     const server = labelOf(context.server)
     const { method } = context.exchange
     calls.inc({ server, method: methods.has(method) ? method : 'other', outcome })
-    if (start !== undefined) seconds.observe({ server }, Number(process.hrtime.bigint() - start) / 1e9)
+    seconds.observe({ server }, (performance.now() - context.started) / 1_000)
   }
-  app.gateway.addHook('onCall', (context) => { started.set(context, process.hrtime.bigint()) })
   app.gateway.addHook('onResult', (context, result) => { end(context, 'ok'); return result })
   app.gateway.addHook('onError', (context, error) => { end(context, error instanceof RpcError ? 'error' : 'failure') })
   app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: labelOf(server) }) })
