@@ -69,13 +69,15 @@ export class Invalid extends Error {
   override readonly name = 'Invalid'
 }
 
-/** Nothing can be written now. `full`: for lack of space. */
+/** Nothing can be written now. `full`: for lack of space; `failing`: the disk reports errors. */
 export class StorageError extends Error {
   readonly full: boolean
-  constructor (message: string, full: boolean) {
+  readonly failing: boolean
+  constructor (message: string, full: boolean, failing = false) {
     super(message)
     this.name = 'StorageError'
     this.full = full
+    this.failing = failing
   }
 }
 

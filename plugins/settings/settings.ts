@@ -34,7 +34,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
    * Changes what is written down.
    * @param work the changes, from the newest snapshot; it may run again when somebody else was faster, and throws what is wrong
    * @returns the snapshot that holds them
-   * @throws EditedOnDisk, InvalidChange, StorageFull, StorageAway
+   * @throws EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway
    */
   async change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
     // One after the other: a conflict is then always with somebody outside of this process.
@@ -61,6 +61,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
           throw new errors.StorageAway('too many changes at once')
         }
         if (error instanceof Invalid) throw new errors.InvalidChange(error.message)
+        if (error instanceof StorageError && error.failing) throw new errors.DiskFailing()
         if (error instanceof StorageError) throw error.full ? new errors.StorageFull() : new errors.StorageAway(error.message)
         throw error
       }
