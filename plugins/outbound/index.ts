@@ -15,7 +15,7 @@ const connectTimeout = 10_000
 
 export default fp(async (app) => {
   // No bound on connections: event streams hold theirs for hours, and a call must never queue behind one.
-  const agent = new Agent({ connect: { timeout: connectTimeout }, keepAliveTimeout: 10_000, headersTimeout: 0, bodyTimeout: 0 })
+  const agent = new Agent({ connect: { timeout: connectTimeout }, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0 })
   app.decorate('outbound', { dispatcher: () => agent })
   app.addHook('onClose', async () => { await agent.destroy() })
 }, { name: 'outbound' })
