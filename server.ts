@@ -37,6 +37,7 @@ async function start (): Promise<void> {
   const isNew = !existsSync(settingsPath)
   const forPeople = process.stdout.isTTY === true
   const warn = (sentence: string): void => { app.log.warn(sentence) }
+  let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
   const store = await openStore({ settingsPath, dbUrl: env.DB_URL, warn })
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) },
@@ -53,10 +54,12 @@ async function start (): Promise<void> {
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     if (err) app.log.fatal({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
+    // An admin that is on the way to the store gets there: the password may be given for this start only.
+    await firstPassword
     await app.close()
   })
   await app.ready()
-  const firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
+  firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
     // A password that was made must also be seen, whatever happens next.
     if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${settingsPath} keeps a hash of it.\n\n`)
     return password
