@@ -86,3 +86,32 @@ export interface CatalogueCache {
   read: (server: string) => Promise<string | undefined>
   write: (server: string, text: string) => Promise<void>
 }
+
+/** Counts that all replicas add to: what rate limits are made of. */
+export interface Counters {
+  /**
+   * Adds one under a key.
+   * @param window how long the count lives from its first hit, in ms
+   * @returns the count now, and the ms until it starts anew
+   */
+  hit: (key: string, window: number) => Promise<{ count: number, left: number }>
+  /** Forgets a count. */
+  reset: (key: string) => Promise<void>
+}
+
+/** Keeps what is secret out of sight where a database keeps it: a table shows masks, and beside them one sealed text. */
+export interface Vault {
+  /**
+   * @param value what is to be stored, plain JSON
+   * @param place where it is stored, as `mcpServers/<name>`: a sealed text opens nowhere else
+   * @returns the value with masks where its secrets were, and the secrets sealed; null: it has none
+   */
+  hide: <Value>(value: Value, place: string) => { value: Value, sealed: string | null }
+  /** Undoes `hide`. @throws Error with a sentence when the key that sealed it is not at hand, or it was sealed elsewhere */
+  reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
+  /** Whether a sealed text should be sealed anew, since another key than the newest made it. */
+  outdated: (sealed: string) => boolean
+}
+
+/** All that one kind of storage keeps. */
+export interface Storage { store: Store, counters: Counters }
