@@ -5,6 +5,7 @@ import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions
 import type { CatalogueCache, Store } from './db/store.ts'
 import access from './plugins/gateway/access.ts'
 import auth from './plugins/auth/index.ts'
+import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import downstream from './plugins/downstream/index.ts'
 import errors, { envelope } from './plugins/errors/index.ts'
 import gateway from './plugins/gateway/index.ts'
@@ -12,6 +13,7 @@ import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
 import metrics from './plugins/metrics/index.ts'
 import outbound from './plugins/outbound/index.ts'
+import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
 import tools from './plugins/tools/index.ts'
@@ -29,7 +31,7 @@ export interface AppOptions {
   store: Store
   catalogueCache: CatalogueCache
   version: string
-  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS' | 'JWT_SECRET' | 'JWT_EXPIRES_IN' | 'ALLOW_USER_STDIO'>
+  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS' | 'JWT_SECRET' | 'JWT_EXPIRES_IN' | 'ALLOW_USER_STDIO' | 'READONLY' | 'TRUST_PROXY'>
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -57,6 +59,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const app = Fastify({
     logger: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
+    trustProxy: trustedProxies(env.TRUST_PROXY),
     exposeHeadRoutes: false,
     requestTimeout: 30_000,
     forceCloseConnections: 'idle',
@@ -74,6 +77,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.decorate('phase', { name: 'starting' })
   await app.register(errors)
+  await app.register(scopes, { readonly: env.READONLY, basePath })
   await app.register(settings, { store: options.store })
   await app.register(users)
   await app.register(keys)
@@ -88,10 +92,19 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(tools)
   await app.register(metrics)
 
+  await app.register(browsers)
   await app.register(swagger, { openapi: describeApi(version, basePath) })
-  await app.register(swaggerUi, { routePrefix: `${basePath}/docs`, uiConfig: { persistAuthorization: true } })
-  await app.register(publicRoutes, { prefix: basePath, name: 'tool-hub', version, basePath })
+  await app.register(async (docs) => {
+    enterScope(docs, 'docs')
+    await securityHeaders(docs)
+    await docs.register(swaggerUi, { routePrefix: `${basePath}/docs`, uiConfig: { persistAuthorization: true } })
+  })
+  await app.register(async (open) => {
+    await securityHeaders(open)
+    await open.register(publicRoutes, { prefix: basePath, name: 'tool-hub', version, basePath })
+  })
   await app.register(async (api) => {
+    await securityHeaders(api)
     jsonBodies(api)
     await api.register(loginRoutes, { developmentPassword: options.developmentPassword })
     await api.register(apiRoutes)
@@ -106,4 +119,11 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
   })
   return app
+}
+
+/** TRUST_PROXY as Fastify takes it: everybody, a number of hops, or a list of addresses. */
+function trustedProxies (text: string): boolean | string | ((address: string, hop: number) => boolean) {
+  if (text === '' || text === 'false') return false
+  if (text === 'true') return true
+  return /^[0-9]+$/.test(text) ? (_address, hop) => hop < Number(text) : text
 }

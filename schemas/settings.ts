@@ -42,7 +42,8 @@ export type BearerKey = Static<typeof BearerKey>
 export const User = Type.Object({
   username: Type.String({ minLength: 1 }),
   password: Type.Optional(Type.String()),
-  isAdmin: Type.Optional(Type.Boolean())
+  isAdmin: Type.Optional(Type.Boolean()),
+  createdAt: Type.Optional(Type.String())
 })
 export type User = Static<typeof User>
 

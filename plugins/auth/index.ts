@@ -2,25 +2,34 @@ import { randomBytes } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
-import { authenticateManagement, guest, loginToken, systemKey, type ManagementStep } from './management.ts'
+import { identify, type Credentials, type Step } from './chain.ts'
 import { checkOrigin, originRules } from './origin.ts'
-import { authenticateTransport, bearerKey, standing, type Step } from './transport.ts'
+import { accessToken } from './steps/access-token.ts'
+import { bearerKey, headerOf, standingOfKey } from './steps/bearer-key.ts'
+import { guest } from './steps/guest.ts'
+import { loginToken, markOf, type LoginClaims } from './steps/jwt.ts'
+import { socialSession } from './steps/social-session.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
 }
 
 export interface Auth {
-  /** Who is asking on an MCP route. @throws Unauthorized */
-  transport: (request: FastifyRequest) => Principal
+  /** Who is asking on an MCP route; `named`: the route says for whom, and needs a credential whatever the settings say. @throws Unauthorized, WrongUser */
+  transport: (request: FastifyRequest, named?: string) => Principal
   /** What became of a principal of an MCP route: as it is now; undefined: it has no access any more. */
   standing: (principal: Principal) => Principal | undefined
   /** Who is asking on the management API. @throws Unauthorized */
   management: (request: FastifyRequest) => Principal
+  /** Who is asking where nobody needs to say: a credential that is not valid counts as none. */
+  optional: (request: FastifyRequest) => Principal
   /** @throws ForeignHost, ForeignOrigin */
   origin: (request: FastifyRequest) => void
-  /** A login token for a user. */
+  /** Whether pages of this origin may read our answers. */
+  trustsOrigin: (origin: string) => boolean
+  /** A login token for a stored user. @throws NoSuch */
   login: (username: string) => string
 }
 
@@ -38,6 +47,8 @@ const issuer = 'tool-hub'
 const audience = 'tool-hub-management'
 const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
+const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
+
 /** `app.auth`: who is asking, and from where. */
 export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins, jwtSecret, jwtExpiresIn }) => {
   if (jwtSecret === undefined) app.log.info('JWT_SECRET is not set: logins end when the gateway stops')
@@ -47,21 +58,53 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
     sign: { algorithm: 'HS256', iss: issuer, aud: audience, expiresIn: jwtExpiresIn },
     verify: { algorithms: ['HS256'], allowedIss: issuer, allowedAud: audience, requiredClaims: ['exp', 'iat', 'sub', 'iss', 'aud'] }
   })
-  const usernameOf = (token: string): string | undefined => {
+  const claimsOf = (token: string): LoginClaims | undefined => {
     try {
-      return app.jwt.verify<{ sub: string }>(token).sub
+      return app.jwt.verify<LoginClaims>(token)
     } catch {
       return undefined
     }
   }
-  const transportSteps: Step[] = [bearerKey(app.keys)]
-  const managementSteps: ManagementStep[] = [systemKey(app.keys), loginToken(usernameOf), guest]
+  // First match wins (SPEC, "Authentication").
+  const chain: readonly Step[] = [bearerKey(app.keys), accessToken, socialSession, loginToken(claimsOf), guest]
+  const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
   const rules = originRules(host, allowedHosts, allowedOrigins)
+
   app.decorate('auth', {
-    transport: ({ headers }) => authenticateTransport(transportSteps, headers, app.settings.current),
-    standing: (principal) => standing(principal, app.settings.current),
-    management: ({ headers, query }) => authenticateManagement(managementSteps, { headers, query: query as Record<string, unknown> }, app.settings.current),
-    origin: ({ headers }) => { checkOrigin(rules, headers.host, headers.origin, app.settings.current.system.install?.baseUrl) },
-    login: (username) => app.jwt.sign({ sub: username })
+    transport: (request, named) => {
+      const snapshot = app.settings.current
+      const principal = identify(chain, request as Credentials, 'mcp', snapshot)
+      if (principal) {
+        if (named !== undefined && !entersFor(principal, named)) throw new errors.WrongUser()
+        return principal
+      }
+      if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
+      const name = snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization'
+      throw new errors.Unauthorized(request.headers[headerOf(snapshot)] === undefined ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid')
+    },
+    standing: (principal) => {
+      const snapshot = app.settings.current
+      if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
+      return standingOfKey(principal, snapshot)
+    },
+    management: (request) => {
+      const principal = identify(chain, credentialsOf(request), 'api', app.settings.current)
+      if (!principal) throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
+      return principal
+    },
+    optional: (request) => identify(chain, credentialsOf(request), 'open', app.settings.current) ?? anonymous,
+    origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, app.settings.current.system.install?.baseUrl, request.protocol) },
+    trustsOrigin: (origin) => {
+      const base = app.settings.current.system.install?.baseUrl
+      return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
+    },
+    login: (username) => {
+      const user = app.settings.current.users.get(username)
+      if (!user) throw new errors.NoSuch('user')
+      return app.jwt.sign({ sub: username, mark: markOf(user) } satisfies LoginClaims)
+    }
   })
 }, { name: 'auth', dependencies: ['keys'] })
+
+/** Whether a principal may use the routes below `/:user` (DECISIONS §7): its own, or any with a system key that is good for everything. */
+const entersFor = ({ kind, username, grant }: Principal, named: string): boolean => kind === 'system-key' ? grant === undefined : username === named

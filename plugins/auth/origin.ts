@@ -15,14 +15,15 @@ const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
 
 /**
  * Keeps browsers out that were lured here (DNS rebinding, cross-site requests; MCP Transports, "Security Warning").
+ * @param host what the client asked for: `Host`, or what a trusted proxy says it was; `protocol` likewise
  * @throws ForeignHost, ForeignOrigin
  */
-export function checkOrigin ({ hosts, origins }: OriginRules, host: string | undefined, origin: string | undefined, baseUrl: string | undefined): void {
+export function checkOrigin ({ hosts, origins }: OriginRules, host: string | undefined, origin: string | undefined, baseUrl: string | undefined, protocol = 'http'): void {
   const base = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   if (hosts && !(host !== undefined && (hosts.has(nameOf(host)) || nameOf(host) === base?.hostname))) throw new errors.ForeignHost()
   if (origin === undefined || origins.has(origin) || origin === base?.origin) return
-  // We listen on plain HTTP: behind a proxy that ends TLS, the origin is install.baseUrl's.
-  if (origin.toLowerCase() !== `http://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
+  // We listen on plain HTTP: behind a proxy that ends TLS, the origin is install.baseUrl's, or what a trusted proxy says.
+  if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 
 /** The rules from the environment: `Host` is checked when listening on loopback, or when ALLOWED_HOSTS names some. */

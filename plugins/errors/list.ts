@@ -8,6 +8,8 @@ export const errors = {
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
+  WrongUser: createError('TH_WRONG_USER', 'This credential is not for the routes of this user', 403),
+  ReadOnly: createError('TH_READ_ONLY', 'This gateway is read-only (READONLY): nothing can be changed', 403),
   UnknownRoute: createError('TH_UNKNOWN_ROUTE', 'There is no such group or server', 404),
   NotReady: createError('TH_NOT_READY', 'Not ready: %s', 503),
   NotFound: createError('TH_NOT_FOUND', 'There is nothing at this path', 404),

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { readJson } from '../../plugins/body/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import type { Principal } from '../../plugins/gateway/view.ts'
+import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import groups from './groups.ts'
@@ -15,6 +16,7 @@ declare module 'fastify' {
 
 /** Scope `api`: an identity is needed. Bodies are JSON. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
+  enterScope(app, 'api')
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request) => {
     request.principal = app.auth.management(request)

@@ -3,14 +3,19 @@ import { jsonRpc } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { bytesOf, readText } from '../../plugins/body/index.ts'
 import type { Inbound } from '../../plugins/downstream/downstream.ts'
+import { enterScope } from '../../plugins/scopes/index.ts'
 import type { View } from '../../plugins/gateway/view.ts'
 
 declare module 'fastify' {
   interface FastifyRequest { view: View | null }
 }
 
+/** The words of an MCP route: for whom, and a group or server, or a group only. */
+interface Params { user?: string, name?: string, group?: string }
+
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
 const routes: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'mcp')
   app.setErrorHandler(jsonRpc)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
@@ -20,17 +25,20 @@ const routes: FastifyPluginAsync = async (app) => {
   app.setChildLoggerFactory((logger) => logger)
 
   // Hooks and handlers that wait for nothing are no async functions here: this is the path of every call.
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     app.auth.origin(request)
-    request.view = app.access.view(app.auth.transport(request), request.params as { name?: string, group?: string })
+    const params = request.params as Params
+    request.view = app.access.view(app.auth.transport(request, params.user), params)
+    // What is said of origins goes with the answer, which is written past Fastify.
+    if (request.headers.origin !== undefined) for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
     done()
   })
 
-  for (const url of ['/mcp', '/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']) {
+  for (const url of ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']) {
     app.post(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.post(inbound(request, reply), String(request.body ?? '')); reply.hijack() })
     app.get(url, { config: { effect: 'read' } }, (request, reply) => { app.downstream.get(inbound(request, reply)); reply.hijack() })
     app.delete(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.delete(inbound(request, reply)); reply.hijack() })
-    app.route({ url, method: ['PUT', 'PATCH'], config: { effect: 'read' }, handler: async (_request, reply) => { reply.header('allow', 'GET, POST, DELETE'); throw new errors.MethodNotAllowed() } })
+    app.route({ url, method: ['PUT', 'PATCH'], config: { effect: 'run' }, handler: async (_request, reply) => { reply.header('allow', 'GET, POST, DELETE'); throw new errors.MethodNotAllowed() } })
   }
 }
 export default routes

@@ -1,0 +1,64 @@
+import type { Snapshot } from '../../../db/store.ts'
+import type { BearerKey } from '../../../schemas/settings.ts'
+import type { Principal } from '../../gateway/view.ts'
+import type { Keys } from '../../keys/keys.ts'
+import type { Step } from '../chain.ts'
+
+/**
+ * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also
+ * in `Authorization`. The management API takes system keys that are good for everything only.
+ */
+export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) => {
+  const name = headerOf(snapshot)
+  const named = headers[name]
+  const key = typeof named === 'string' ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim()) : undefined
+  if (routes === 'mcp') return key && principalOf(key, snapshot)
+  const { authorization } = headers
+  const bearer = name === 'authorization' || authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  // The standard header comes first, as everywhere else on these routes.
+  for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
+    const principal = each && (routes === 'api' ? managerOf(each, snapshot) : principalOf(each, snapshot))
+    if (principal) return principal
+  }
+  return undefined
+}
+
+/** The header that carries bearer keys on MCP routes, in lower case. */
+export const headerOf = ({ system }: Snapshot): string => (system.routing?.bearerAuthHeaderName ?? 'Authorization').toLowerCase()
+
+/** A system key that is good for everything acts as its owner, with an admin's rights (DECISIONS §3). Other keys are for MCP only. */
+function managerOf (key: BearerKey, _snapshot: Snapshot): Principal | undefined {
+  if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
+  const username = key.owner ?? 'system'
+  return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true }
+}
+
+const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()
+
+/** Who a key speaks for, worked out once for each snapshot: views are kept by it. */
+function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined {
+  let known = principals.get(snapshot)
+  if (!known) principals.set(snapshot, known = new Map())
+  if (!known.has(key)) known.set(key, toPrincipal(key, snapshot))
+  return known.get(key)
+}
+
+/** A user key without its owner speaks for nobody. */
+function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
+  const principal = `${keyPrefix}${key.id}`
+  if (key.kind === 'user') {
+    const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
+    return owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
+  }
+  const { accessType = 'all' } = key
+  const grant = accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
+  return { key: principal, kind: 'system-key', user: key.owner ?? principal, isAdmin: true, grant }
+}
+
+/** What became of a key's principal: as it is now; undefined: the key, or its owner, is gone or disabled. */
+export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
+  const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
+  return key && key.enabled !== false ? principalOf(key, snapshot) : undefined
+}
+
+const keyPrefix = 'key '

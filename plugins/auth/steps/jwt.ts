@@ -1,0 +1,26 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { User } from '../../../schemas/settings.ts'
+import type { Step } from '../chain.ts'
+
+/** What a login token says: whose it is, and the `mark` of the account as it was then. */
+export interface LoginClaims { sub: string, mark: string }
+
+/**
+ * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is a tool's argument. The
+ * user is read again: demotion, deletion and another password take effect at once.
+ */
+export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): Step => ({ headers, query }, routes, { users }) => {
+  if (routes === 'mcp') return undefined
+  for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
+    const claims = typeof token === 'string' ? claimsOf(token) : undefined
+    const user = claims && users.get(claims.sub)
+    if (user && sameMark(claims.mark, markOf(user))) return { key: `user ${user.username}`, kind: 'user', user: user.username, username: user.username, isAdmin: user.isAdmin === true }
+  }
+  return undefined
+}
+
+/** Changes with the password, and with the account: who gets a deleted user's name is not who had it. Tells nothing of either. */
+export const markOf = ({ username, password, createdAt }: User): string =>
+  createHash('sha256').update(JSON.stringify([username, password, createdAt])).digest('base64url').slice(0, 22)
+
+const sameMark = (one: unknown, other: string): boolean => typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
