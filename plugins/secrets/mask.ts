@@ -3,49 +3,107 @@ import { isObject } from '../../protocol/json.ts'
 const dots = '••••'
 
 /** A secret as it may be shown: that there is one, and its last four characters where it is long enough to spare them. */
-export const mask = (secret: string): string => secret.length < 12 ? dots : `${dots}${secret.slice(-4)}`
+export const mask = (secret: string): string => secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
 
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
 
-/** Names of arguments and query parameters whose values are secrets. */
-const secretName = /(key|token|secret|passw|pwd|auth|credential|signature)/i
+/** Names of members, arguments and query parameters whose values are secrets. */
+const secretName = /(key|token|secret|passw|pwd|auth|credential|signature|verifier|cookie)/i
 
-/** An address as it may be shown: without a password, and without the values of its query. */
+/** Members that say something about a secret: the name of a header, how a client authenticates, a hash. */
+const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
+
+/** Members that hold an address, though one of a token, or of a login. */
+const addressName = /(url|uri|endpoint)$/i
+
+const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+
+/** An address as it may be shown: without user and password, and without the values of its query. */
 export function maskUrl (text: string): string {
-  if (!URL.canParse(text)) return text
-  const url = new URL(text)
-  const pieces = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/.exec(text)
-  const base = (pieces?.[1] ?? text).replace(/^([a-z+.-]+:\/\/)[^/@]*@/i, `$1${dots}@`)
-  const query = [...url.searchParams].map(([name, value]) => `${name}=${mask(value)}`).join('&')
-  return `${base}${query === '' ? '' : `?${query}`}${pieces?.[3] ?? ''}`
+  const parsed = URL.canParse(text) ? new URL(text) : undefined
+  // The last @ counts: passwords hold @ and / that should have been encoded. What cannot be parsed (several hosts, `${HOST}`) is hidden up to there.
+  const userinfo = parsed === undefined ? /^([^/]*\/\/).*@/s : parsed.username + parsed.password === '' ? /^([^/?#]*\/\/)[^/?#]*@/ : /^([^/?#]*\/\/)[^?#]*@/
+  const shown = text.replace(userinfo, `$1${dots}@`)
+  // Odd forms that have a user all the same: `http:user:password@host`, `user:password@host`.
+  if (shown === text && ((parsed && parsed.username + parsed.password !== '') || (text.includes('@') && !text.includes('//')))) return mask(text)
+  const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
+  return `${base}${query === undefined ? '' : `?${query.split('&').map(maskParameter).join('&')}`}${/[=@]/.test(fragment) ? `#${mask(fragment)}` : fragment}`
 }
 
-/** Arguments as they may be shown: what follows `--api-key`, or stands behind `--token=`, is masked. */
-export function maskArgs (args: readonly string[]): string[] {
+function maskParameter (text: string): string {
+  const [, name, value] = /^([^=]*)=(.*)$/s.exec(text) ?? []
+  if (name !== undefined && value !== undefined) return `${name}=${mask(value)}`
+  return text === '' ? '' : mask(text)
+}
+
+const flag = /^-{1,2}[\w.-]+$/
+const headerFlag = /^(-H|--headers?)$/
+
+/** Arguments as they may be shown: what follows `--api-key` or `--header`, or stands behind `--token=`, is masked. */
+export function maskArgs (args: readonly unknown[]): unknown[] {
   return args.map((arg, at) => {
-    const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(arg) ?? []
-    if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${mask(value)}`
+    if (typeof arg !== 'string') return arg
     const before = args[at - 1]
-    if (before !== undefined && /^-{1,2}[\w.-]+$/.test(before) && secretName.test(before) && !arg.startsWith('-')) return mask(arg)
-    return URL.canParse(arg) && /^[a-z+.-]+:\/\//i.test(arg) ? maskUrl(arg) : arg
+    if (typeof before !== 'string' || !flag.test(before)) return maskWord(arg)
+    if (headerFlag.test(before)) return maskHeader(arg)
+    // A secret may begin with a dash; a flag that takes no value is followed by a short or a long one.
+    return secretName.test(before) && !/^(--|-[a-z]$)/i.test(arg) ? mask(arg) : maskWord(arg)
   })
 }
 
-/** Members whose every value is a secret, wherever they stand in a config. */
+/**
+ * One argument by itself: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, an address, or settings as JSON.
+ * @param inner it stands behind the `=` of another one
+ */
+function maskWord (text: string, inner = false): string {
+  const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(text) ?? []
+  if (name !== undefined && value !== undefined) {
+    if (secretName.test(name)) return `${name}=${mask(value)}`
+    if (!inner) return `${name}=${headerFlag.test(name) ? maskHeader(value) : maskWord(value, true)}`
+    return isAddress(value) ? `${name}=${maskUrl(value)}` : text
+  }
+  if (isAddress(text)) return maskUrl(text)
+  if (secretName.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text)
+  return text.startsWith('{') && secretName.test(text) ? mask(text) : text
+}
+
+/** A header in one argument, `Name: value`. */
+function maskHeader (text: string): string {
+  const [, name, value] = /^([\w-]+: *)(.*)$/s.exec(text) ?? []
+  return name === undefined || value === undefined ? mask(text) : `${name}${mask(value)}`
+}
+
+/** Members whose every value is a secret, wherever they stand. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** A server's config as those may see it who manage it. */
-export function maskConfig (config: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const masked: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(config)) {
-    if (secretMaps.has(key) && isObject(value)) masked[key] = Object.fromEntries(Object.entries(value).map(([name, secret]) => [name, typeof secret === 'string' ? mask(secret) : secret]))
-    else if (key === 'url' && typeof value === 'string') masked[key] = maskUrl(value)
-    else if (key === 'args' && Array.isArray(value)) masked[key] = maskArgs(value.map(String))
-    else if (isObject(value) && key !== 'tools' && key !== 'prompts' && key !== 'resources' && key !== 'schema') masked[key] = maskConfig(value)
-    else if (typeof value === 'string' && secretName.test(key)) masked[key] = mask(value)
-    else masked[key] = value
-  }
-  return masked
+/** What holds no secrets but names and texts of others: an admin's overrides, and a whole OpenAPI document. */
+const openMembers = new Set(['tools', 'prompts', 'resources', 'openapi.schema'])
+
+/** A server's config, or the system configuration, as those may see it who manage it. */
+export const maskConfig = (config: Readonly<Record<string, unknown>>): Record<string, unknown> => maskMembers(config, '')
+
+/** @param parent the name of the member that these are the members of; none at the top */
+function maskMembers (members: Readonly<Record<string, unknown>>, parent: string): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, openMembers.has(parent === '' ? key : `${parent}.${key}`) ? value : maskMember(key, value, parent)]))
+}
+
+function maskMember (key: string, value: unknown, parent: string): unknown {
+  if (secretMaps.has(key) && typeof value === 'object') return maskAll(value)
+  if (Array.isArray(value)) return key === 'args' ? maskArgs(value) : value.map((each) => maskMember(key, each, parent))
+  if (isObject(value)) return maskMembers(value, key)
+  if (typeof value !== 'string') return value
+  if (addressName.test(key)) return maskUrl(value)
+  // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
+  const named = key === 'value' ? parent : key
+  if (secretName.test(named) && !aboutSecrets.test(named)) return mask(value)
+  return isAddress(value) ? maskUrl(value) : value
+}
+
+/** Numbers are secrets, too, where every value is one; what is only yes or no is not. */
+function maskAll (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(maskAll)
+  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each)]))
+  return typeof value === 'string' || typeof value === 'number' ? mask(String(value)) : value
 }
 
 /**

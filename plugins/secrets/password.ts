@@ -1,35 +1,62 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import bcrypt from 'bcryptjs'
+import { limits } from '../limits/index.ts'
+import { Semaphore } from '../upstream/semaphore.ts'
 
-const derive = promisify<string, Buffer, number, { N: number, r: number, p: number, maxmem: number }, Buffer>(scrypt)
+interface Cost { N: number, r: number, p: number }
+
+const derive = promisify<string, Buffer, number, Cost & { maxmem: number }, Buffer>(scrypt)
 
 /** OWASP's second choice for scrypt: 32 MiB of memory for each guess. */
-const cost = { N: 2 ** 15, r: 8, p: 3 }
+const cost: Cost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
 const maxmem = 128 * 1024 * 1024
 
-/** A password as it is kept: `scrypt$N$r$p$salt$key`, base64. */
-export async function hashPassword (password: string): Promise<string> {
-  const salt = randomBytes(16)
-  const key = await derive(password.normalize('NFKC'), salt, keyLength, { ...cost, maxmem })
-  return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), key.toString('base64')].join('$')
+/** Nobody's password: what is worked on where there is none to compare with, so that it takes as long. */
+const nobody = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
+
+/** Hashes and checks passwords, a few at once: each takes a tenth of a second of a core, and memory. */
+export class Passwords {
+  readonly #slots = new Semaphore(limits.hashing)
+
+  /** A password as it is kept: `scrypt$N$r$p$salt$key`, base64. */
+  async hash (password: string): Promise<string> {
+    const salt = randomBytes(16)
+    const key = await this.#inSlot(async () => await derive(password.normalize('NFKC'), salt, keyLength, { ...cost, maxmem }))
+    return ['scrypt', cost.N, cost.r, cost.p, salt.toString('base64'), key.toString('base64')].join('$')
+  }
+
+  /**
+   * Whether a password is the one that was kept; no less work where there is none.
+   * @param stored as `hash` made it, or bcrypt of an imported file
+   */
+  async verify (password: string, stored: string | undefined): Promise<boolean> {
+    const kept = read(stored) ?? nobody
+    const imported = stored !== undefined && /^\$2[aby]\$/.test(stored) ? stored : undefined
+    return await this.#inSlot(async () => {
+      const deriving = derive(password.normalize('NFKC'), kept.salt, kept.key.length, { ...kept.cost, maxmem })
+      const [key, same] = await Promise.all([deriving, imported === undefined ? false : bcrypt.compare(password, imported).catch(() => false)])
+      return kept === nobody ? same : timingSafeEqual(key, kept.key)
+    })
+  }
+
+  async #inSlot<Value> (work: () => Promise<Value>): Promise<Value> {
+    const release = await this.#slots.take()
+    try {
+      return await work()
+    } finally {
+      release()
+    }
+  }
 }
 
-/** Nobody's password: what an unknown user's is compared with, so that it takes as long. Made when it is first needed. */
-let nobody: Promise<string> | undefined
-
-/**
- * Whether a password is the one that was kept; equal work whether there is one or not.
- * @param stored as `hashPassword` made it, or bcrypt of an imported file
- */
-export async function verifyPassword (password: string, stored: string | undefined): Promise<boolean> {
-  if (stored !== undefined && /^\$2[aby]\$/.test(stored)) return await bcrypt.compare(password, stored)
-  const [scheme, N, r, p, salt, key] = (stored ?? await (nobody ??= hashPassword(randomBytes(32).toString('hex')))).split('$')
-  if (scheme !== 'scrypt' || salt === undefined || key === undefined) return false
-  const expected = Buffer.from(key, 'base64')
-  const actual = await derive(password.normalize('NFKC'), Buffer.from(salt, 'base64'), expected.length, { N: Number(N), r: Number(r), p: Number(p), maxmem })
-  return timingSafeEqual(actual, expected) && stored !== undefined
+/** What `hash` made, in its parts; undefined: it is none of ours, or asks for more than we give. */
+function read (stored: string | undefined): { cost: Cost, salt: Buffer, key: Buffer } | undefined {
+  const [, N, r, p, salt = '', key = ''] = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []
+  const asked = { N: Number(N), r: Number(r), p: Number(p) }
+  const fits = asked.N > 1 && Number.isInteger(Math.log2(asked.N)) && asked.r > 0 && asked.p > 0 && 128 * asked.r * (asked.N + asked.p + 2) <= maxmem
+  return fits ? { cost: asked, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') } : undefined
 }
 
 /** True for what should be hashed anew, now that the password is at hand. */

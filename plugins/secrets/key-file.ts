@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { StorageError } from '../../db/store.ts'
+import { toKey, type Key } from './key.ts'
+
+/** The key of a gateway that is given none: a file beside its data, made once, when something is first sealed. */
+export class KeyFile {
+  readonly #path: string
+  #key: Key | undefined
+
+  constructor (dataDir: string) {
+    this.#path = join(resolve(dataDir), 'encryption.key')
+  }
+
+  /** The key; undefined: there is no file. @throws Error with a sentence when there is one that cannot be used */
+  read (): Key | undefined {
+    this.#key ??= this.#read()
+    return this.#key
+  }
+
+  /** Makes the file. Of several processes that do, one comes first, and all have its key. @throws StorageError when it cannot be written */
+  make (): Key {
+    const folder = dirname(this.#path)
+    try {
+      const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
+      this.#link()
+      for (let at = folder; ; at = dirname(at)) {
+        syncFolder(at)
+        if (first === undefined || at.length < first.length || at === dirname(at)) break
+      }
+    } catch (error) {
+      const code = codeOf(error) ?? 'unknown error'
+      throw new StorageError(`The encryption key cannot be written into DATA_DIR (${code}). Make that folder writable, or set ENCRYPTION_KEY.`, code === 'ENOSPC' || code === 'EDQUOT', code === 'EIO')
+    }
+    const key = this.read()
+    if (key === undefined) throw new StorageError('The encryption key vanished from DATA_DIR while it was made.', false)
+    return key
+  }
+
+  /** Writes the file, unless there is one. A link appears whole and replaces nothing: nobody reads half a key, and the first one stays. */
+  #link (): void {
+    const temp = `${this.#path}.${randomBytes(6).toString('hex')}`
+    try {
+      writeFileSync(temp, `${randomBytes(32).toString('hex')}\n`, { flag: 'wx', mode: 0o600, flush: true })
+      linkSync(temp, this.#path)
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error
+    } finally {
+      rmSync(temp, { force: true })
+    }
+  }
+
+  #read (): Key | undefined {
+    let file: number
+    try {
+      // Not blocking: opening a named pipe would wait for a writer.
+      file = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK)
+    } catch (error) {
+      const code = codeOf(error)
+      if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+      throw new Error(`The key file ${this.#path} cannot be read (${code}). Let the gateway's user own it, with mode 600.`)
+    }
+    try {
+      const stats = fstatSync(file)
+      if (!stats.isFile()) throw new Error(`${this.#path} is no file. Put the key file there, or set DATA_DIR to another folder.`)
+      if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) throw new Error(`The key file ${this.#path} is open to others than its owner (mode ${(stats.mode & 0o777).toString(8)}). Close it: chmod 600 ${this.#path}`)
+      const text = stats.size > 1_024 ? undefined : readFileSync(file, 'utf8').trim()
+      if (text !== undefined && /^[0-9a-f]{64}$/i.test(text)) return toKey(Buffer.from(text, 'hex'))
+      throw new Error(`The key file ${this.#path} ${text === '' ? 'is empty' : 'does not hold 64 hexadecimal digits'}, and is left as it is. Put it back from a backup. Only when nothing was ever sealed with it, delete it: a new one is then made.`)
+    } finally {
+      closeSync(file)
+    }
+  }
+}
+
+const codeOf = (error: unknown): string | undefined => error instanceof Error && 'code' in error ? String(error.code) : undefined
+
+/** Makes the names in a folder durable. Some file systems know no fsync of folders, and need none. */
+function syncFolder (path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } catch (error) {
+    if (!['EINVAL', 'ENOTSUP', 'EPERM', 'EISDIR'].includes(codeOf(error) ?? '')) throw error
+  } finally {
+    closeSync(folder)
+  }
+}
