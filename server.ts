@@ -1,30 +1,12 @@
 // The process edge: environment in, logger, listen, and an end that leaves nothing behind.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { Value } from '@sinclair/typebox/value'
 import closeWithGrace from 'close-with-grace'
 import { buildApp } from './app.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
-import { openStore } from './db/open.ts'
-import { Env } from './schemas/env.ts'
-import { problemOf } from './schemas/problem.ts'
-
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-/** A duration of the environment in ms. */
-const milliseconds = (text: string): number => {
-  const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
-  return Number(number) * (units[unit] ?? 1)
-}
-
-/** The environment as its schema says. @throws Error naming the variable and what it must be */
-function readEnv (environment: NodeJS.ProcessEnv): Env {
-  const given = Object.fromEntries(Object.keys(Env.properties).flatMap((name) => environment[name] === undefined || environment[name] === '' ? [] : [[name, environment[name]]]))
-  const env: unknown = Value.Convert(Env, Value.Default(Env, given))
-  const problem = problemOf(Env, env)
-  if (problem) throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(environment[problem.path])}: ${problem.message}.`)
-  return env as Env
-}
+import { openStorage } from './db/open.ts'
+import { openVault } from './plugins/secrets/vault.ts'
+import { milliseconds, readEnv } from './schemas/env.ts'
 
 /** `npm run dev`: the admin's password is one that everybody knows. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
@@ -34,14 +16,24 @@ async function start (): Promise<void> {
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
   const { version } = JSON.parse(readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')) as { version: string }
-  const isNew = !existsSync(settingsPath)
+  const isNew = env.DB_URL === undefined && !existsSync(settingsPath)
   const forPeople = process.stdout.isTTY === true
-  const warn = (sentence: string): void => { app.log.warn(sentence) }
+  // What is to be told before there is a log.
+  const say = (sentence: string): void => { process.stderr.write(`${sentence}\n`) }
+  let log: Record<'info' | 'warn', (sentence: string) => void> = { info: say, warn: say }
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
-  const store = await openStore({ settingsPath, dbUrl: env.DB_URL, warn })
+  const { store, counters } = await openStorage({
+    settingsPath,
+    dbUrl: env.DB_URL,
+    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
+    warn: (sentence) => { log.warn(sentence) },
+    info: (sentence) => { log.info(sentence) }
+  })
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) },
     store,
+    counters,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     version,
     env,
@@ -51,6 +43,7 @@ async function start (): Promise<void> {
     environment: process.env,
     developmentPassword
   })
+  log = app.log
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     if (err) app.log.fatal({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
@@ -61,10 +54,10 @@ async function start (): Promise<void> {
   await app.ready()
   firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
     // A password that was made must also be seen, whatever happens next.
-    if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${settingsPath} keeps a hash of it.\n\n`)
+    if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${env.DB_URL === undefined ? settingsPath : 'the database'} keeps a hash of it.\n\n`)
     return password
   }, (error: unknown): undefined => {
-    // Nothing is lost: without an admin the file can still be served, and the reason is told.
+    // Nothing is lost: without an admin what is stored can still be served, and the reason is told.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
   const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
@@ -78,7 +71,7 @@ async function start (): Promise<void> {
   const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
-  if (isNew) process.stdout.write(firstServer(base, password))
+  if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServer(base, password))
 }
 
 /** What to do next, for a person: plain text, also where the log is JSON, so that it can be pasted. */

@@ -1,17 +1,32 @@
+import { MemoryCounters } from './counters.ts'
 import { JsonFileStore } from './json/file.ts'
-import type { Store } from './store.ts'
+import { seed } from './seed.ts'
+import type { Storage, Vault } from './store.ts'
 
-export interface StoreOptions {
-  /** The settings file. */
+export interface StorageOptions {
+  /** The settings file. A database that nothing was ever stored in begins with what it holds. */
   settingsPath: string
-  /** A database instead of it. */
+  /** A database instead of it: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
-  /** Told in a sentence of what happens between calls: an edit on disk that cannot be used. */
+  /** How long to wait for the database at the start, in ms. */
+  startupTimeout: number
+  /** Keeps secrets out of the database's tables. The settings file has them in plain: people edit it. */
+  vault: Vault
+  /** Told in a sentence of what happens between calls: an edit on disk that cannot be used, a database that went away. */
   warn: (sentence: string) => void
+  /** Told in a sentence of what is being waited for at the start. */
+  info: (sentence: string) => void
 }
 
-/** The store that the environment asks for, not loaded yet. The only place that knows there is more than one kind. */
-export async function openStore ({ settingsPath, dbUrl, warn }: StoreOptions): Promise<Store> {
-  if (dbUrl !== undefined) throw new Error('DB_URL is not supported yet')
-  return new JsonFileStore(settingsPath, warn)
+/**
+ * The storage that the environment asks for; its store is not loaded yet. The only place that knows there is more than one kind.
+ * @throws Error with one clear sentence when it cannot be had
+ */
+export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
+  if (dbUrl === undefined) return { store: new JsonFileStore(settingsPath, warn), counters: new MemoryCounters() }
+  // Loaded only now: who keeps settings in a file needs no driver in memory.
+  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }] = await Promise.all([import('./postgres/open.ts'), import('./postgres/store.ts'), import('./postgres/counters.ts')])
+  const driver = await openDatabase({ dbUrl, startupTimeout, info })
+  const store = new PostgresStore({ driver, vault, warn, seed: async () => await seed(settingsPath, warn) })
+  return { store, counters: new PostgresCounters(driver, () => store.health() !== undefined) }
 }

@@ -103,7 +103,7 @@ export interface Counters {
 export interface Vault {
   /**
    * @param value what is to be stored, plain JSON
-   * @param place where it is stored, as `mcpServers/<name>`: a sealed text opens nowhere else
+   * @param place where it is stored, as `systemConfig` or `mcpServers/<name>`: a sealed text opens nowhere else
    * @returns the value with masks where its secrets were, and the secrets sealed; null: it has none
    */
   hide: <Value>(value: Value, place: string) => { value: Value, sealed: string | null }

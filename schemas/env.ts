@@ -1,4 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import { problemOf } from './problem.ts'
 import { StringEnum } from './string-enum.ts'
 
 /** A duration: `500ms`, `5s`, `10m`, `24h`, or a bare number of milliseconds. */
@@ -10,8 +12,10 @@ export const Env = Type.Object({
   HOST: Type.String({ default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` in a container' }),
   BASE_PATH: Type.String({ default: '', pattern: '^(/[A-Za-z0-9._~-]+)*/?$', description: 'Put before every path, for example `/hub`' }),
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
-  DATA_DIR: Type.Optional(Type.String({ description: 'What is not configuration: the catalogue cache. Default: `.tool-hub` beside the settings file' })),
-  DB_URL: Type.Optional(Type.String({ description: 'A database instead of the settings file (not supported yet: the gateway says so and ends)' })),
+  DATA_DIR: Type.Optional(Type.String({ description: 'What is not configuration: the catalogue cache, the encryption key. Default: `.tool-hub` beside the settings file' })),
+  DB_URL: Type.Optional(Type.String({ description: 'A database instead of the settings file: `postgres://<user>:<password>@<host>:<port>/<database>`, or `pglite://<folder>` for an embedded PostgreSQL, which needs no server. An empty one begins with what the settings file holds' })),
+  DB_STARTUP_TIMEOUT: Duration('60s', 'How long to wait for the database at the start'),
+  ENCRYPTION_KEY: Type.Optional(Type.String({ description: 'Seals secrets in the database: 32 bytes in hex (`openssl rand -hex 32`) or base64, or a passphrase of 16 characters or more; several behind commas, of which the first seals and all open. Unset: `encryption.key` in `DATA_DIR`, made once. Several replicas need it set, and alike' })),
   ALLOWED_ORIGINS: Type.String({ default: '', description: 'Origins that may call the MCP endpoints from a browser, beside the same origin and `install.baseUrl`; comma-separated' }),
   ALLOWED_HOSTS: Type.String({ default: '', description: 'Values of `Host` that are served; comma-separated. Checked when set, and when listening on loopback' }),
   TRUST_PROXY: Type.String({ default: '', description: 'Whose `X-Forwarded-*` headers are believed: `true` for everybody\'s, a number of proxies, or their addresses (comma-separated)' }),
@@ -20,6 +24,7 @@ export const Env = Type.Object({
   JWT_SECRET: Type.Optional(Type.String({ description: 'Signs login tokens, at least 32 random bytes; unset: logins end with the process' })),
   JWT_EXPIRES_IN: Duration('24h', 'How long a login lasts'),
   ADMIN_PASSWORD: Type.Optional(Type.String({ description: 'Password of the user `admin`, made when there are no users; unset: a random one, printed once' })),
+  ALLOW_REGISTRATION: Type.Boolean({ default: false, description: 'Lets anybody make an account, never an admin\'s, with `POST /api/auth/register`; otherwise only admins do' }),
   ALLOW_USER_STDIO: Type.Boolean({ default: false, description: 'Lets users who are no admins store servers that run commands' }),
   OUTBOUND_ALLOW: Type.String({ default: '', description: 'What may be reached beyond the rules: servers stored by users who are no admins reach public addresses only, and nobody reaches link-local and cloud metadata ones. Comma-separated addresses and ranges (`10.0.0.0/8`), which open what they name, and hosts (`mcp.lan`, `*.lan`), which open private and loopback addresses behind those names' }),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], { default: 'info', description: 'What is logged' }),
@@ -28,3 +33,20 @@ export const Env = Type.Object({
   DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may still take after SIGTERM')
 })
 export type Env = Static<typeof Env>
+
+/** The environment as its schema says. @throws Error naming the variable and what it must be */
+export function readEnv (environment: Readonly<Record<string, string | undefined>>): Env {
+  const given = Object.fromEntries(Object.keys(Env.properties).flatMap((name) => environment[name] === undefined || environment[name] === '' ? [] : [[name, environment[name]]]))
+  const env: unknown = Value.Convert(Env, Value.Default(Env, given))
+  const problem = problemOf(Env, env)
+  if (problem) throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(environment[problem.path])}: ${problem.message}.`)
+  return env as Env
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** A duration of the environment in ms. */
+export function milliseconds (text: string): number {
+  const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
+  return Number(number) * (units[unit] ?? 1)
+}

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { apply, type Document } from '../db/apply.ts'
-import { openStore } from '../db/open.ts'
+import { JsonFileStore } from '../db/json/file.ts'
 import { recover, writeInPlace } from '../db/json/recovery.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../db/store.ts'
 import { change, storeContract } from './contracts/store.ts'
@@ -45,7 +45,7 @@ onFile('a folder or a pipe in its place is refused', undefined, async ({ store, 
 
 void test('file: a missing file is made by the first commit, with its folder', { timeout }, async (t) => {
   const path = join(await temporaryFolder(t), 'a', 'b', 'settings.json')
-  const store = await openStore({ settingsPath: path, warn: () => {} })
+  const store = new JsonFileStore(path, () => {})
   t.after(async () => { await store.close() })
   const { version } = await store.load()
   await assert.rejects(stat(path))
@@ -88,7 +88,7 @@ onFile('through symbolic links the real file is written', { mcpServers: {} }, as
   await symlink('../mcp_settings.json', join(folder, 'links', 'inner.json'))
   const link = join(folder, 'links', 'outer.json')
   await symlink(join(folder, 'links', 'inner.json'), link)
-  const store = await openStore({ settingsPath: link, warn: () => {} })
+  const store = new JsonFileStore(link, () => {})
   t.after(async () => { await store.close() })
   await change(store, () => [server('a')])
   assert.deepEqual((await readdir(join(folder, 'links'))).sort(), ['inner.json', 'outer.json'])
@@ -168,7 +168,7 @@ onFile('a second process is refused, by its number', {}, async ({ store, path, r
   await once(child, 'close')
   const again = await reopen()
   assert.ok((await again.load()).servers.size > 0)
-  const twice = await openStore({ settingsPath: path, warn: () => {} })
+  const twice = new JsonFileStore(path, () => {})
   await assert.rejects(twice.load(), (error: Error) => error.message.includes(`pid ${process.pid}`))
   await again.close()
   await assert.rejects(stat(`${path}.lock`))

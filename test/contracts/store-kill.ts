@@ -8,9 +8,9 @@ import { tsServer, type Cleanup } from '../helper.ts'
 /** A writer that has loaded its code and waits for the word. */
 export interface Writer { child: ChildProcessWithoutNullStreams, lines: string[], said: (start: string) => Promise<void> }
 
-/** Starts test/fakes/store-writer.ts on a settings file. */
-export function startWriter (t: Cleanup, path: string): Writer {
-  const { command, args } = tsServer('test/fakes/store-writer.ts', path)
+/** Starts a writer on a settings file (test/fakes/store-writer.ts), or on what another one writes to. */
+export function startWriter (t: Cleanup, target: string, script = 'test/fakes/store-writer.ts'): Writer {
+  const { command, args } = tsServer(script, target)
   const child = spawn(command, args)
   t.after(() => { child.kill('SIGKILL') })
   child.stderr.pipe(process.stderr)
@@ -24,18 +24,20 @@ export function startWriter (t: Cleanup, path: string): Writer {
 
 /**
  * Rounds of a process that writes without end and is killed in the middle (SIGKILL).
+ * @param target what it writes to: the settings file, or what the script takes
  * @param names the servers that are stored, now
  * @returns how many changes were acknowledged over all rounds
  */
-export async function killRounds (t: Cleanup, path: string, rounds: number, names: () => Promise<Set<string>>): Promise<number> {
+export async function killRounds (t: Cleanup, target: string, rounds: number, names: () => Promise<Set<string>>, script?: string): Promise<number> {
   const acknowledged = new Set<string>()
   const unknown = new Set<string>()
   // Two processes ahead, since loading the code takes longer than a round.
-  const waiting = [startWriter(t, path), startWriter(t, path)]
+  const start = (): Writer => startWriter(t, target, script)
+  const waiting = [start(), start()]
   for (let round = 0; round < rounds; round++) {
-    const { child, lines, said } = waiting.shift() ?? startWriter(t, path)
+    const { child, lines, said } = waiting.shift() ?? start()
     await said('ready')
-    if (round + waiting.length + 1 < rounds) waiting.push(startWriter(t, path))
+    if (round + waiting.length + 1 < rounds) waiting.push(start())
     child.stdin.write(`go r${round}\n`)
     await said('ok')
     await sleep(20 + 7 * (round % 20))

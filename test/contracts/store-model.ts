@@ -77,8 +77,9 @@ const expected = ({ servers, groups, keys, users, system }: Model): unknown => J
   system
 }))
 
-/** One random sequence of commands on a new store, compared with the model after each. */
-async function follow (commands: readonly Command[], opened: Opened): Promise<void> {
+/** One random sequence of commands on a new store, compared with the model after each; what was answered. */
+async function follow (commands: readonly Command[], opened: Opened): Promise<string[]> {
+  const answers: string[] = []
   let model: Model = { servers: new Map(), groups: new Map(), keys: new Map(), users: new Map(), system: {} }
   let store = opened.store
   let snapshot = await store.load()
@@ -97,6 +98,7 @@ async function follow (commands: readonly Command[], opened: Opened): Promise<vo
     } else {
       const next = changed(model, command.changes)
       const result = await store.commit(command.changes, snapshot.version).catch((error: unknown) => error)
+      answers.push(result instanceof Error ? String(result) : 'done')
       if (next === undefined) assert.ok(result instanceof Invalid, `accepted, or refused in another way: ${String(result)}`)
       else if (result instanceof Error) throw result
       else snapshot = result as Snapshot
@@ -105,16 +107,19 @@ async function follow (commands: readonly Command[], opened: Opened): Promise<vo
     assert.deepEqual(told(snapshot), expected(model))
     assert.deepEqual(told(await store.load()), expected(model))
   }
+  return answers
 }
 
-/** So many random commands, in sequences of 75, each on a store of its own. @param seed to run the same ones again */
-export async function modelRun (commands: number, seed: number, open: () => Promise<{ opened: Opened, end: () => Promise<void> }>): Promise<void> {
+/** So many random commands, in sequences of 75, each on a store of its own. @param seed to run the same ones again @returns the answers, the same for every kind of store */
+export async function modelRun (commands: number, seed: number, open: () => Promise<{ opened: Opened, end: () => Promise<void> }>): Promise<string[][]> {
+  const answers: string[][] = []
   await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 75, maxLength: 75 }), async (sequence) => {
     const { opened, end } = await open()
     try {
-      await follow(sequence, opened)
+      answers.push(await follow(sequence, opened))
     } finally {
       await end()
     }
   }), { numRuns: Math.ceil(commands / 75), seed, endOnFailure: commands > 300 })
+  return answers
 }

@@ -1,11 +1,11 @@
 // A store in a process of its own (in another namespace, under strace), driven by JSON lines: `{do, …}` in, one answer a line out.
 import { createInterface } from 'node:readline'
-import { openStore } from '../../db/open.ts'
+import { JsonFileStore } from '../../db/json/file.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 
 const [path = ''] = process.argv.slice(2)
 const warnings: string[] = []
-const store = await openStore({ settingsPath: path, warn: (sentence) => { warnings.push(sentence) } })
+const store = new JsonFileStore(path, (sentence) => { warnings.push(sentence) })
 let snapshot: Snapshot | undefined
 store.onChange((next) => { snapshot = next })
 

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { apply, type Document } from '../../db/apply.ts'
-import { openStore } from '../../db/open.ts'
+import { JsonFileStore } from '../../db/json/file.ts'
 import type { Store } from '../../db/store.ts'
 import type { Opened } from '../contracts/store.ts'
 import type { Cleanup } from '../helper.ts'
@@ -28,7 +28,7 @@ export async function openFile (t: Cleanup, settings?: object | string | Buffer)
   const path = join(folder, 'mcp_settings.json')
   if (settings !== undefined) await writeFile(path, typeof settings === 'string' || Buffer.isBuffer(settings) ? settings : JSON.stringify(settings, null, 2))
   const warnings: string[] = []
-  const open = async (): Promise<Store> => await openStore({ settingsPath: path, warn: (sentence) => { warnings.push(sentence) } })
+  const open = async (): Promise<Store> => new JsonFileStore(path, (sentence) => { warnings.push(sentence) })
   let store = await open()
   t.after(async () => { await store.close() })
   const document = async (): Promise<Document> => JSON.parse(await readFile(path, 'utf8').catch(() => '{}')) as Document

@@ -2,7 +2,7 @@
 // when it was acknowledged (`ok`). It starts at the word `go <prefix>` on stdin, and is meant to be killed.
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { openStore } from '../../db/open.ts'
+import { JsonFileStore } from '../../db/json/file.ts'
 import { Conflict } from '../../db/store.ts'
 
 const [path = ''] = process.argv.slice(2)
@@ -12,7 +12,7 @@ const say = (line: string): void => { writeSync(1, `${line}\n`) }
 createInterface(process.stdin).once('line', (line) => { void write(line.split(' ')[1] ?? '') })
 
 async function write (prefix: string): Promise<void> {
-  const store = await openStore({ settingsPath: path, warn: (sentence) => { say(`warn ${sentence}`) } })
+  const store = new JsonFileStore(path, (sentence) => { say(`warn ${sentence}`) })
   let snapshot = await store.load()
   let count = 0
   const writer = async (): Promise<void> => {

@@ -1,11 +1,11 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Static, TSchema } from '@sinclair/typebox'
-import { nameProblem } from '../../schemas/names.ts'
-import { problemOf } from '../../schemas/problem.ts'
-import { incomplete, ServerConfig } from '../../schemas/server.ts'
-import { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
-import { isObject, keyMembers, type Document, type ListName } from '../apply.ts'
-import type { Server, Snapshot, StoredGroup } from '../store.ts'
+import { nameProblem } from '../schemas/names.ts'
+import { problemOf } from '../schemas/problem.ts'
+import { incomplete, ServerConfig } from '../schemas/server.ts'
+import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
+import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
+import type { Server, Snapshot, StoredGroup } from './store.ts'
 
 /** What a section of the document says, and the section that says it. */
 interface Section<Item> { readonly raw: unknown, readonly items: ReadonlyMap<string, Item>, readonly problems: readonly string[] }
@@ -27,6 +27,14 @@ function check (schema: TSchema): (value: unknown) => string | undefined {
   }
 }
 
+const locked = new WeakMap<object, string>()
+
+/** Marks an entry whose secrets cannot be opened, with the reason as a sentence: it is kept as it is, and not used. */
+export const lock = (entry: object, why: string): void => { locked.set(entry, why) }
+
+/** Why an entry is locked; undefined: it is not. */
+export const lockOf = (entry: unknown): string | undefined => isObject(entry) ? locked.get(entry) : undefined
+
 /** A reader of a list section. What it made of an entry is remembered with the entry, which never changes. */
 function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schema, make: (entry: Static<Schema>) => Item) {
   const wrong = check(schema)
@@ -34,7 +42,7 @@ function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schem
   const readEntry = (entry: unknown): { item: Item } | { problem: string } => {
     const before = isObject(entry) ? known.get(entry) : undefined
     if (before) return before
-    const problem = wrong(entry)
+    const problem = lockOf(entry) ?? wrong(entry)
     const result = problem === undefined ? { item: make(entry as Static<Schema>) } : { problem }
     if (isObject(entry)) known.set(entry, result)
     return result
@@ -67,7 +75,7 @@ const knownServers = new WeakMap<object, Server>()
 function readServer (name: string, config: unknown): Server {
   const before = isObject(config) ? knownServers.get(config) : undefined
   if (before?.name === name) return before
-  const problem = nameProblem(name) ?? wrongServer(config) ?? incomplete(config as ServerConfig)
+  const problem = nameProblem(name) ?? lockOf(config) ?? wrongServer(config) ?? incomplete(config as ServerConfig)
   const server: Server = { name, config: isObject(config) ? config : {}, ...(problem === undefined ? {} : { problem }) }
   if (isObject(config)) knownServers.set(config, server)
   return server
@@ -89,6 +97,11 @@ function readServers (document: Document, former: Section<Server> | undefined): 
 }
 
 const wrongSystem = check(SystemConfig)
+
+function lockedSystem ({ systemConfig }: Document): string[] {
+  const why = lockOf(systemConfig)
+  return why === undefined ? [] : [`the secrets in "systemConfig" are left out: ${why}`]
+}
 
 /**
  * What a settings document says. Entries that cannot be used are kept out (servers: marked) and reported, never fatal. What is
@@ -115,7 +128,7 @@ export function read (document: Document, version: number, former?: Reading): Re
       keys: sections.keys.items,
       users: sections.users.items,
       system: former && former.document.systemConfig === document.systemConfig ? former.snapshot.system : system,
-      problems: Object.values(sections).flatMap(({ problems }) => problems)
+      problems: [...Object.values(sections).flatMap(({ problems }) => problems), ...lockedSystem(document)]
     }
   }
 }

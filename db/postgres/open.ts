@@ -1,0 +1,67 @@
+import { fileURLToPath } from 'node:url'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Driver } from './driver.ts'
+import { Embedded } from './pglite.ts'
+import { PostgresJs } from './postgres-js.ts'
+import { codeOf, isAway, isRefused, phrase } from './trouble.ts'
+
+/** The migrations stand in the package, beside the source; `npm start` runs what was compiled from it into `dist`. */
+const migrations = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../migrations' : '../../../db/migrations', import.meta.url))
+
+export interface DatabaseOptions {
+  /** `postgres://…`, or `pglite://<folder>`. */
+  dbUrl: string
+  /** How long to wait for the database, in ms. */
+  startupTimeout: number
+  /** Told in a sentence what is being waited for. */
+  info: (sentence: string) => void
+}
+
+/**
+ * A database with our tables in it.
+ * @throws Error with one sentence, without user and password, when it cannot be had within that time
+ */
+export async function openDatabase ({ dbUrl, startupTimeout, info }: DatabaseOptions): Promise<Driver> {
+  const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
+  if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
+  if (folder === undefined && !/^postgres(ql)?:\/\//.test(dbUrl)) throw new Error('DB_URL is none that is known: use postgres://… for a server, or pglite://<folder> for an embedded database.')
+  const driver = folder === undefined ? new PostgresJs(dbUrl) : await Embedded.open(folder)
+  try {
+    await migrate(driver, startupTimeout, info)
+    return driver
+  } catch (error) {
+    await driver.end()
+    throw error
+  }
+}
+
+async function migrate (driver: Driver, startupTimeout: number, info: (sentence: string) => void): Promise<void> {
+  const end = Date.now() + startupTimeout
+  let told = false
+  for (let tries = 0; ; tries++) {
+    const late = new AbortController()
+    const left = Math.max(end - Date.now(), 1)
+    const outcome = await Promise.race([
+      driver.migrate(migrations).then(() => undefined, (error: unknown) => ({ error })),
+      sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: late.signal }).catch(() => undefined)
+    ])
+    late.abort()
+    if (outcome === undefined) return
+    const { error } = outcome
+    if (isRefused(error)) throw new Error(`PostgreSQL at ${driver.where} cannot be used: ${phrase(error)}. Check DB_URL.`)
+    if (!isAway(error)) throw new Error(`The tables cannot be made in the database at ${driver.where}: ${wordsOf(error)}`)
+    const pause = Math.min(2_000, 200 * 2 ** tries)
+    if (Date.now() + pause >= end) throw new Error(`PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`)
+    if (!told) info(`waiting for PostgreSQL at ${driver.where} (${phrase(error)})`)
+    told = true
+    await sleep(pause)
+  }
+}
+
+/** Why a migration failed: what the database says of it, which is about tables and no secret. */
+function wordsOf (error: unknown): string {
+  const code = codeOf(error)
+  if (code === '42P07') return 'there are others of the same names. Give Tool-Hub a database of its own.'
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  return `${cause instanceof Error ? cause.message : String(cause)}${code === undefined ? '' : ` (${code})`}.`
+}

@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { isObject } from '../apply.ts'
+import { lock, lockOf } from '../document.ts'
+import { Invalid, type Vault } from '../store.ts'
+import { difference, keyOf, type Row, type Rows } from './rows.ts'
+import type { Stored, TableName } from './tables.ts'
+
+/** What PostgreSQL cannot hold in a text (NUL, half a surrogate pair), and U+E000 itself, as U+E000 and four digits. */
+// eslint-disable-next-line no-control-regex
+const escape = (text: string): string => text.replace(/[\u0000\ue000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, (character) => `\ue000${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+const unescape = (text: string): string => text.replace(/\ue000([0-9a-f]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+
+/** A name as an index can hold it. */
+function indexed (name: string): string {
+  const text = escape(name)
+  return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
+}
+
+/** JSON text as JSONB takes it. */
+const asJsonb = (text: string): string => text.includes('\\u') ? text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (escaped, what: string) => /^u(0000|d[89a-f])/.test(what) ? '\\ufffd' : escaped) : text
+
+/** Whether all members stand in the order that JSONB gives them: by length, then by bytes. */
+function inOrder (value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(inOrder)
+  if (!isObject(value)) return true
+  const names = Object.keys(value).map((name) => Buffer.from(name))
+  return names.every((name, at) => { const before = names[at - 1]; return before === undefined || (before.length - name.length || before.compare(name)) < 0 }) && Object.values(value).every(inOrder)
+}
+
+/** Whether an entry may hold a secret in plain. Keys and passwords are hashes, unless somebody wrote them into a file. */
+function mayHide (table: TableName, entry: unknown): boolean {
+  if (table === 'mcpServers' || table === 'systemConfig' || table === 'sections') return true
+  if (!isObject(entry)) return false
+  if (table === 'bearerKeys') return entry.token !== undefined
+  return table === 'users' && typeof entry.password === 'string' && !/^(scrypt\$|\$2[aby]\$)/.test(entry.password)
+}
+
+const placeOf = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${keyOf(table, row) ?? ''}`
+
+/**
+ * Rows as the table keeps them. A name counts for the first entry that has it.
+ * @param rows those to write
+ * @param all the rows of the table when they are written
+ */
+export function encode (table: TableName, rows: readonly Row[], all: readonly Row[], vault: Vault): Stored[] {
+  const keys = firsts(all, (row) => keyOf(table, row))
+  const member = (name: string) => ({ entry }: Row): string | undefined => isObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
+  const names = table === 'groups' ? firsts(all, member('name')) : undefined
+  const hashes = table === 'bearerKeys' ? firsts(all, member('tokenHash')) : undefined
+  return rows.map((row) => {
+    const { position, entry } = row
+    // A section that we do not know may hold anything: all of it is a secret.
+    const plain = table === 'sections' ? { secret: JSON.stringify(entry) } : entry
+    const { value, sealed } = mayHide(table, entry) ? vault.hide(plain, placeOf(table, row)) : { value: plain, sealed: null }
+    const text = JSON.stringify(value)
+    const jsonb = asJsonb(text)
+    return {
+      position,
+      key: keys(row),
+      data: jsonb === text ? value : JSON.parse(jsonb) as unknown,
+      spelling: jsonb === text && inOrder(value) ? null : text,
+      sealed,
+      name: names?.(row) ?? (names === undefined ? escape(row.name) : null),
+      tokenHash: hashes?.(row) ?? null
+    }
+  })
+}
+
+/** Gives an entry its name if no entry before it has the same. */
+function firsts (all: readonly Row[], nameOf: (row: Row) => string | undefined): (row: Row) => string | null {
+  const first = new Map<string, number>()
+  for (const row of all) {
+    const name = nameOf(row)
+    if (name !== undefined && !first.has(name)) first.set(name, row.position)
+  }
+  return (row) => {
+    const name = nameOf(row)
+    return name !== undefined && first.get(name) === row.position ? indexed(name) : null
+  }
+}
+
+/** A row as it was before it was stored. One whose secrets cannot be opened has masks in their place, and is locked. */
+export function decode (table: TableName, stored: Stored, vault: Vault): Row {
+  // The spelling only tells how the data is spelled: if somebody edited that by hand, it is believed.
+  const spelled = stored.spelling !== null && isDeepStrictEqual(JSON.parse(asJsonb(stored.spelling)), stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
+  const row: Row = { position: stored.position, name: table === 'systemConfig' ? table : table === 'mcpServers' || table === 'sections' ? unescape(stored.name ?? '') : '', entry: spelled }
+  try {
+    const entry = vault.reveal(spelled, stored.sealed, placeOf(table, row))
+    return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
+  } catch (error) {
+    const entry = isObject(spelled) ? table === 'systemConfig' ? withoutKey(spelled) : spelled : {}
+    lock(entry, error instanceof Error ? error.message : String(error))
+    return { ...row, entry }
+  }
+}
+
+/** A system configuration that cannot be opened: the mask of the legacy key is no key. */
+function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
+  if (!isObject(system.routing)) return { ...system }
+  const { bearerAuthKey: _, ...routing } = system.routing
+  return { ...system, routing }
+}
+
+/** What cannot be opened is not written over: masks would take the place of secrets. @throws Invalid */
+export function checkLocks (former: Rows, next: Rows): void {
+  for (const [table, { written }] of difference(former, next)) {
+    const before = new Map(former[table].map((row) => [row.position, row]))
+    for (const { position, name } of written) {
+      const why = lockOf(before.get(position)?.entry)
+      if (why !== undefined) throw new Invalid(`${name === '' ? 'An entry' : JSON.stringify(name)} cannot be changed while its secrets cannot be opened; it can be removed, and made anew. ${why}`)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { sql } from 'drizzle-orm'
+import { bigint, check, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+
+/**
+ * What every entry of the settings has. `position` is its place in the order of configuration, for life; `key` its name (null: an
+ * odd or second entry of a file, which is kept and does not count); `spelling` the JSON text of `data` where JSONB would give it
+ * back otherwise, as with members in another order; `sealed` the secrets for which `data` has masks.
+ */
+const entry = <Data>() => ({
+  position: bigint({ mode: 'number' }).primaryKey(),
+  key: text().unique(),
+  data: jsonb().$type<Data>(),
+  spelling: text(),
+  sealed: text()
+})
+
+export const users = pgTable('users', entry<User>())
+/** `name` is the whole name; `key` is cut where an index could not hold it. */
+export const servers = pgTable('servers', { ...entry<ServerConfig>(), name: text().notNull() })
+export const groups = pgTable('groups', { ...entry<Group>(), name: text().unique() })
+export const bearerKeys = pgTable('bearer_keys', { ...entry<BearerKey>(), tokenHash: text('token_hash').unique() })
+/** One row, or none. */
+export const systemConfig = pgTable('system_config', entry<SystemConfig>())
+/** Sections of the settings that have no table of their own, kept as they came. */
+export const sections = pgTable('sections', { ...entry<unknown>(), name: text().notNull() })
+
+/** One row: how often the settings were changed, and the last commit. */
+export const revision = pgTable('revision', {
+  id: integer().primaryKey().default(1),
+  version: bigint({ mode: 'number' }).notNull(),
+  head: uuid().notNull()
+}, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
+
+/** The last commits: which rows each of them touched, so that others need not read all. Null: too many to tell. */
+export const commits = pgTable('commits', {
+  version: bigint({ mode: 'number' }).primaryKey(),
+  id: uuid().notNull(),
+  touched: jsonb().$type<Partial<Record<TableName, number[]>>>()
+})
+
+/** Counts that end by themselves; the key is a hash. */
+export const counters = pgTable('counters', {
+  key: text().primaryKey(),
+  count: integer().notNull(),
+  expires: timestamp({ withTimezone: true }).notNull()
+}, ({ expires }) => [index('counters_expires').on(expires)])
+
+const tables = { users, mcpServers: servers, groups, bearerKeys, systemConfig, sections }
+/** By the name of the section that each keeps; `sections` keeps the rest. */
+export type TableName = keyof typeof tables
+export const tableNames = Object.keys(tables) as TableName[]
+// Only its type is wanted: all columns that any of these tables has.
+// eslint-disable-next-line @typescript-eslint/no-unused-vars
+const widest = pgTable('', { ...entry<unknown>(), name: text(), tokenHash: text() })
+/** A row, with all columns that any of these tables has. */
+export type Stored = typeof widest.$inferSelect
+/** A table by name, as one with all columns: Drizzle writes and reads those that are there. */
+export const tableOf = (name: TableName): typeof widest => tables[name] as unknown as typeof widest

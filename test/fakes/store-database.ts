@@ -1,0 +1,62 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openStorage } from '../../db/open.ts'
+import type { Change, Storage, Store } from '../../db/store.ts'
+import { change, type Opened } from '../contracts/store.ts'
+import { database, pglite, type Cluster, type Database } from '../database.ts'
+import type { Cleanup } from '../helper.ts'
+import { temporaryFolder } from './store-file.ts'
+import { vault } from './replica.ts'
+
+export interface OpenedDatabase extends Opened {
+  url: string
+  warnings: string[]
+  /** Another storage on the same data, closed after the test. */
+  another: () => Promise<Storage>
+}
+
+/** Storage on a database, seeded from a settings file that may be absent. */
+async function open (t: Cleanup, url: string, settings: object | undefined): Promise<OpenedDatabase> {
+  const settingsPath = join(await temporaryFolder(t), 'mcp_settings.json')
+  if (settings !== undefined) await writeFile(settingsPath, JSON.stringify(settings))
+  const warnings: string[] = []
+  const opened: Storage[] = []
+  t.after(async () => { for (const { store } of opened) await store.close() })
+  const another = async (): Promise<Storage> => {
+    const storage = await openStorage({ settingsPath, dbUrl: url, startupTimeout: 10_000, vault: await vault(), warn: (sentence) => { warnings.push(sentence) }, info: () => {} })
+    opened.push(storage)
+    return storage
+  }
+  let { store } = await another()
+  let stranger: Promise<Storage> | undefined
+  return {
+    url,
+    warnings,
+    another,
+    store,
+    reopen: async () => {
+      await store.close()
+      return (store = (await another()).store)
+    },
+    elsewhere: async (changes) => { await change((await (stranger ??= another())).store, () => changes) }
+  }
+}
+
+/** A store on a PostgreSQL database of its own. @param on the cluster to make it in; none: the one that all tests share */
+export async function openPostgres (t: Cleanup, settings?: object, on?: Cluster): Promise<OpenedDatabase & Pick<Database, 'query'>> {
+  const { url, query } = await database(t, on)
+  return { ...await open(t, url, settings), query }
+}
+
+/** A store on an embedded database. Nobody else can open its folder: `elsewhere` is the store itself. */
+export async function openPglite (t: Cleanup, settings?: object): Promise<OpenedDatabase & { folder: string }> {
+  const { url, folder } = await pglite(t)
+  const opened = await open(t, url, settings)
+  let { store } = opened
+  return {
+    ...opened,
+    folder,
+    reopen: async (): Promise<Store> => (store = await opened.reopen()),
+    elsewhere: async (changes: readonly Change[]) => { await change(store, () => changes) }
+  }
+}
