@@ -2,6 +2,7 @@ import { UpstreamError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import type { Response } from './message.ts'
 import type { Peer } from './peer.ts'
+import type { SendOptions } from './transports/transport.ts'
 
 /** How long a call may take, in ms. */
 export interface Deadlines {
@@ -23,6 +24,7 @@ export class Call {
   readonly answer: Promise<Response>
   readonly #peer: Peer
   readonly #deadlines: Deadlines
+  readonly #headers: SendOptions['headers']
   readonly #started = Date.now()
   #timer: NodeJS.Timeout | undefined
   #questions = 0
@@ -32,9 +34,11 @@ export class Call {
    * Sends the request at once.
    * @param params its params as text, made with the progress token (= upstream id) that they carry
    * @param over told when the answer is there, or will not come
+   * @param headers of the client, which go with it and with its cancellation
    */
-  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, over: (call: Call) => void) {
+  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, over: (call: Call) => void, headers?: SendOptions['headers']) {
     this.#peer = peer
+    this.#headers = headers
     this.#deadlines = deadlines
     this.exchange = exchange
     this.id = peer.nextId
@@ -52,7 +56,7 @@ export class Call {
         clearTimeout(this.#timer)
         over(this)
       }
-    })
+    }, headers)
     exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
   }
 
@@ -79,7 +83,7 @@ export class Call {
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true
-    this.#peer.notify('notifications/cancelled', `{"requestId":${this.id},"reason":${JSON.stringify(error.message)}}`)
+    this.#peer.notify('notifications/cancelled', `{"requestId":${this.id},"reason":${JSON.stringify(error.message)}}`, this.#headers)
     this.#peer.abandon(this.id, error)
   }
 

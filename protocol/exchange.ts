@@ -14,7 +14,7 @@ export interface Exchange<View = unknown> {
   readonly params: Record<string, unknown>
   /** `params` as the text it came in, to relay. */
   readonly paramsText: string
-  /** The client's HTTP headers, lower case. */
+  /** The client's HTTP headers, lower case, without the one that told the gateway who is asking. To be read where they are needed only. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Who is asking and can be asked. */
   readonly asker: Asker
@@ -49,6 +49,12 @@ export interface Asker {
   readonly id: string
   /** What the user isolation separates. */
   readonly user: string
+  /** It wants connections of its own, whatever others share. */
+  readonly alone?: boolean
+  /** Tells principals apart, where the id does not: a principal may have several sessions. */
+  readonly principal?: string
+  /** The headers of a request of this method that it has in flight, as `Exchange.headers`. */
+  headersOf?: (method: string) => Exchange['headers'] | undefined
   readonly capabilities: ClientCapabilities
   /** The lowest log level this client wants, if it said so. */
   level: Level | undefined

@@ -1,7 +1,7 @@
 import { UpstreamError } from './errors.ts'
 import { errorText, notificationText, requestText, resultText, type Message, type Notification, type Request, type Response } from './message.ts'
 import { Table } from './table.ts'
-import type { Receiver, Transport } from './transports/transport.ts'
+import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
 /** What comes from the other side unasked. `origin`: the request of ours on whose stream it came. */
 export interface PeerHandlers {
@@ -44,19 +44,20 @@ export class Peer implements Receiver {
 
   /**
    * Sends a request under `nextId`.
+   * @param headers of the client that it is sent for
    * @returns the answer, also when it is an error; rejects with UpstreamError when none comes
    */
-  request (method: string, paramsText?: string, follower?: Follower): Promise<Response> {
+  request (method: string, paramsText?: string, follower?: Follower, headers?: SendOptions['headers']): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject, follower })
       if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
-      this.#transport.send(requestText(id, method, paramsText), { id })
+      this.#transport.send(requestText(id, method, paramsText), { id, headers })
     })
   }
 
-  notify (method: string, paramsText?: string): void {
-    if (!this.#over) this.#transport.send(notificationText(method, paramsText))
+  notify (method: string, paramsText?: string, headers?: SendOptions['headers']): void {
+    if (!this.#over) this.#transport.send(notificationText(method, paramsText), headers && { headers })
   }
 
   /** Answers a request of the other side, under the id as it was written. */

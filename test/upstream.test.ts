@@ -17,7 +17,7 @@ import { backoff } from '../plugins/upstream/backoff.ts'
 import { catalogueText, kinds, listKinds, nextCatalogueId, readList, sameCatalogue, toCatalogue, type Catalogue, type Item, type ListKind } from '../plugins/upstream/catalogue.ts'
 import { Catalogues } from '../plugins/upstream/catalogues.ts'
 import type { Link } from '../plugins/upstream/link.ts'
-import { baseKey, linkKey, type Isolation, type LinkKey, type Sharer } from '../plugins/upstream/link-key.ts'
+import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../plugins/upstream/link-key.ts'
 import { Semaphore } from '../plugins/upstream/semaphore.ts'
 import { Slot } from '../plugins/upstream/slot.ts'
 import { isRemote, transportKinds } from '../plugins/upstream/transport.ts'
@@ -106,6 +106,53 @@ test('linkKey: who shares with whom', async (t) => {
     assert.equal(baseKey.capabilityClass, plainClass)
   })
 
+  // DECISIONS §15: passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another one.
+  const passing = `
+    isolation transport client   again  sessions  values  principals  nothing
+    auto      each      none     same   same      other   other       other
+    auto      each      asked    same   other     same    other       same
+    auto      once      none     same   same      other   other       other
+    auto      once      asked    same   other     other   other       other
+    shared    each      asked    same   same      other   other       other
+    shared    once      asked    same   same      other   other       other
+    user      each      asked    same   same      other   other       other
+    user      once      none     same   same      other   other       other
+    session   each      none     same   other     same    other       same
+    session   once      none     same   other     other   other       other
+    session   each      rest     same   same      other   other       other
+    auto      each      rest     same   same      other   other       other
+  `.trim().split('\n').slice(1).map((line) => line.trim().split(/ +/))
+  for (const [isolation, transport, client, ...cells] of passing) {
+    await t.test(`passed-on headers: ${isolation}, ${transport === 'each' ? 'with each request' : 'at opening'}, ${client}`, () => {
+      const server = { isolation: isolation as Isolation, remote: true, contested: false }
+      const rest = client === 'rest'
+      const key = (session: string, principal: string, digest: string | undefined, user = 'ann'): LinkKey =>
+        linkKey(server, sharer(rest ? `rest ${principal}` : session, user, client === 'asked' ? 'sampling' : 'none'), digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' })
+      const first = key('s1', 'key 1', 'x')
+      const others = [key('s1', 'key 1', 'x'), key('s2', 'key 1', 'x'), key('s1', 'key 1', 'y'), key('s3', 'key 2', 'x'), key('s1', 'key 1', undefined)]
+      assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
+      assert.notEqual(key('s4', 'key 2', 'x', 'bob').key, first.key, 'another user')
+      assert.notEqual(first.affinity, 'shared', 'nobody else hears what comes on it')
+      assert.notEqual(first.key, baseKey.key)
+    })
+  }
+
+  await t.test('lists are read by links of nobody, one for each class', () => {
+    assert.equal(listingKey(baseKey, plainClass), baseKey)
+    const listing = listingKey(baseKey, '{"sampling":{}}')
+    assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) assert.notEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'sampling')).key, listing.key)
+  })
+
+  await t.test('who asks for connections of its own has them, whatever the server is set to', () => {
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
+      const alone = (id: string): string => linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), alone: true }).key
+      assert.equal(alone('a'), alone('a'))
+      assert.notEqual(alone('a'), alone('b'))
+      assert.notEqual(alone('a'), linkKey({ isolation, remote: false, contested: false }, sharer('b', 'u', 'none')).key)
+    }
+  })
+
   await t.test('no choice of names makes two keys meet', () => {
     const word = fc.oneof(fc.string(), fc.constantFrom('', '{}', '"', '" {}', 'shared {}', 'a" {}\nuser "b', 'session s', '__proto__'))
     fc.assert(fc.property(word, word, fc.constantFrom(...kindsOfClient), fc.constantFrom(...kindsOfClient), (a, b, one, other) => {
@@ -117,6 +164,13 @@ test('linkKey: who shares with whom', async (t) => {
       assert.notEqual(key('user', 's', a, one), key('session', b, 'u', other))
       assert.notEqual(key('user', 's', a, one), key('shared', 's', 'u', other))
       assert.notEqual(key('session', a, 'u', one), key('shared', 's', 'u', other))
+      const passed = (isolation: Isolation, id: string, principal: string, session: boolean): string => linkKey({ isolation, remote: true, contested: false }, sharer(id, 'u', 'none'), { principal, digest: 'd', session, eachRequest: true }).key
+      if (a !== b) {
+        assert.notEqual(passed('shared', 's', a, true), passed('shared', 's', b, true))
+        assert.notEqual(passed('session', a, 'p', false), passed('session', b, 'p', false))
+      }
+      assert.notEqual(passed('shared', a, 'p', true), passed('session', b, 'p', false))
+      for (const isolation of ['shared', 'user'] as const) assert.notEqual(passed(isolation, 's', a, true), key(isolation, 's', b, one))
     }), { seed, numRuns: 500 })
   })
 })

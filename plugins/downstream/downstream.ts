@@ -7,9 +7,10 @@ import { allowsBatch, isLegacyVersion, legacyVersions, negotiate, type LegacyVer
 import { parseMessage, resultText, type Message, type Request } from '../../protocol/message.ts'
 import { kinds, listKinds, type ListKind } from '../upstream/catalogue.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
+import { headerOf } from '../auth/steps/bearer-key.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { View } from '../gateway/view.ts'
+import type { Principal, View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import { acceptedBy, type Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
@@ -61,8 +62,8 @@ export class Downstream {
     if (Array.isArray(message)) {
       if (!allowsBatch(session.version)) throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
       if (message.some((each) => each.kind === 'request' && each.method === 'initialize')) throw new RpcError(code.invalidRequest, 'Invalid request: initialize must stand alone')
-      this.#run(session, message, headers, raw, accepted, true)
-    } else this.#run(session, [message], headers, raw, accepted, false)
+      this.#run(session, view, message, headers, raw, accepted, true)
+    } else this.#run(session, view, [message], headers, raw, accepted, false)
   }
 
   /** A GET: a stream for news, or one that broke and is taken up again. */
@@ -153,7 +154,7 @@ export class Downstream {
     return version
   }
 
-  #run (session: Session, messages: Message[], headers: IncomingHttpHeaders, raw: ServerResponse, accepted: Accepted, batch: boolean): void {
+  #run (session: Session, { principal }: View, messages: Message[], headers: IncomingHttpHeaders, raw: ServerResponse, accepted: Accepted, batch: boolean): void {
     const requests: Request[] = []
     for (const message of messages) {
       if (message.kind === 'request') requests.push(message)
@@ -163,9 +164,10 @@ export class Downstream {
     if (requests.length > 0 && this.#closing) throw new errors.Draining()
     if (requests.length === 0) { raw.writeHead(202, { 'content-length': 0 }).end(); return }
     const started: HttpExchange[] = []
+    const credential = credentialOf(principal, this.#snapshot())
     const reply = new HttpReply(raw, session, accepted, requests.length, batch, () => { for (const exchange of started) exchange.cancel('the client went away') })
     for (const request of requests) {
-      const exchange = new HttpExchange(session, request, headers, reply)
+      const exchange = new HttpExchange(session, request, headers, credential, reply)
       started.push(exchange)
       void this.#exchange(session, request, exchange)
     }
@@ -208,6 +210,12 @@ export class Downstream {
       if (++told % 100 === 0) await new Promise((resolve) => { setImmediate(resolve) })
     }
   }
+}
+
+/** The header that told who is asking, in lower case: bearer keys have one of their own, other tokens come in the standard one. */
+function credentialOf ({ kind }: Principal, snapshot: Snapshot): string | undefined {
+  if (kind === 'anonymous') return undefined
+  return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'
 }
 
 /** True, once, when a list that a session has seen has other bytes now. */

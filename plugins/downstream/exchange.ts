@@ -3,6 +3,7 @@ import type { Exchange, Question } from '../../protocol/exchange.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
 import type { Result } from '../gateway/gateway.ts'
 import type { View } from '../gateway/view.ts'
+import { withoutHeaders } from '../upstream/passthrough.ts'
 import type { EventStream } from './event-stream.ts'
 import type { HttpReply } from './reply.ts'
 import type { Session } from './session.ts'
@@ -14,8 +15,9 @@ export class HttpExchange implements Exchange<View> {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
-  readonly headers: Exchange['headers']
   readonly asker: Session
+  readonly #headers: Exchange['headers']
+  readonly #credential: string | undefined
   readonly #idText: string
   readonly #reply: HttpReply
   readonly #onCancel: Array<(reason: string) => void> = []
@@ -23,16 +25,21 @@ export class HttpExchange implements Exchange<View> {
   #over = false
   cancelled: string | undefined
 
-  constructor (session: Session, request: Request, headers: Exchange['headers'], reply: HttpReply) {
+  /** @param credential the header, in lower case, that told who is asking */
+  constructor (session: Session, request: Request, headers: Exchange['headers'], credential: string | undefined, reply: HttpReply) {
     this.asker = session
     this.view = session.view
     this.method = request.method
     this.params = request.params
     this.paramsText = request.paramsText
-    this.headers = headers
+    this.#headers = headers
+    this.#credential = credential
     this.#idText = request.idText
     this.#reply = reply
   }
+
+  // Few servers are passed any on: nothing is copied before it is asked for.
+  get headers (): Exchange['headers'] { return this.#credential === undefined ? this.#headers : withoutHeaders(this.#headers, [this.#credential]) }
 
   onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
 

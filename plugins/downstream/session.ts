@@ -51,7 +51,10 @@ export class Session implements Asker, Listener<View> {
   }
 
   get user (): string { return this.view.principal.user }
+  get principal (): string { return this.view.principal.key }
   get ended (): boolean { return this.#ended }
+
+  headersOf (method: string): HttpExchange['headers'] | undefined { return this.exchanges.values().find((exchange) => exchange.method === method)?.headers }
 
   /** True while the client is there: something is in flight or a stream is open. */
   get busy (): boolean { return this.exchanges.size > 0 || [...this.#news].some((stream) => stream.connected) }

@@ -21,7 +21,7 @@ export interface UpstreamOptions {
 export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, requestTimeout, environment }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version },
-    transport: { outbound: app.outbound, environment },
+    transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
     spawning: new Semaphore(limits.spawning),
     cache,
     initTimeout,

@@ -10,6 +10,7 @@ import { Table } from '../../protocol/table.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
 import type { LinkKey } from './link-key.ts'
+import type { Passed } from './passthrough.ts'
 
 /** The call on whose stream something came; `over`: it, or a request of our own, is answered already; undefined: it came on no such stream. */
 export type Origin = Call | 'over' | undefined
@@ -105,9 +106,12 @@ export class Link {
     }
   }
 
-  /** One request of a client. The answer may be an error; rejects with UpstreamError when none comes. */
-  call (exchange: Exchange, params: (token: number) => string, deadlines: Deadlines): Promise<Response> {
-    const call = new Call(this.#peer, exchange, params, deadlines, this.#over)
+  /**
+   * One request of a client. The answer may be an error; rejects with UpstreamError when none comes.
+   * @param passed headers of the client that go with it; undefined: the server is passed none on
+   */
+  call (exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, passed?: Passed): Promise<Response> {
+    const call = new Call(this.#peer, exchange, params, deadlines, this.#over, passed)
     if (!call.over) this.calls.set(call.id, call)
     return call.answer
   }

@@ -37,7 +37,7 @@ export class Pool {
   async release (asker: Asker): Promise<void> {
     for (const slot of this.all) {
       for (const uri of slot.forget(asker.id)) slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
-      if (slot.owner?.id === asker.id) await this.#end(slot)
+      if (slot.owner?.id === asker.id || (slot.carriesNoMore(asker.id) && slot.idle)) await this.#end(slot)
     }
   }
 

@@ -4,6 +4,7 @@ import { lower, type Level } from '../../protocol/listener.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
+import type { Passed } from './passthrough.ts'
 
 /** Who hears of a resource's change. */
 export interface Subscriber { id: string, updated: (paramsText: string) => void }
@@ -25,6 +26,10 @@ export class Slot {
   /** When its link was last opened, in ms since the epoch, and how often it was lost. */
   lastTry = 0
   failures = 0
+  /** What of its client's headers goes on where a message brings none of its own: the newest. */
+  passed: Passed | undefined
+  /** The clients whose headers it carries: without them it is of no use. */
+  readonly #carriesFor = new Set<string>()
   /** This link's own catalogue, where it differs from its class's. */
   catalogue: Catalogue | undefined
   level: Level | undefined
@@ -34,6 +39,17 @@ export class Slot {
     this.capabilities = capabilities
     this.owner = owner
   }
+
+  /** A client's request with these headers is about to use it. */
+  carry (id: string, passed: Passed | undefined): void {
+    this.passed = passed
+    if (passed && this.owner === undefined) this.#carriesFor.add(id)
+  }
+
+  carriesFor (id: string): boolean { return this.#carriesFor.has(id) || this.owner?.id === id }
+
+  /** True when the last client whose headers it carries has gone. */
+  carriesNoMore (id: string): boolean { return this.#carriesFor.delete(id) && this.#carriesFor.size === 0 }
 
   /** True when nobody would notice its link going. */
   get idle (): boolean {

@@ -11,12 +11,17 @@ import type { Catalogue } from './catalogue.ts'
 import { Catalogues } from './catalogues.ts'
 import { openLink } from './connect.ts'
 import type { Link } from './link.ts'
-import { baseKey, linkKey, type LinkKey } from './link-key.ts'
+import { withheldNames } from './environment.ts'
+import { sha256 } from '../secrets/hash.ts'
+import { redactor } from '../secrets/redact.ts'
+import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
+import { digestOf, passedOn, passthroughOf, type Passed } from './passthrough.ts'
 import { Pool } from './pool.ts'
 import { Pulse } from './pulse.ts'
 import type { Semaphore } from './semaphore.ts'
 import type { Slot, Subscriber } from './slot.ts'
 import { isRemote, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
+import { expand } from './variables.ts'
 
 export type Status = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
@@ -50,6 +55,8 @@ export class Upstream {
   reason: string | undefined
   connectedAt: number | undefined
   readonly remote: boolean
+  /** What of its config has no effect, and why, in sentences for who runs it. */
+  readonly warnings: readonly string[]
   /** When it began to connect, while it has never been connected. */
   #begun = Date.now()
   /** The first connection attempt is still under way. */
@@ -63,6 +70,9 @@ export class Upstream {
   readonly #tried = new Map<string, number>()
   #contested = false
   #kind: TransportKind | undefined
+  /** Names of its clients' headers that go on to it; undefined: none do. */
+  readonly #passes: readonly string[] | undefined
+  #hide = (text: string): string => text
   #failures = 0
   #retry: NodeJS.Timeout | undefined
   #closed = false
@@ -74,11 +84,21 @@ export class Upstream {
     this.#deps = deps
     // With links for sessions or users only, the gateway's own is nobody's: its key is not one that a client can have.
     this.#pool = new Pool(name, config.isolation === 'session' || config.isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey)
-    const { type, command, args, url } = config
-    this.#catalogues = new Catalogues({ target: JSON.stringify([type, command, args, url]), listed: deps.listed, keep: deps.keep, warn: (sentence) => { deps.log('warn', sentence) } })
+    const passthrough = passthroughOf(config, this.remote)
+    this.#passes = passthrough.names.length === 0 ? undefined : passthrough.names
+    this.warnings = [
+      ...expand(config, deps.transport.environment).warnings,
+      ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to store this server for that`),
+      ...passthrough.warnings
+    ]
+    const { type, command, args, url, openapi } = config
+    this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.url])), listed: deps.listed, keep: deps.keep, warn: (sentence) => { deps.log('warn', sentence) } })
     this.#arrivals = {
       name,
-      refresh: (slot) => { this.#catalogues.refresh(slot, slot === this.#pool.base) },
+      refresh: (slot) => {
+        const from = this.#lists(slot) ? slot : this.#pool.base
+        this.#catalogues.refresh(from, from === this.#pool.base)
+      },
       contested: () => { this.#contest() },
       onQuestion: deps.onQuestion,
       broadcast: deps.broadcast,
@@ -94,6 +114,7 @@ export class Upstream {
   /** Begins to connect, and keeps at it. Returns at once. */
   connect (): void {
     this.#begun = Date.now()
+    for (const sentence of this.warnings) this.#deps.log('warn', sentence)
     if (!this.#catalogues.known) this.#catalogues.keep()
     if (this.config.startOnDemand === true && !this.remote && this.#catalogues.has(plainClass)) { this.#first = false; this.#become('disconnected', null); return }
     void this.#ready(this.#pool.base).catch(() => {})
@@ -139,7 +160,7 @@ export class Upstream {
     const { capabilityClass } = this.#keyOf(asker)
     if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.learnAgain) this.#tried.set(capabilityClass, Date.now())
     if (this.#tried.size > limits.classesPerServer) this.#tried.clear()
-    const slot = this.#pool.take(this.#keyOf(asker), asker)
+    const slot = this.#pool.take(this.#passes ? listingKey(this.#pool.base.key, capabilityClass) : this.#keyOf(asker), asker)
     await this.#ready(slot)
     if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#pool.base)
   }
@@ -148,10 +169,11 @@ export class Upstream {
    * Sends one request of a client. A session that expired is remade, and the request repeated if it cannot have run.
    * @param params its params, given the progress token to carry
    * @returns the answer, which may be an error
-   * @throws RpcError -32001 when no answer can be had, in words
+   * @throws RpcError -32001 when no answer can be had, in words; -32602 for a header that cannot go on
    */
   async call (exchange: Exchange, params: (token: number) => string): Promise<Response> {
-    const slot = this.#pool.take(this.#keyOf(exchange.asker), exchange.asker)
+    const passed = this.#passes && passedOn(this.name, this.#passes, exchange.headers)
+    const slot = this.#slotFor(exchange.asker, passed)
     const { options } = this.config
     const deadlines = {
       timeout: options?.timeout ?? this.#deps.requestTimeout,
@@ -161,7 +183,7 @@ export class Upstream {
     for (let again = true; ; again = false) {
       const link = slot.link ?? await this.#patiently(slot, exchange)
       try {
-        return await link.call(exchange, params, deadlines)
+        return await link.call(exchange, params, deadlines, this.#passes && (passed ?? {}))
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         if (!error.didNotRun || !again || exchange.cancelled !== undefined) throw this.#explain(error)
@@ -172,20 +194,21 @@ export class Upstream {
   }
 
   notify (asker: Asker, method: string, paramsText: string): void {
-    this.#pool.find(this.#keyOf(asker))?.link?.notify(method, paramsText)
+    if (!this.#passes) { this.#pool.find(this.#keyOf(asker))?.link?.notify(method, paramsText); return }
+    for (const slot of this.#pool.all) if (slot.carriesFor(asker.id)) slot.link?.notify(method, paramsText)
   }
 
   /** The client wants log messages of this level and above. */
   async setLevel (asker: Asker, level: unknown): Promise<void> {
     if (!isLevel(level)) return
-    const slot = this.#pool.take(this.#keyOf(asker), asker)
+    const slot = this.#slotFor(asker, this.#passedBy(asker, 'logging/setLevel'))
     const changed = slot.wants(asker.id, level)
     if (changed !== undefined && slot.link?.capabilities.logging !== undefined) await slot.link.request('logging/setLevel', JSON.stringify({ level: changed }))
   }
 
   /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
   async subscribe (asker: Asker, uri: string, uriText: string, subscriber: Subscriber): Promise<void> {
-    const slot = this.#pool.take(this.#keyOf(asker), asker)
+    const slot = this.#slotFor(asker, this.#passedBy(asker, 'resources/subscribe'))
     const link = slot.link ?? await this.#patiently(slot)
     if (slot.countOf(subscriber.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
     const subscribers = slot.subscriptions.get(uri)
@@ -200,7 +223,8 @@ export class Upstream {
   }
 
   async unsubscribe (asker: Asker, uri: string): Promise<void> {
-    const slot = this.#pool.find(this.#keyOf(asker))
+    // It may have subscribed with other headers than it sends now.
+    const slot = this.#passes ? this.#pool.all.find(({ subscriptions }) => subscriptions.get(uri)?.has(asker.id)) : this.#pool.find(this.#keyOf(asker))
     const subscribers = slot?.subscriptions.get(uri)
     if (!slot || !subscribers?.delete(asker.id) || subscribers.size > 0) return
     slot.subscriptions.delete(uri)
@@ -228,8 +252,32 @@ export class Upstream {
     this.#deps.log('warn', 'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
   }
 
-  #keyOf (asker: Asker): LinkKey {
-    return linkKey({ isolation: this.config.isolation ?? 'auto', remote: this.remote, contested: this.#contested }, asker)
+  #keyOf (asker: Asker, passed?: Passed): LinkKey {
+    return linkKey({ isolation: this.config.isolation ?? 'auto', remote: this.remote && this.config.type !== 'openapi', contested: this.#contested }, asker, passed && {
+      principal: asker.principal ?? asker.id,
+      digest: digestOf(passed),
+      session: asker.principal !== undefined,
+      eachRequest: ['streamable-http', 'openapi'].includes(this.#kind ?? this.config.type ?? '')
+    })
+  }
+
+  #slotFor (asker: Asker, passed: Passed | undefined): Slot {
+    // Requests to a REST API have nothing in common that could carry one's headers to another.
+    if (this.config.type === 'openapi') return this.#pool.take(this.#keyOf(asker), asker)
+    const slot = this.#pool.take(this.#keyOf(asker, passed), asker)
+    if (this.#passes) slot.carry(asker.id, passed)
+    return slot
+  }
+
+  /** What a client passes on with a request that comes here without its exchange. @throws RpcError -32602 */
+  #passedBy (asker: Asker, method: string): Passed | undefined {
+    const headers = this.#passes && asker.headersOf?.(method)
+    return this.#passes && headers && passedOn(this.name, this.#passes, headers)
+  }
+
+  /** What a client's headers may have changed is nobody else's list, and its lists are read without them. */
+  #lists (slot: Slot): boolean {
+    return this.#passes === undefined || slot.key.affinity === 'shared'
   }
 
   /** The slot's link, waiting for it as long as a client should. */
@@ -269,7 +317,7 @@ export class Upstream {
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      const fresh = base || !this.#catalogues.has(slot.key.capabilityClass)
+      const fresh = base || (this.#lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       if (slot.level !== undefined && link.capabilities.logging !== undefined) await link.request('logging/setLevel', JSON.stringify({ level: slot.level })).catch(() => {})
       for (const uri of slot.subscriptions.keys()) link.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
       if (fresh) await this.#catalogues.read(slot, base)
@@ -287,11 +335,15 @@ export class Upstream {
 
   async #connect (slot: Slot): Promise<Link> {
     const { transport, clientInfo, spawning, initTimeout, log } = this.#deps
-    const { link, kind } = await openLink(slot, this.config, this.#kind === undefined ? transportKinds(this.config) : [this.#kind], { transport, clientInfo, spawning, initTimeout }, {
+    const { config, hide: hideVariables } = expand(this.config, transport.environment)
+    const redact = redactor({ ...config, install: transport.install?.() })
+    const hide = (text: string): string => redact(hideVariables(text))
+    this.#hide = hide
+    const { link, kind } = await openLink(slot, config, this.#passes !== undefined, this.#kind === undefined ? transportKinds(config) : [this.#kind], { transport: { ...transport, onLine: (line) => { transport.onLine(hide(line)) } }, clientInfo, spawning, initTimeout }, {
       question: async (from, question, origin) => await takeQuestion(this.#arrivals, slot, from, question, origin),
       news: (from, notification, origin) => { takeNews(this.#arrivals, slot, from, notification, origin) },
       closed: (from, error) => { this.#lost(slot, from, error) },
-      warn: (sentence) => { log('warn', sentence) }
+      warn: (sentence) => { log('warn', hide(sentence)) }
     })
     this.#kind = kind
     return link
@@ -316,8 +368,8 @@ export class Upstream {
     const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
-    this.reason = error.message
-    this.#become('disconnected', `${error.message}${error.detail}`)
+    this.reason = this.#hide(error.message)
+    this.#become('disconnected', this.#hide(`${error.message}${error.detail}`))
     if (this.remote && this.config.enableKeepAlive === false) return
     this.#retry = setTimeout(() => { void this.#ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
     this.#retry.unref()
@@ -364,8 +416,9 @@ export class Upstream {
 
   #explain (error: UpstreamError, what = 'did not answer'): RpcError {
     const name = JSON.stringify(this.name)
-    if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${error.message}`)
-    if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${error.message}. The request may have run`)
-    return new RpcError(code.unavailable, `Server ${name} ${what}: ${error.message}`)
+    const reason = this.#hide(error.message)
+    if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${reason}`)
+    if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${reason}. The request may have run`)
+    return new RpcError(code.unavailable, `Server ${name} ${what}: ${reason}`)
   }
 }

@@ -4,12 +4,13 @@ import type { Asker, Question } from '../../protocol/exchange.ts'
 import { classOf } from '../../protocol/legacy/capabilities.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from './semaphore.ts'
+import { Rest } from './rest/rest.ts'
 import type { TransportDeps } from './transport.ts'
 import { Upstream, type Status } from './upstream.ts'
 
 export interface UpstreamsDeps {
   clientInfo: { name: string, version: string }
-  transport: Omit<TransportDeps, 'onLine'>
+  transport: Omit<TransportDeps, 'onLine' | 'rest'>
   spawning: Semaphore
   cache: CatalogueCache
   /** In ms. */
@@ -162,7 +163,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     const { log, cache, transport, ...deps } = this.#deps
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
-      transport: { ...transport, onLine: limited(limits.stderrLines, (line) => { log(name, 'debug', line) }, (dropped) => { log(name, 'debug', `${dropped} more lines in this second`) }) },
+      transport: { ...transport, rest: new Rest(), onLine: limited(limits.stderrLines, (line) => { log(name, 'debug', line) }, (dropped) => { log(name, 'debug', `${dropped} more lines in this second`) }) },
       log: (level, sentence, more) => { log(name, level, sentence, more) },
       listed: () => {
         if (this.#upstreams.get(name) !== upstream) return

@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
+import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
+import { UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
+import { decoderOf } from './decode.ts'
 import { transportLimits } from './transport.ts'
 
 export interface AnswerHandlers {
@@ -18,6 +21,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
   #body: EventStreamParser | 'collect' | 'discard' = 'discard'
+  #decoder: Transform | undefined
   #chunks: Buffer[] = []
   #size = 0
   #aborted = false
@@ -28,6 +32,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   abort (): void {
     this.#aborted = true
+    this.#decoder?.destroy()
     this.#controller?.abort(new Error('aborted'))
   }
 
@@ -39,9 +44,41 @@ export class Answer implements Dispatcher.DispatchHandler {
   onResponseStart (_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     const session = headers['mcp-session-id']
     this.#body = this.#handlers.onHead(status, (headers['content-type'] ?? '').toLowerCase(), typeof session === 'string' ? session : undefined, headers.location)
+    if (headers['content-encoding'] !== undefined && this.#body !== 'discard') this.#decode(decoderOf(String(headers['content-encoding'])))
   }
 
-  onResponseData (_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData (controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.#decoder) { this.#take(chunk); return }
+    if (this.#decoder.write(chunk)) return
+    controller.pause()
+    this.#decoder.once('drain', () => { controller.resume() })
+  }
+
+  onResponseEnd (): void {
+    if (this.#decoder) this.#decoder.end()
+    else this.#end()
+  }
+
+  onResponseError (_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    this.#decoder?.destroy()
+    if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
+  }
+
+  /** Takes the body as it was before it was compressed. What is too large then ends the answer, however small it came. */
+  #decode (decoder: Transform | undefined): void {
+    this.#decoder = decoder
+    decoder?.on('data', (chunk: Buffer) => {
+      try { this.#take(chunk) } catch (error) { this.#fail(error) }
+    }).on('end', () => { this.#end() }).on('error', () => { this.#fail(new SyntaxError('it cannot be decompressed')) })
+  }
+
+  #fail (error: unknown): void {
+    if (this.#aborted) return
+    this.abort()
+    this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
+  }
+
+  #take (chunk: Buffer): void {
     if (this.#body === 'discard') return
     if (this.#body !== 'collect') { this.#body.push(chunk); return }
     this.#size += chunk.length
@@ -49,17 +86,13 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#chunks.push(chunk)
   }
 
-  onResponseEnd (): void {
+  #end (): void {
     if (this.#aborted) return
     try {
       this.#handlers.onEnd(this.#body === 'collect' ? this.#text() : undefined)
     } catch (error) {
       this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
     }
-  }
-
-  onResponseError (_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
   }
 
   #text (): string {
@@ -71,10 +104,14 @@ export class Answer implements Dispatcher.DispatchHandler {
 
 /** A network error in words for the operator: which host, and what to look at. */
 export function networkFailure (error: Error, url: URL): string {
+  if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   switch (code) {
     case 'ECONNREFUSED': return `cannot reach ${url.host}: connection refused; is the server running?`
+    // Whoever opens our sockets says itself what is wrong with an address.
+    case 'OUTBOUND_REFUSED': return cause.message
+    case 'UND_ERR_HEADERS_OVERFLOW': return `the headers of ${url.host} are too large`
     case 'ENOTFOUND': return `cannot reach ${url.host}: no such host`
     case 'EAI_AGAIN': return `cannot reach ${url.host}: the name could not be looked up`
     case 'UND_ERR_CONNECT_TIMEOUT': return `cannot reach ${url.host}: no connection in time`

@@ -3,6 +3,7 @@ import { UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { parseMessage, type Message } from '../message.ts'
 import { Answer, networkFailure } from './http-answer.ts'
+import { follow } from './redirect.ts'
 import { Table } from '../table.ts'
 import { transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
@@ -10,6 +11,8 @@ export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
+  /** Headers of the client that the connection is for, as they are now: they go where a message brings none of its own. None of them is in `headers`. */
+  passed?: () => SendOptions['headers']
   /** Where the sockets come from: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
 }
@@ -21,9 +24,8 @@ const afterAnswer = 1_000
 const notificationTimeout = 10_000
 /** How long the stream of news is waited for, in ms: some servers send its head with the first news only. */
 const newsPatience = 500
-/** Redirects followed, to the same origin only. */
-const mostRedirects = 3
 const closeTimeout = 2_000
+const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 
 /**
  * MCP over streamable HTTP, the client's side (specification: Transports, "Streamable HTTP", revisions to 2025-11-25): a POST for
@@ -42,7 +44,6 @@ export class HttpTransport implements Transport {
   #expired = false
   #hadNews = false
   #newsSettled: (() => void) | undefined
-  #redirects = 0
   #url: URL
 
   constructor (options: HttpOptions) {
@@ -57,7 +58,8 @@ export class HttpTransport implements Transport {
 
   send (text: string, options?: SendOptions): void {
     if (this.#closed) return
-    this.#request('POST', this.#post, text, options?.id)
+    const { id, headers } = options ?? {}
+    this.#request('POST', headers === undefined && this.#options.passed === undefined ? this.#post : this.#headers(headers, ...postHeaders), text, id, headers)
   }
 
   drop (id: number): void {
@@ -85,12 +87,13 @@ export class HttpTransport implements Transport {
     await new Promise<void>((resolve) => {
       const answer = new Answer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
       setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
-      this.#dispatch('DELETE', this.#headers(), null, answer)
+      this.#dispatch('DELETE', this.#headers(undefined), null, answer)
     })
   }
 
-  #headers (...more: string[]): string[] {
-    const headers = Object.entries(this.#options.headers).flat()
+  /** @param passed of the client that a message is sent for; undefined: of the one that the connection is for */
+  #headers (passed: SendOptions['headers'], ...more: string[]): string[] {
+    const headers = Object.entries({ ...passed ?? this.#options.passed?.(), ...this.#options.headers }).flat()
     if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
     if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
     headers.push(...more)
@@ -98,7 +101,7 @@ export class HttpTransport implements Transport {
   }
 
   #refreshHeaders (): void {
-    this.#post = this.#headers('content-type', 'application/json', 'accept', 'application/json, text/event-stream')
+    this.#post = this.#headers(undefined, ...postHeaders)
   }
 
   #dispatch (method: 'POST' | 'GET' | 'DELETE', headers: string[], body: string | null, answer: Answer): void {
@@ -106,14 +109,15 @@ export class HttpTransport implements Transport {
   }
 
   /** One POST and all that comes of it. */
-  #request (method: 'POST' | 'GET', headers: string[], body: string | null, id: number | undefined, tries = 0, lastEventId?: string): void {
+  #request (method: 'POST' | 'GET', headers: string[], body: string | null, id: number | undefined, passed: SendOptions['headers'], tries = 0, lastEventId?: string, hops = 0): void {
+    const url = this.#url
     const key = id ?? `notification ${++this.#notifications}`
     let answered = false
     let last = lastEventId
     let retry: number | undefined
     let status = 0
     let streams = false
-    let redirect: URL | undefined
+    let location: string | undefined
     const fail = (error: UpstreamError): void => {
       if (answered) return
       answered = true
@@ -144,22 +148,24 @@ export class HttpTransport implements Transport {
       const wait = retry ?? reconnect.delay
       if (polite) this.#receiver?.paused(id, wait)
       this.#later(wait, () => {
-        if (this.#open.get(id) === answer) this.#request('GET', this.#headers('accept', 'text/event-stream', 'last-event-id', last ?? ''), null, id, tries + 1, last)
+        if (this.#open.get(id) === answer) this.#request('GET', this.#headers(passed, 'accept', 'text/event-stream', 'last-event-id', last ?? ''), null, id, passed, tries + 1, last)
       })
     }
     const answer = new Answer({
-      onHead: (code, type, session, location) => {
+      onHead: (code, type, session, to) => {
         status = code
-        if ((code === 307 || code === 308) && location !== undefined && URL.canParse(location, this.#url.href)) redirect = new URL(location, this.#url)
+        location = to
         if (session !== undefined && this.#version === undefined && session !== this.#session) { this.#session = session; this.#refreshHeaders() }
         if (code === 200 && type.startsWith('text/event-stream')) { streams = true; return new EventStreamParser(onEvent, transportLimits.message) }
         return id === undefined && code < 300 ? 'discard' : 'collect'
       },
       onEnd: (text) => {
-        if (redirect && redirect.origin === this.#url.origin && redirect.href !== this.#url.href && this.#redirects < mostRedirects) {
-          this.#redirects++
-          this.#url = redirect
-          this.#request(method, headers, body, id)
+        const next = follow(url, method, status, location, hops)
+        if (next) {
+          // Where one request was sent on to, the next ones go at once.
+          this.#url = next
+          this.#request(method, headers, body, id, passed, tries, lastEventId, hops + 1)
+          this.#done(key, answer)
           return
         }
         if (text === undefined) {
@@ -171,7 +177,8 @@ export class HttpTransport implements Transport {
         if (answered || id === undefined) this.#done(key, answer)
       },
       onError: (error, sent) => {
-        if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
+        if (error instanceof UpstreamError) fail(error)
+        else if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
         else if (error instanceof SyntaxError) fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
         else if (last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
@@ -241,7 +248,7 @@ export class HttpTransport implements Transport {
       }
     })
     this.#open.set('news', answer)
-    this.#dispatch('GET', this.#headers('accept', 'text/event-stream', ...(last === undefined ? [] : ['last-event-id', last])), null, answer)
+    this.#dispatch('GET', this.#headers(undefined, 'accept', 'text/event-stream', ...(last === undefined ? [] : ['last-event-id', last])), null, answer)
   }
 
   #later (ms: number, run: () => void): void {

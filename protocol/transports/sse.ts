@@ -3,6 +3,7 @@ import { EventStreamParser } from '../event-stream.ts'
 import { parseMessage } from '../message.ts'
 import { Answer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
+import { follow } from './redirect.ts'
 import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 /**
@@ -25,7 +26,6 @@ export class SseTransport implements Transport {
   async start (receiver: Receiver): Promise<void> {
     this.#receiver = receiver
     await new Promise<void>((resolve, reject) => {
-      let status = 0
       this.#giveUp = reject
       const end = (error: UpstreamError): void => { reject(error); if (!this.#closed) this.#receiver?.closed(error); this.#closed = true }
       const parser = new EventStreamParser(({ event, data }) => {
@@ -36,19 +36,27 @@ export class SseTransport implements Transport {
           resolve()
         } else if (event === 'message' && data !== '') this.#take(data)
       }, transportLimits.message)
-      this.#stream = new Answer({
-        onHead: (code, type) => {
-          status = code
-          return code === 200 && type.startsWith('text/event-stream') ? parser : 'discard'
-        },
-        onEnd: () => {
-          if (status === 401) end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
-          else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream'))
-          else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
-        },
-        onError: (error, sent) => { end(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url))) }
-      })
-      this.#dispatch(this.#options.url, 'GET', { accept: 'text/event-stream' }, null, this.#stream)
+      const open = (url: URL, hops: number): void => {
+        let status = 0
+        let location: string | undefined
+        this.#stream = new Answer({
+          onHead: (code, type, _session, to) => {
+            status = code
+            location = to
+            return code === 200 && type.startsWith('text/event-stream') ? parser : 'discard'
+          },
+          onEnd: () => {
+            const next = follow(url, 'GET', status, location, hops)
+            if (next) open(next, hops + 1)
+            else if (status === 401) end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
+            else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream'))
+            else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
+          },
+          onError: (error, sent) => { end(this.#failure(error, sent)) }
+        })
+        this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream)
+      }
+      open(this.#options.url, 0)
     })
   }
 
@@ -56,21 +64,31 @@ export class SseTransport implements Transport {
     const { id } = options ?? {}
     const fail = (error: UpstreamError): void => { if (id !== undefined) this.#receiver?.failed(id, error) }
     if (!this.#endpoint || this.#closed) { fail(new UpstreamError('unreachable', 'the event stream is closed')); return }
+    this.#post(this.#endpoint, text, fail, 0)
+  }
+
+  #post (url: URL, text: string, fail: (error: UpstreamError) => void, hops: number): void {
     let status = 0
+    let location: string | undefined
     const post = new Answer({
-      onHead: (code) => { status = code; return 'discard' },
+      onHead: (code, _type, _session, to) => { status = code; location = to; return 'discard' },
       onEnd: () => {
         this.#posts.delete(post)
-        if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
+        const next = follow(url, 'POST', status, location, hops)
+        if (next) { this.#endpoint = next; this.#post(next, text, fail, hops + 1) } else if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
         else if (status >= 300) fail(new UpstreamError('refused', `the upstream answered HTTP ${status}`))
       },
       onError: (error, sent) => {
         this.#posts.delete(post)
-        fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
+        fail(this.#failure(error, sent))
       }
     })
     this.#posts.add(post)
-    this.#dispatch(this.#endpoint, 'POST', { 'content-type': 'application/json' }, text, post)
+    this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post)
+  }
+
+  #failure (error: Error, sent: boolean): UpstreamError {
+    return error instanceof UpstreamError ? error : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url))
   }
 
   drop (): void {}

@@ -18,6 +18,8 @@ export interface SendOptions {
   id?: number
   /** Aborts the sending and the answer's stream. */
   signal?: AbortSignal
+  /** Headers of the client that the message is sent for, where the transport has headers with each; lower case. */
+  headers?: Readonly<Record<string, string>>
 }
 
 /** One connection to an upstream: takes and gives message texts, knows nothing of their meaning. */
