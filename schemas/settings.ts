@@ -30,6 +30,7 @@ export const BearerKey = Type.Object({
   tokenHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
   tokenMask: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String()),
+  lastUsedAt: Type.Optional(Type.String()),
   kind: Type.Optional(StringEnum(['system', 'user'])),
   owner: Type.Optional(Type.String()),
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
@@ -60,6 +61,7 @@ export type Routing = Static<typeof Routing>
 
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
+  bearerAuthKeyMigrated: Type.Optional(Type.Boolean({ description: 'That `routing.bearerAuthKey` became a key once, set by the gateway: it never does again' })),
   install: Type.Optional(Type.Object({
     baseUrl: Type.Optional(Type.String()),
     npmRegistry: Type.Optional(Type.String()),

@@ -3,6 +3,7 @@ import jwt from '@fastify/jwt'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errors } from '../errors/list.ts'
+import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../gateway/view.ts'
 import { identify, type Credentials, type Step } from './chain.ts'
 import { checkOrigin, originRules } from './origin.ts'
@@ -11,6 +12,7 @@ import { bearerKey, headerOf, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { loginToken, markOf, type LoginClaims } from './steps/jwt.ts'
 import { socialSession } from './steps/social-session.ts'
+import { warnOfOpenDoors } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -29,8 +31,8 @@ export interface Auth {
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read our answers. */
   trustsOrigin: (origin: string) => boolean
-  /** A login token for a stored user. @throws NoSuch */
-  login: (username: string) => string
+  /** A login token for a user as it was when it showed who it is: worth nothing if the account changed since. */
+  login: (user: User) => string
 }
 
 export interface AuthOptions {
@@ -69,6 +71,7 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
   const chain: readonly Step[] = [bearerKey(app.keys), accessToken, socialSession, loginToken(claimsOf), guest]
   const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
   const rules = originRules(host, allowedHosts, allowedOrigins)
+  warnOfOpenDoors(app, host)
 
   app.decorate('auth', {
     transport: (request, named) => {
@@ -98,11 +101,7 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
       const base = app.settings.current.system.install?.baseUrl
       return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
     },
-    login: (username) => {
-      const user = app.settings.current.users.get(username)
-      if (!user) throw new errors.NoSuch('user')
-      return app.jwt.sign({ sub: username, mark: markOf(user) } satisfies LoginClaims)
-    }
+    login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
 }, { name: 'auth', dependencies: ['keys'] })
 

@@ -15,7 +15,7 @@ const rpcCodes: Readonly<Record<string, number>> = {
 const statusOf = (error: FastifyError): number => error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
 /** What may be told of an error: our own sentences, and Fastify's about the request; never what broke inside. */
-const messageOf = (error: FastifyError): string => statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message
+const messageOf = (error: FastifyError): string => error.code === 'FST_ERR_BAD_URL' ? 'The path is not valid: percent-encode it as UTF-8' : statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message
 
 /** What a schema found, as DECISIONS §1 says it: `{path, message}` for each. */
 const findings = ({ validation, validationContext = 'body' }: FastifyError): Array<{ path: string, message: string }> | undefined =>
@@ -29,7 +29,7 @@ const findings = ({ validation, validationContext = 'body' }: FastifyError): Arr
   })
 
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
-export function envelope (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+export function envelope (error: FastifyError & { errors?: readonly string[] }, request: FastifyRequest, reply: FastifyReply): void {
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
@@ -37,7 +37,17 @@ export function envelope (error: FastifyError, request: FastifyRequest, reply: F
   if (status === 429) reply.header('retry-after', /(\d+) s$/.exec(error.message)?.[1] ?? '60')
   const found = findings(error)
   const message = found?.[0] ? `${found[0].path} ${found[0].message}` : messageOf(error)
-  void reply.code(status).type('application/json').send(JSON.stringify({ success: false, message, code: found ? 'TH_INVALID_INPUT' : error.code, errors: found }))
+  void reply.code(status).type('application/json').send(JSON.stringify({ success: false, message, code: found ? 'TH_INVALID_INPUT' : error.code, errors: found ?? (error.code?.startsWith('TH_') ? error.errors : undefined) }))
+}
+
+/** The dialect of OpenAPI documents and of tools over plain HTTP: `{success: false, error, message}`; `error` is the code. */
+export function toolError (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const status = statusOf(error)
+  if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
+  if (status === 503) reply.header('retry-after', '5')
+  const found = findings(error)?.[0]
+  const told = found ? { error: 'TH_INVALID_INPUT', message: `${found.path} ${found.message}` } : { error: error.code ?? 'TH_FAILED', message: messageOf(error) }
+  void reply.code(status).type('application/json').send(JSON.stringify({ success: false, ...told }))
 }
 
 /** The dialect of the MCP routes: JSON-RPC errors without an id; 401 as OAuth says it (RFC 6750 §3). */

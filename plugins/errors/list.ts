@@ -3,9 +3,14 @@ import createError from '@fastify/error'
 /** Every HTTP error the gateway makes itself. `docs/errors.md` lists them; a test holds the two together. */
 export const errors = {
   TooManyFailures: createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429),
+  TooManyRequests: createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429),
+  TooManyLogins: createError('TH_TOO_MANY_LOGINS', 'Too many passwords are being checked; try again in a few seconds', 503),
+  LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
+  WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
   ForeignOrigin: createError('TH_FOREIGN_ORIGIN', 'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be', 403),
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
+  CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
   WrongUser: createError('TH_WRONG_USER', 'This credential is not for the routes of this user', 403),
@@ -25,6 +30,7 @@ export const errors = {
   NoSuch: createError('TH_NO_SUCH', 'There is no such %s', 404),
   UpstreamFailed: createError('TH_UPSTREAM_FAILED', '%s', 502),
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
+  TooManyCalls: createError('TH_TOO_MANY_CALLS', 'The gateway runs as many tools for callers without MCP as it can; try again later', 503),
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
   DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: the settings were not changed', 507),

@@ -5,6 +5,15 @@ declare module 'fastify' {
   interface FastifyInstance { keys: Keys }
 }
 
-export default fp(async (app) => {
-  app.decorate('keys', new Keys(app.settings))
+/** How often it is written down when keys were last used, in ms (DECISIONS §4). */
+const writeInterval = 60_000
+
+/** `app.keys`: the bearer keys. */
+export default fp<{ readonly: boolean }>(async (app, { readonly }) => {
+  const keys = new Keys(app.settings, readonly)
+  app.decorate('keys', keys)
+  if (readonly) return
+  const write = async (): Promise<void> => { await keys.usage.write().catch((error: unknown) => { app.log.debug({ err: error }, 'the last use of keys could not be written') }) }
+  const timer = setInterval(() => { void write() }, writeInterval).unref()
+  app.addHook('onClose', async () => { clearInterval(timer); await write() })
 }, { name: 'keys', dependencies: ['settings'] })

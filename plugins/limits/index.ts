@@ -1,9 +1,24 @@
 // Every queue and map that a stranger can grow, and what happens beyond its bound. One table, so that one look tells them all.
 
 export const limits = {
+  /** Writes of the management API that are remembered; beyond: the oldest are forgotten. */
+  auditEntries: 1_000,
   /** Failed logins of one user from one address in so many ms; beyond: 429. */
   loginFailures: 10,
   loginWindow: 5 * 60_000,
+  /** Checks of one user's password from one address that wait for their turn; beyond: 429. */
+  checksInTurn: 64,
+  /** Logins, registrations and changes of a password at once, waiting ones included; beyond: 503. */
+  passwordRequests: 128,
+  /** Passwords that are hashed at once; the rest wait. */
+  hashing: 2,
+  /** Registrations from one address in so many ms; beyond: 429. */
+  registrations: 10,
+  registrationWindow: 5 * 60_000,
+  /** Accounts; beyond: nobody but an admin adds one, 503. */
+  users: 10_000,
+  /** Bearer keys of one user who is no admin; beyond: 503. */
+  keysPerUser: 100,
   /** Sessions at once; beyond: 503. */
   sessions: 10_000,
   /** A session without a request or an open stream ends after so many ms. */
@@ -43,6 +58,8 @@ export const limits = {
   tasks: 10_000,
   /** Links of one server; beyond: the oldest idle one goes, or 503. */
   linksPerServer: 64,
+  /** One header of a client that goes on to a server (`passthroughHeaders`), in bytes; beyond: 400, or -32602. */
+  passedHeader: 8 * 1024,
   /** Children that are being spawned at once; the rest queue. */
   spawning: 4,
   /** Nesting of JSON taken from a client; beyond: 400. */
@@ -62,6 +79,53 @@ export const limits = {
   learnAgain: 60_000,
   /** A call or list aimed at one connecting server waits so many ms. */
   connectPatience: 10_000,
+  /** Look-up, connection and TLS to one address take so many ms at most; then it counts as away. */
+  connectTimeout: 10_000,
+  /** The head of one HTTP answer, in bytes; beyond: the request fails. */
+  upstreamHeaders: 16 * 1024,
+  /** Proxies whose connections are shared; beyond: the one used first is opened anew when needed. */
+  proxies: 64,
+  /** Sessions that callers without MCP name in `x-session-id`; beyond: the one used longest ago ends. One without calls ends after so many ms. */
+  restSessions: 1_000,
+  restSessionIdle: 30 * 60_000,
+  /** Tool calls at once of callers without MCP; beyond: 503. */
+  plainCalls: 1_000,
+  /** Input schemas that arguments are checked by, in characters; beyond: the upstream checks them. */
+  checkedSchema: 256 * 1024,
+  /** OpenAPI documents kept ready: how many, and how many characters in all; beyond: the one used longest ago is made again when needed. */
+  documents: 64,
+  documentsSize: 64 * 1024 * 1024,
+  /** What an OpenAPI description may be; beyond: it is refused, or what is too much of it is left out with a warning. */
+  rest: {
+    /** The description, in bytes. */
+    document: 32 * 1024 * 1024,
+    /** Values in it, what YAML's aliases stand for counted each time, and their nesting. */
+    values: 5_000_000,
+    depth: 300,
+    /** Descriptions that are read at once; how long one may take, in ms, and how many MB of memory. */
+    readers: 2,
+    readTime: 30_000,
+    readHeap: 1_024,
+    /** A thread that reads them ends after so many ms without any. */
+    readIdle: 5_000,
+    /** Operations of one description, and the characters of all their tools. */
+    operations: 10_000,
+    total: 24 * 1024 * 1024,
+    /** One tool's schema, in characters; beyond: it loses descriptions, then depth. */
+    schema: 64 * 1024,
+    /** What it says of itself, in characters. */
+    instructions: 4 * 1024,
+    /** Warnings that are told one by one. */
+    warnings: 20,
+    /** One page of the list of tools, in characters. */
+    page: 128 * 1024,
+    /** An API's answer, in bytes; and so many characters of it when it is an error. */
+    answer: 16 * 1024 * 1024,
+    errorBody: 64 * 1024,
+    /** An answer of a token endpoint, in bytes, and how long it may take, in ms. */
+    token: 1024 * 1024,
+    tokenTime: 30_000
+  },
   /** Lines of one child's stderr that are logged in a second; the rest are counted. */
   stderrLines: 100
 } as const

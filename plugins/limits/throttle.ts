@@ -1,33 +1,47 @@
+import rateLimit, { type FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
+import type { FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import { StorageError, type Counters } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
+import { Attempts, type Count } from './attempts.ts'
+import { limits } from './index.ts'
 
-/** Counts failures by key, and refuses more when there were too many in a while. Bounded: the oldest key goes first. */
-export class Throttle {
-  readonly #most: number
-  readonly #window: number
-  readonly #keys: number
-  readonly #failures = new Map<string, number[]>()
-
-  /** @param window in ms @param keys how many are remembered */
-  constructor (most: number, window: number, keys = 10_000) {
-    this.#most = most
-    this.#window = window
-    this.#keys = keys
+declare module 'fastify' {
+  interface FastifyInstance { attempts: Attempts<FastifyRequest> }
+  interface FastifyRequest {
+    /** What an attempt of this request counts under. */
+    attempt: string
   }
-
-  /** @throws TooManyFailures with the seconds to wait */
-  check (key: string, now = Date.now()): void {
-    const recent = (this.#failures.get(key) ?? []).filter((at) => now - at < this.#window)
-    const oldest = recent[0]
-    if (recent.length >= this.#most && oldest !== undefined) throw new errors.TooManyFailures(Math.ceil((oldest + this.#window - now) / 1_000))
-  }
-
-  failed (key: string, now = Date.now()): void {
-    const recent = (this.#failures.get(key) ?? []).filter((at) => now - at < this.#window)
-    this.#failures.delete(key)
-    this.#failures.set(key, [...recent, now].slice(-this.#most))
-    const oldest = this.#failures.size > this.#keys ? this.#failures.keys().next().value : undefined
-    if (oldest !== undefined) this.#failures.delete(oldest)
-  }
-
-  succeeded (key: string): void { this.#failures.delete(key) }
 }
+
+/** The counts of the rate limiter, where all replicas see them. A database that is away is no reason to let guesses through. */
+function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
+  return class CounterStore {
+    incr (key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number): void {
+      counters.hit(key, window).then(({ count, left }) => { done(null, { current: count, ttl: left }) }, (error: unknown) => { done(told(error)) })
+    }
+
+    child (): this { return this }
+  }
+}
+
+function told (error: unknown): Error {
+  if (error instanceof StorageError) return new errors.StorageAway(error.message)
+  return error instanceof Error ? error : new Error(String(error))
+}
+
+/** `app.attempts`: what strangers try with passwords. */
+export default fp(async (app) => {
+  await app.register(rateLimit, { global: false, store: storeOn(app.counters) })
+  app.decorateRequest('attempt', '')
+  const count = (max: number, timeWindow: number): Count<FastifyRequest> => {
+    const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attempt }) => attempt })
+    return async (request, key) => {
+      request.attempt = key
+      const result = await hit(request)
+      return result.isAllowed || !result.isExceeded ? 0 : Math.max(1, result.ttlInSeconds)
+    }
+  }
+  const forget = async (key: string): Promise<void> => { await app.counters.reset(key).catch((error: unknown) => { throw told(error) }) }
+  app.decorate('attempts', new Attempts(count(limits.loginFailures, limits.loginWindow), count(limits.registrations, limits.registrationWindow), forget))
+}, { name: 'throttle', dependencies: ['counters'] })

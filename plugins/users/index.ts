@@ -1,10 +1,12 @@
 import fp from 'fastify-plugin'
-import { Users } from './users.ts'
+import { Passwords } from '../secrets/password.ts'
+import { Users, type UsersOptions } from './users.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { users: Users }
 }
 
-export default fp(async (app) => {
-  app.decorate('users', new Users(app.settings))
+/** `app.users`: the local accounts. */
+export default fp<Pick<UsersOptions, 'allowRegistration' | 'readonly'>>(async (app, options) => {
+  app.decorate('users', new Users(app.settings, new Passwords(), { ...options, warn: (sentence) => { app.log.warn(sentence) } }))
 }, { name: 'users', dependencies: ['settings'] })

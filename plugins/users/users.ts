@@ -1,19 +1,61 @@
 import { randomBytes } from 'node:crypto'
+import type { Change, Snapshot } from '../../db/store.ts'
+import { foldName } from '../../db/invariants.ts'
 import type { User } from '../../schemas/settings.ts'
-import { hashPassword, isOutdated, verifyPassword } from '../secrets/password.ts'
+import { errors } from '../errors/list.ts'
+import type { Principal } from '../gateway/view.ts'
+import { limits } from '../limits/index.ts'
+import { isOutdated, type Passwords } from '../secrets/password.ts'
 import type { Settings } from '../settings/settings.ts'
+import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
+import { removalOf } from './removal.ts'
+import { canonicalName, defaultOwner, isDefaultOwner, usernameProblem } from './username.ts'
+
+/** A user as it is answered. */
+export interface ShownUser { username: string, isAdmin: boolean }
+
+/** What is said of a user to be made. */
+export interface NewUser { username: string, password: string, isAdmin?: boolean }
+
+export interface UsersOptions {
+  /** Whether strangers may make accounts for themselves (ALLOW_REGISTRATION). */
+  allowRegistration: boolean
+  /** Whether nothing may be written that nobody asked for (READONLY). */
+  readonly: boolean
+  /** Told in a sentence what an operator should know. */
+  warn: (sentence: string) => void
+}
 
 /** The local accounts. */
 export class Users {
   readonly #settings: Settings
+  readonly #passwords: Passwords
+  readonly #options: UsersOptions
   #bootstrapping: Promise<unknown> = Promise.resolve()
 
-  constructor (settings: Settings) {
+  constructor (settings: Settings, passwords: Passwords, options: UsersOptions) {
     this.#settings = settings
+    this.#passwords = passwords
+    this.#options = options
   }
 
   get (username: string): User | undefined {
-    return this.#settings.current.users.get(username)
+    return find(this.#settings.current, username)
+  }
+
+  list (): ShownUser[] {
+    return [...this.#settings.current.users.values()].map(shown)
+  }
+
+  /** @throws NoSuch */
+  mustGet (username: string): ShownUser {
+    return shown(existing(this.#settings.current, username))
+  }
+
+  stats (): { totalUsers: number, adminUsers: number, regularUsers: number } {
+    const { users } = this.#settings.current
+    const adminUsers = [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
+    return { totalUsers: users.size, adminUsers, regularUsers: users.size - adminUsers }
   }
 
   /** The user with this name and password. Takes as long for a name that nobody has. */
@@ -21,9 +63,88 @@ export class Users {
     // Who logs in while the first admin is being made is no stranger.
     await this.#bootstrapping
     const user = this.get(username)
-    if (!await verifyPassword(password, user?.password) || !user) return undefined
-    if (user.password !== undefined && isOutdated(user.password)) await this.#rehash(user, password)
+    if (!await this.#passwords.verify(password, user?.password) || !user) return undefined
+    if (user.password === undefined || !isOutdated(user.password) || this.#options.readonly) return user
+    return await this.#rehash(user, password)
+  }
+
+  /** @throws InvalidInput, WeakPassword, Forbidden */
+  async create (by: Principal, { username, password, isAdmin = false }: NewUser): Promise<ShownUser> {
+    const name = this.#free(username)
+    checkGivenPassword(password)
+    return shown(await this.#add(by, { username: name, password, isAdmin }))
+  }
+
+  /** @throws Unauthorized, Forbidden when this caller, or a stranger (null), may not make accounts */
+  mustBeFreeToRegister (by: Principal | null): void {
+    if (by?.isAdmin === true || this.#options.allowRegistration) return
+    const sentence = 'Registration is closed: ask an admin for an account (ALLOW_REGISTRATION opens it)'
+    throw by ? new errors.Forbidden(sentence) : new errors.Unauthorized(sentence)
+  }
+
+  /**
+   * An account that somebody makes for himself, or an admin for anybody.
+   * @returns the user, and what would make the password stronger
+   * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
+   */
+  async register (by: Principal | null, { username, password, isAdmin = false }: NewUser): Promise<{ user: User, warnings: string[] }> {
+    if (isAdmin && by?.isAdmin !== true) throw new errors.Forbidden('Only an admin may make another admin: leave "isAdmin" out')
+    const name = this.#free(username)
+    if (by?.isAdmin !== true && isDefaultOwner(name)) throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
+    const warnings = checkChosenPassword(password)
+    return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
+  }
+
+  /** @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
+  async update (by: Principal, username: string, { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }): Promise<ShownUser> {
+    this.mustGet(username)
+    if (isAdmin === undefined && newPassword === undefined) throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
+    if (newPassword !== undefined) checkGivenPassword(newPassword)
+    const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
+    const snapshot = await this.#settings.change((base) => {
+      mustStillBeAdmin(base, by)
+      const user = existing(base, username)
+      return [put({ ...user, ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) })]
+    }, by.username)
+    return shown(existing(snapshot, username))
+  }
+
+  /** Also removes what only this user had, see `removalOf`. @throws NoSuch, InvalidInput for oneself, InvalidChange for the last admin, Forbidden */
+  async remove (by: Principal, username: string): Promise<void> {
+    await this.#settings.change((base) => {
+      mustStillBeAdmin(base, by)
+      const user = existing(base, username)
+      if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
+      return removalOf(base, user.username)
+    }, by.username)
+  }
+
+  /** What would make a password that somebody chooses stronger, in sentences. @throws WeakPassword */
+  judge (password: string): string[] {
+    return checkChosenPassword(password)
+  }
+
+  /** The account behind a principal. @throws Forbidden where there is none, so that it has no password */
+  accountOf ({ username }: Principal): User {
+    const user = username === undefined ? undefined : this.#settings.current.users.get(username)
+    if (!user) throw new errors.Forbidden('There is no account behind this credential, so it has no password to change: log in as a user')
     return user
+  }
+
+  /**
+   * Gives a user another password, who has just shown the former one.
+   * @returns the user as it is now: former tokens are worth nothing
+   * @throws WeakPassword, Unauthorized when the account changed meanwhile
+   */
+  async changePassword (user: User, newPassword: string): Promise<User> {
+    checkChosenPassword(newPassword)
+    const password = await this.#passwords.hash(newPassword)
+    const snapshot = await this.#settings.change(({ users }) => {
+      const current = users.get(user.username)
+      if (!current || current.password !== user.password || current.createdAt !== user.createdAt) throw new errors.Unauthorized('The password was changed meanwhile: log in again')
+      return [put({ ...current, password })]
+    }, user.username)
+    return existing(snapshot, user.username)
   }
 
   /**
@@ -39,18 +160,68 @@ export class Users {
 
   async #bootstrap (given: string | undefined): Promise<string | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
+    if (this.#options.readonly) { this.#options.warn('There are no users, and READONLY keeps the first admin from being made: nobody can log in'); return undefined }
+    const weak = given === undefined ? [] : weaknesses(given)
+    if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
     const password = given ?? randomBytes(12).toString('base64url')
-    const hashed = await hashPassword(password)
-    await this.#settings.change(({ users }) => users.size > 0 ? [] : [{ entity: 'users', key: 'admin', value: { username: 'admin', password: hashed, isAdmin: true } }])
+    const admin: User = { username: defaultOwner, password: await this.#passwords.hash(password), isAdmin: true, createdAt: new Date().toISOString() }
+    await this.#settings.change(({ users }) => users.size > 0 ? [] : [put(admin)])
     return given === undefined ? password : undefined
   }
 
+  /** A name that a new user may bear, in its canonical form. @throws InvalidInput */
+  #free (username: string): string {
+    const name = canonicalName(username)
+    const problem = usernameProblem(name)
+    if (problem !== undefined) throw new errors.InvalidInput(`"username": ${problem}`)
+    mustBeFree(this.#settings.current, name)
+    return name
+  }
+
+  async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
+    // Without an admin of that name, its account would own what is nobody's in particular.
+    if (username === defaultOwner && !isAdmin) throw new errors.InvalidInput(`"username": ${JSON.stringify(username)} is an admin's name, since it owns what has no other owner: send "isAdmin": true with it, or choose another`)
+    const user: User = { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() }
+    await this.#settings.change((base) => {
+      if (by?.isAdmin === true) mustStillBeAdmin(base, by)
+      else if (base.users.size >= limits.users) throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
+      mustBeFree(base, username)
+      return [put(user)]
+    }, by?.username ?? username)
+    return user
+  }
+
   /** An imported file's hash is replaced by one of ours, now that the password is at hand. A login does not fail for it. */
-  async #rehash (user: User, password: string): Promise<void> {
-    const hashed = await hashPassword(password)
+  async #rehash (user: User, password: string): Promise<User | undefined> {
+    const hashed = await this.#passwords.hash(password)
     await this.#settings.change(({ users }) => {
       const current = users.get(user.username)
-      return current !== undefined && current.password === user.password ? [{ entity: 'users', key: user.username, value: { ...current, password: hashed } }] : []
+      return current !== undefined && current.password === user.password ? [put({ ...current, password: hashed })] : []
     }).catch(() => {})
+    const now = this.get(user.username)
+    // Somebody was faster: another login with this password, or a change of it.
+    return now?.password === hashed || now?.password === user.password ? now : await this.authenticate(user.username, password)
   }
+}
+
+const put = (user: User): Change => ({ entity: 'users', key: user.username, value: user })
+
+const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })
+
+const find = ({ users }: Snapshot, username: string): User | undefined => users.get(username) ?? users.get(canonicalName(username))
+
+function existing (snapshot: Snapshot, username: string): User {
+  const user = find(snapshot, username)
+  if (!user) throw new errors.NoSuch('user')
+  return user
+}
+
+function mustBeFree ({ users }: Snapshot, username: string): void {
+  const folded = foldName(username)
+  for (const other of users.keys()) if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
+}
+
+/** Who asked may have lost its rights while the request waited. @throws Forbidden */
+function mustStillBeAdmin ({ users }: Snapshot, { kind, username = '' }: Principal): void {
+  if (kind === 'user' && users.get(username)?.isAdmin !== true) throw new errors.Forbidden('Only an admin may do this')
 }

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Done, KeyId, KeyRecord, NewKey, Success } from '../../schemas/api.ts'
+import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Success } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
@@ -15,9 +15,19 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: { tags, summary: 'Make a bearer key', description: 'The token is shown in this answer and never again.', body: NewKey, response: { 201: Success(KeyRecord) } },
     config: { effect: 'change' }
   }, async (request, reply) => {
-    const data = await app.keys.create(principalOf(request), request.body)
+    const { key, warning } = await app.keys.create(principalOf(request), request.body)
     reply.code(201)
-    return { success: true as const, data, message: 'Keep the token: it is not shown again' }
+    return { success: true as const, data: key, message: ['Keep the token: it is not shown again', ...(warning === undefined ? [] : [warning])].join('. ') }
+  })
+
+  app.put('/auth/keys/:id', {
+    schema: { tags, summary: 'Change a bearer key', description: 'The name and `enabled`; an admin also what it is good for. The token stays, and is not shown.', params: KeyId, body: KeyUpdate, response: { 200: Success(KeyRecord) } },
+    config: { effect: 'change' },
+    // Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1).
+    onRequest: (request, _reply, done) => { app.keys.mustManage(principalOf(request), (request.params as { id: string }).id); done() }
+  }, async (request) => {
+    const { key, warning } = await app.keys.update(principalOf(request), request.params.id, request.body)
+    return { success: true as const, data: key, message: warning ?? 'The bearer key was changed' }
   })
 
   app.delete('/auth/keys/:id', {

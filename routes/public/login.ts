@@ -1,32 +1,56 @@
+import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
-import { limits } from '../../plugins/limits/index.ts'
-import { Throttle } from '../../plugins/limits/throttle.ts'
+import type { Principal } from '../../plugins/gateway/view.ts'
 import { toAccount } from '../../plugins/users/account.ts'
 import { Credentials, Login } from '../../schemas/api.ts'
+import { Registered, Registration } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 export interface LoginOptions { developmentPassword: string | undefined }
 
-/** Scope `public`: the way to an identity. */
+const tags = ['Account']
+
+/** Scope `public`: the ways to an identity. */
 const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmentPassword }) => {
-  const failures = new Throttle(limits.loginFailures, limits.loginWindow)
+  app.decorateRequest('principal', null)
 
   app.post('/auth/login', {
-    schema: { tags: ['Account'], summary: 'Log in', description: 'The token goes into the x-auth-token header of every other request.', security: [], body: Credentials, response: { 200: Login } },
+    schema: { tags, summary: 'Log in', description: 'The token goes into the x-auth-token header of every other request.', security: [], body: Credentials, response: { 200: Login } },
     config: { effect: 'run' },
     onRequest: (request, _reply, done) => { app.auth.origin(request); done() }
   }, async (request) => {
     const { username, password } = request.body
-    const who = `${username}\n${request.ip}`
-    failures.check(who)
-    const user = await app.users.authenticate(username, password)
-    if (!user) {
-      failures.failed(who)
-      throw new errors.Unauthorized('The username or the password is wrong')
-    }
-    failures.succeeded(who)
+    const user = await app.attempts.check(request, username, async () => await app.users.authenticate(username, password))
+    if (!user) throw new errors.Unauthorized('The username or the password is wrong')
     const isUsingDefaultPassword = developmentPassword !== undefined && user.username === 'admin' && password === developmentPassword
-    return { success: true as const, message: 'Logged in', token: app.auth.login(user.username), user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }), ...(isUsingDefaultPassword ? { isUsingDefaultPassword } : {}) }
+    return { success: true as const, message: 'Logged in', token: app.auth.login(user), user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }), ...(isUsingDefaultPassword ? { isUsingDefaultPassword } : {}) }
+  })
+
+  app.post('/auth/register', {
+    schema: { tags, summary: 'Make an account', description: 'An admin makes one for anybody. Others only for themselves, and only where ALLOW_REGISTRATION says so.', security: [], body: Registration, response: { 201: Registered } },
+    config: { effect: 'change' },
+    onRequest: (request, _reply, done) => {
+      app.auth.origin(request)
+      request.principal = callerOf(request)
+      app.users.mustBeFreeToRegister(request.principal)
+      done()
+    }
+  }, async (request, reply) => {
+    const { principal, body } = request
+    const make = async () => await app.users.register(principal, body)
+    const { user, warnings } = await (principal?.isAdmin === true ? make() : app.attempts.register(request, make))
+    reply.code(201)
+    return { success: true as const, message: 'The account was made', token: app.auth.login(user), user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }), ...(warnings.length > 0 ? { warnings } : {}) }
   })
 }
 export default routes
+
+/** Who is asking; null: nobody that we know. */
+function callerOf (request: FastifyRequest): Principal | null {
+  try {
+    return request.server.auth.management(request)
+  } catch (error) {
+    if (error instanceof errors.Unauthorized) return null
+    throw error
+  }
+}

@@ -12,15 +12,21 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   const name = headerOf(snapshot)
   const named = headers[name]
   const key = typeof named === 'string' ? keys.find(/^bearer +(.+)$/i.exec(named)?.[1]?.trim() ?? named.trim()) : undefined
-  if (routes === 'mcp') return key && principalOf(key, snapshot)
+  if (routes === 'mcp') return key && used(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
   const bearer = name === 'authorization' || authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
   // The standard header comes first, as everywhere else on these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
-    const principal = each && (routes === 'api' ? managerOf(each, snapshot) : principalOf(each, snapshot))
+    const principal = each && used(keys, each, routes === 'api' ? managerOf(each, snapshot) : principalOf(each, snapshot))
     if (principal) return principal
   }
   return undefined
+}
+
+/** A key that is not accepted is not used. */
+function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
+  if (principal) keys.usage.note(key)
+  return principal
 }
 
 /** The header that carries bearer keys on MCP routes, in lower case. */
@@ -46,12 +52,12 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
 /** A user key without its owner speaks for nobody. */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   const principal = `${keyPrefix}${key.id}`
-  if (key.kind === 'user') {
-    const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
-    return owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
-  }
   const { accessType = 'all' } = key
   const grant = accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
+  if (key.kind === 'user') {
+    const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
+    return owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true, grant }
+  }
   return { key: principal, kind: 'system-key', user: key.owner ?? principal, isAdmin: true, grant }
 }
 

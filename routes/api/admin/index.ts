@@ -1,0 +1,20 @@
+import { errors } from '../../../plugins/errors/list.ts'
+import { enterScope } from '../../../plugins/scopes/index.ts'
+import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { principalOf } from '../index.ts'
+import audit from './audit.ts'
+import system from './system.ts'
+import users from './users.ts'
+
+/** Scope `admin`, within `api`: an admin is needed. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  enterScope(app, 'admin')
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!principalOf(request).isAdmin) throw new errors.Forbidden('Only an admin may do this')
+    done()
+  })
+  await app.register(users)
+  await app.register(system)
+  await app.register(audit)
+}
+export default routes

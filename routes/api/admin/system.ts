@@ -1,0 +1,18 @@
+import { Type } from '@sinclair/typebox'
+import { Success } from '../../../schemas/api.ts'
+import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { principalOf } from '../index.ts'
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.put('/system-config', {
+    schema: {
+      tags: ['System'],
+      summary: 'Change the system configuration',
+      description: 'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces its own value, absent ones stay, null resets to the default. It is in force at once.',
+      body: Type.Object({}, { additionalProperties: true }),
+      response: { 200: Success(Type.Object({}, { additionalProperties: true })) }
+    },
+    config: { effect: 'change' }
+  }, async (request) => ({ success: true as const, data: await app.system.update(principalOf(request), request.body), message: 'The system configuration was changed' }))
+}
+export default routes

@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox'
+import type { onRequestHookHandler } from 'fastify'
+import { Done, Success } from '../../../schemas/api.ts'
+import { NewUser, UserName, UserRecord, UserStats, UserUpdate } from '../../../schemas/users.ts'
+import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { principalOf } from '../index.ts'
+
+const tags = ['Users']
+
+/** Whether the user is there is answered before what is wrong with the body (DECISIONS §1). */
+const mustBeThere: onRequestHookHandler = (request, _reply, done) => {
+  request.server.users.mustGet((request.params as { username: string }).username)
+  done()
+}
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get('/users', {
+    schema: { tags, summary: 'List the users', response: { 200: Success(Type.Array(UserRecord)) } },
+    config: { effect: 'read' }
+  }, async () => ({ success: true as const, data: app.users.list() }))
+
+  app.get('/users/:username', {
+    schema: { tags, summary: 'One user', params: UserName, response: { 200: Success(UserRecord) } },
+    config: { effect: 'read' }
+  }, async (request) => ({ success: true as const, data: app.users.mustGet(request.params.username) }))
+
+  app.post('/users', {
+    schema: { tags, summary: 'Add a user', body: NewUser, response: { 201: Success(UserRecord) } },
+    config: { effect: 'change' }
+  }, async (request, reply) => {
+    const data = await app.users.create(principalOf(request), request.body)
+    reply.code(201)
+    return { success: true as const, data, message: 'The user was added' }
+  })
+
+  app.put('/users/:username', {
+    schema: { tags, summary: 'Change a user', description: 'Another password ends the logins of before; being an admin or not takes effect at once.', params: UserName, body: UserUpdate, response: { 200: Success(UserRecord) } },
+    config: { effect: 'change' },
+    onRequest: mustBeThere
+  }, async (request) => ({ success: true as const, data: await app.users.update(principalOf(request), request.params.username, request.body), message: 'The user was changed' }))
+
+  app.delete('/users/:username', {
+    schema: { tags, summary: 'Remove a user', description: 'Its servers pass to `admin`, private; its groups pass to `admin`; its bearer keys go, and its logins and sessions end.', params: UserName, response: { 200: Done } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    await app.users.remove(principalOf(request), request.params.username)
+    return { success: true as const, message: 'The user was removed' }
+  })
+
+  app.get('/users-stats', {
+    schema: { tags, summary: 'How many users there are', response: { 200: Success(UserStats) } },
+    config: { effect: 'read' }
+  }, async () => ({ success: true as const, data: app.users.stats() }))
+}
+export default routes
