@@ -2,25 +2,32 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import { Ajv } from 'ajv'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
-import type { CatalogueCache, Store } from './db/store.ts'
+import type { CatalogueCache, Counters, Store } from './db/store.ts'
 import access from './plugins/gateway/access.ts'
+import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
+import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
 import errors, { envelope } from './plugins/errors/index.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
+import counters from './plugins/limits/counters.ts'
+import throttle from './plugins/limits/throttle.ts'
 import metrics from './plugins/metrics/index.ts'
+import openapi from './plugins/openapi/index.ts'
 import outbound from './plugins/outbound/index.ts'
 import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
+import system from './plugins/system/index.ts'
 import tools from './plugins/tools/index.ts'
 import upstream from './plugins/upstream/index.ts'
 import users from './plugins/users/index.ts'
 import apiRoutes, { jsonBodies } from './routes/api/index.ts'
 import mcpRoutes from './routes/mcp/index.ts'
+import openRoutes from './routes/open/index.ts'
 import loginRoutes from './routes/public/login.ts'
 import publicRoutes from './routes/public/index.ts'
 import type { Env } from './schemas/env.ts'
@@ -29,9 +36,10 @@ import { describeApi } from './schemas/openapi.ts'
 export interface AppOptions {
   logger: FastifyServerOptions['logger']
   store: Store
+  counters: Counters
   catalogueCache: CatalogueCache
   version: string
-  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS' | 'JWT_SECRET' | 'JWT_EXPIRES_IN' | 'ALLOW_USER_STDIO' | 'READONLY' | 'TRUST_PROXY'>
+  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS' | 'JWT_SECRET' | 'JWT_EXPIRES_IN' | 'ALLOW_REGISTRATION' | 'ALLOW_USER_STDIO' | 'OUTBOUND_ALLOW' | 'READONLY' | 'TRUST_PROXY'>
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -65,7 +73,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 4_096, ignoreTrailingSlash: true },
+    routerOptions: { maxParamLength: 16 * 1024, ignoreTrailingSlash: true },
     frameworkErrors: envelope,
     http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024 }
   })
@@ -79,9 +87,12 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(errors)
   await app.register(scopes, { readonly: env.READONLY, basePath })
   await app.register(settings, { store: options.store })
-  await app.register(users)
-  await app.register(keys)
-  await app.register(outbound)
+  await app.register(audit)
+  await app.register(counters, { counters: options.counters })
+  await app.register(throttle)
+  await app.register(users, { allowRegistration: env.ALLOW_REGISTRATION, readonly: env.READONLY })
+  await app.register(keys, { readonly: env.READONLY })
+  await app.register(outbound, { allow: env.OUTBOUND_ALLOW })
   await app.register(upstream, { version, cache: options.catalogueCache, initTimeout: options.initTimeout, requestTimeout: options.requestTimeout, environment: options.environment })
   await app.register(gateway, { version, publicTools: env.PUBLIC_TOOLS })
   await app.register(access, { publicTools: env.PUBLIC_TOOLS })
@@ -89,7 +100,10 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(downstream)
   await app.register(servers, { usersMayRun: env.ALLOW_USER_STDIO })
   await app.register(groups)
+  await app.register(system)
+  await app.register(exporting)
   await app.register(tools)
+  await app.register(openapi, { publicTools: env.PUBLIC_TOOLS, basePath })
   await app.register(metrics)
 
   await app.register(browsers)
@@ -109,6 +123,10 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await api.register(loginRoutes, { developmentPassword: options.developmentPassword })
     await api.register(apiRoutes)
   }, { prefix: `${basePath}/api` })
+  await app.register(async (open) => {
+    await securityHeaders(open)
+    await open.register(openRoutes, { prefix: `${basePath}/api` })
+  })
   await app.register(mcpRoutes, { prefix: basePath })
 
   app.addHook('preClose', async () => {

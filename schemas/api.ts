@@ -18,7 +18,7 @@ export const Permissions = Type.Object({ admin: Type.Boolean(), servers: StringE
 
 export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions })
 
-export const Credentials = Type.Object({ username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) })
+export const Credentials = Type.Object({ username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) }, { examples: [{ username: 'admin', password: 'the password of the first start' }] })
 
 export const Login = Type.Object({ success: Type.Literal(true), message: Type.String(), token: Type.String(), user: Account, isUsingDefaultPassword: Type.Optional(Type.Boolean()) })
 
@@ -28,6 +28,7 @@ export const ServerRecord = Type.Object({
   name: Type.String(),
   status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
   error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not as it is configured, though it works' })),
   tools: Type.Array(Item),
   prompts: Type.Array(Item),
   resources: Type.Array(Item),
@@ -51,17 +52,43 @@ export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
 
 /** A config is checked by the gateway itself, which says what is wrong in words. */
 const Config = Type.Object({}, { additionalProperties: true })
-export const NewServer = Type.Object({ name: Type.String(), config: Config })
-export const ServerUpdate = Type.Object({ config: Config, newName: Type.Optional(Type.String()) })
-export const Toggle = Type.Object({ enabled: Type.Boolean() })
+export const NewServer = Type.Object({ name: Type.String(), config: Config }, {
+  examples: [{ name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } }, { name: 'issues', config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer …' } } }]
+})
+export const ServerUpdate = Type.Object({ config: Config, newName: Type.Optional(Type.String()) }, { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] })
+export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
+
+/** What is wrong with one of them is said of it; the others are stored. */
+export const NewServers = Type.Object({ servers: Type.Array(Type.Unknown(), { minItems: 1, description: 'Entries as the body of POST /servers' }) }, {
+  examples: [{ servers: [{ name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } }, { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }] }]
+})
+const BatchData = Type.Object({
+  results: Type.Array(Type.Object({ name: Type.String(), success: Type.Boolean(), message: Type.Optional(Type.String()) })),
+  successCount: Type.Integer(),
+  failureCount: Type.Integer()
+})
+export const BatchDone = Type.Object({ success: Type.Literal(true), data: BatchData, message: Type.Optional(Type.String()) })
+export const BatchFailed = Type.Object({ success: Type.Literal(false), data: Type.Optional(BatchData), message: Type.String(), code: Type.Optional(Type.String()), errors: Type.Optional(Type.Array(Type.Unknown())) })
+
+export const ItemRecord = Item
+export const NewDescription = Type.Object({ description: Type.String({ maxLength: 16 * 1024 }) }, { examples: [{ description: 'Reads a file of the project' }] })
 
 const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
 export const GroupRecord = Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), servers: Members, owner: Type.Optional(Type.String()) })
 const GroupName = Type.String({ minLength: 1, maxLength: 128 })
-export const NewGroup = Type.Object({ name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) })
-export const GroupUpdate = Type.Partial(NewGroup)
+export const NewGroup = Type.Object({ name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) }, {
+  examples: [{ name: 'daily', description: 'What everybody needs', servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }]
+})
+export const GroupUpdate = Type.Partial(NewGroup, { examples: [{ description: 'What everybody needs, and more' }] })
 export const GroupId = Type.Object({ id: Type.String() })
+
+export const GroupMembers = Type.Object({ servers: Members }, { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] })
+export const NewGroupMember = Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] })
+export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
+const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
+export const ToolSelection = Type.Object({ tools: Selection }, { examples: [{ tools: ['read_file', 'list_directory'] }] })
+export const GroupMemberConfig = Type.Object({ name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) })
 
 export const KeyRecord = Type.Object({
   id: Type.String(),
@@ -84,5 +111,6 @@ export const NewKey = Type.Object({
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),
   enabled: Type.Optional(Type.Boolean())
-})
+}, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] })
+export const KeyUpdate = Type.Partial(NewKey, { examples: [{ enabled: false }], description: 'A user may change `name` and `enabled` only; `kind` and `owner` stay, and may come back as they are' })
 export const KeyId = Type.Object({ id: Type.String() })

@@ -1,7 +1,17 @@
+import type { TSchema } from '@sinclair/typebox'
+import { Failure } from './api.ts'
+import { ServerConfig } from './server.ts'
+import { SystemSections } from './system.ts'
+
 /** What the management API's own OpenAPI document says of itself; the routes say the rest. */
 export const describeApi = (version: string, basePath: string) => ({
   openapi: '3.1.0',
-  info: { title: 'Tool-Hub management API', version, description: 'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`.' },
+  info: {
+    title: 'Tool-Hub management API',
+    version,
+    description: 'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. MCP itself is spoken at `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp`, by MCP clients, and is not described here.',
+    license: { name: 'MIT', identifier: 'MIT' }
+  },
   servers: [{ url: basePath === '' ? '/' : basePath }],
   components: {
     securitySchemes: {
@@ -11,3 +21,96 @@ export const describeApi = (version: string, basePath: string) => ({
   },
   security: [{ login: [] }, { bearerKey: [] }] as Array<Record<string, string[]>>
 })
+
+/** The parts of an OpenAPI document that are looked at here. */
+interface Operation { summary?: string, operationId?: string, security?: unknown[], parameters?: Array<{ in: string }>, requestBody?: { content: Record<string, { schema?: unknown }> }, responses: Record<string, unknown> }
+interface Document { paths?: Record<string, Record<string, unknown>>, components?: { schemas?: Record<string, unknown>, responses?: Record<string, unknown> } }
+
+interface Schema { properties?: Record<string, Schema>, default?: unknown, description?: string, [key: string]: unknown }
+
+/** A schema as a component: without the name that it has among ours. */
+const component = ({ $id, ...schema }: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
+
+/** As PUT takes it: `null` restores the default, of a member or of a whole section. */
+const resettable = (schema: Schema): Schema => ({
+  ...schema,
+  ...(schema.properties && {
+    properties: Object.fromEntries(Object.entries(schema.properties).map(([key, { default: usual, description, ...member }]) => [key, {
+      ...(usual !== undefined && { default: usual }),
+      ...(description !== undefined && { description }),
+      anyOf: [resettable(member), { type: 'null' }]
+    }]))
+  })
+})
+
+const failures: Record<string, string> = {
+  400: 'What was sent does not fit; `errors` says where',
+  401: 'No credential, or none that is accepted here',
+  403: 'Known, but not allowed; or the gateway is read-only',
+  404: 'Not there, or not visible to you',
+  409: 'The settings were changed elsewhere meanwhile: read again, and send again',
+  413: 'Larger than `routing.jsonBodyLimit`',
+  415: 'Not JSON',
+  429: 'Too many; `Retry-After` says when to come back',
+  502: 'The upstream failed, or is not connected',
+  503: 'The storage is away, or a limit is reached',
+  504: 'The upstream took too long',
+  507: 'The disk is full'
+}
+
+/** How an operation can fail, as its shape tells: who may call it, what it takes, what it does. */
+function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
+  const open = security?.length === 0
+  const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
+  return [
+    ...(requestBody || parameters.some((parameter) => parameter.in === 'query' || parameter.in === 'path') ? [400] : []),
+    ...(requestBody ? [413, 415] : []),
+    ...(open ? requestBody ? [401, 403, 429] : [] : [401, 403]),
+    ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
+    ...(runs ? [502, 504] : method === 'get' ? [] : [409, 507]),
+    503
+  ]
+}
+
+const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
+
+/** `PUT /api/groups/{id}/servers/batch` is `putGroupsByIdServersBatch`: what a generated client calls it. */
+const nameOf = (method: string, path: string): string => method + path.replace(/^\/api\//, '/').split('/').map((part) => part.startsWith('{') ? `By${capital(part.slice(1, -1))}` : part.split(/[^a-zA-Z0-9]+/).map(capital).join('')).join('')
+
+/** Points every `config` of a server to its schema. */
+const withConfigs = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(withConfigs)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => key === 'properties' && typeof inner === 'object' && inner !== null && 'config' in inner
+    ? [key, { ...withConfigs(inner) as object, config: { $ref: '#/components/schemas/ServerConfig' } }]
+    : [key, withConfigs(inner)]))
+}
+
+/**
+ * The document with what no single route says: names of operations, how each can fail, the schemas of what the gateway checks itself.
+ * The MCP endpoints, which have no summary, are left out: they are no REST.
+ */
+export function completeApi (given: object): object {
+  const document = withConfigs(given) as Document
+  const paths: NonNullable<Document['paths']> = {}
+  for (const [path, item] of Object.entries(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(item) as Array<[string, Operation]>) {
+      if (operation.summary === undefined) continue
+      const described = new Set(Object.keys(operation.responses))
+      const open = path.startsWith('/api/')
+      const added = open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? [401, 403, 413, 415, 503, 507] : []
+      if (method === 'put' && path === '/api/system-config' && operation.requestBody) operation.requestBody.content['application/json'] = { ...operation.requestBody.content['application/json'], schema: { $ref: '#/components/schemas/SystemConfig' } }
+      const responses = { ...operation.responses, ...Object.fromEntries(added.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }])) }
+      paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }
+    }
+  }
+  return {
+    ...document,
+    paths,
+    components: {
+      ...document.components,
+      schemas: { ...document.components?.schemas, Failure: component(Failure), ServerConfig: component(ServerConfig), SystemConfig: resettable(component(SystemSections)) },
+      responses: { ...document.components?.responses, ...Object.fromEntries(Object.entries(failures).map(([status, description]) => [`Failure${status}`, { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } } }])) }
+    }
+  }
+}

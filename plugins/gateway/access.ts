@@ -19,6 +19,11 @@ export interface Access {
   view: (principal: Principal, word: RouteWord) => View
   /** A principal before one server. @throws NoSuch, also for what it may not see */
   server: (principal: Principal, name: string) => View
+  /**
+   * A caller on an open route: before a server, a group, a name that is either, or before everything.
+   * @throws NoSuch, also for what it may not see there; NotFound where nothing is open to callers without credentials
+   */
+  open: (principal: Principal, word: RouteWord & { server?: string }, what: string) => View
   /** Whether a view that was given earlier would be given to this principal now, and be the same. */
   stands: (view: View, principal: Principal) => boolean
 }
@@ -37,15 +42,26 @@ export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => 
     if (!found) known.set(key, found = viewOf(snapshot, principal, word, publicTools))
     return found
   }
-  app.decorate('access', { view, server: (principal, name) => serverView(app.settings.current, principal, name, publicTools), stands: (former, principal) => stands(app.settings.current, former, principal, publicTools) })
+  app.decorate('access', {
+    view,
+    server: (principal, name) => serverView(app.settings.current, principal, name, publicTools),
+    open: (principal, word, what) => openView(app.settings.current, principal, word, what, publicTools),
+    stands: (former, principal) => stands(app.settings.current, former, principal, publicTools)
+  })
 }, { name: 'access', dependencies: ['settings'] })
+
+/** Whether a system key is for some servers and groups only, and this word is none of them. */
+const isUnlisted = ({ kind, grant }: Principal, word: string): boolean => kind === 'system-key' && grant !== undefined &&
+  !(grant.accessType !== 'groups' && grant.servers.includes(word)) && !(grant.accessType !== 'servers' && grant.groups.includes(word))
 
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
   const word = group ?? name
   const scope: Scope | undefined = word === undefined ? { kind: 'global' } : toScope(snapshot, word)
-  if (!scope || (group !== undefined && scope.kind !== 'group')) throw new errors.UnknownRoute()
+  // A scoped key is not told of what it does not list, not even whether it is there.
+  const unknown = (): Error => word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute()
+  if (!scope || (group !== undefined && scope.kind !== 'group')) throw unknown()
   const view = makeView(principal, scope)
-  if (!isVisible(snapshot, view, anonymous)) throw new errors.UnknownRoute()
+  if (!isVisible(snapshot, view, anonymous)) throw unknown()
   if (scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
   if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
   return view
@@ -54,6 +70,16 @@ function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: Rout
 function serverView (snapshot: Snapshot, principal: Principal, name: string, anonymous: PublicReach): View {
   const view = makeView(principal, { kind: 'server', name })
   if (!isVisible(snapshot, view, anonymous)) throw new errors.NoSuch('server')
+  return view
+}
+
+function openView (snapshot: Snapshot, principal: Principal, { name, group, server }: RouteWord & { server?: string }, what: string, anonymous: PublicReach): View {
+  if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
+  const word = group ?? name
+  const scope: Scope | undefined = word !== undefined ? toScope(snapshot, word) : server === undefined ? { kind: 'global' } : { kind: 'server', name: server }
+  if (!scope || (group !== undefined && scope.kind !== 'group')) throw new errors.NoSuch(what)
+  const view = makeView(principal, scope, true)
+  if (scope.kind !== 'global' && reach(snapshot, view, anonymous).length === 0) throw new errors.NoSuch(what)
   return view
 }
 

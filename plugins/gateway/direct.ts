@@ -5,15 +5,20 @@ import type { Response } from '../../protocol/message.ts'
 import type { View } from './view.ts'
 
 /** A caller that can be told and asked nothing: a plain HTTP request. */
-class PlainAsker implements Asker {
+export class PlainAsker implements Asker {
   readonly id: string
   readonly user: string
+  readonly principal: string
+  readonly alone: boolean
   readonly capabilities = {}
   level: Level | undefined
 
-  constructor (id: string, user: string) {
+  /** @param alone it wants connections of its own */
+  constructor (id: string, user: string, principal: string, alone: boolean) {
     this.id = id
     this.user = user
+    this.principal = principal
+    this.alone = alone
   }
 
   async ask (): Promise<Response> {
@@ -34,13 +39,15 @@ export class DirectExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  constructor (view: View, method: string, params: Record<string, unknown>, headers: Exchange['headers']) {
+  /** @param asker the session that it belongs to; undefined: none */
+  constructor (view: View, method: string, params: Record<string, unknown>, headers: Exchange['headers'], asker?: Asker) {
     this.view = view
     this.method = method
     this.params = params
     this.paramsText = JSON.stringify(params)
     this.headers = headers
-    this.asker = new PlainAsker(`rest ${view.principal.key}`, view.principal.user)
+    const { key, user } = view.principal
+    this.asker = asker ?? new PlainAsker(`rest ${key}`, user, key, false)
   }
 
   onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }

@@ -22,11 +22,13 @@ export type Scope =
   | { readonly kind: 'group', readonly id: string, readonly name: string }
   | { readonly kind: 'server', readonly name: string }
 
-/** Who looks, through which route. Views with the same key see the same. */
-export interface View { readonly principal: Principal, readonly scope: Scope, readonly key: string }
+/** Who looks, through which route. Views with the same key see the same. `open`: it stands on the routes that need no credentials. */
+export interface View { readonly principal: Principal, readonly scope: Scope, readonly key: string, readonly open: boolean }
 
-export function makeView (principal: Principal, scope: Scope): View {
-  const who = principal.isAdmin ? 'all' : principal.username === undefined ? 'anyone' : `user ${JSON.stringify(principal.username)}`
+export function makeView (principal: Principal, scope: Scope, open = false): View {
+  const all = principal.isAdmin && !(open && principal.grant)
+  const someone = principal.isAdmin ? principal.key : principal.username === undefined ? 'anyone' : `user ${JSON.stringify(principal.username)}`
+  const who = all ? 'all' : open ? `open ${someone}` : someone
   const where = scope.kind === 'global' ? 'global' : scope.kind === 'group' ? `group ${scope.id}` : `server ${JSON.stringify(scope.name)}`
-  return { principal, scope, key: `${who} ${where}` }
+  return { principal, scope, key: `${who} ${where}`, open }
 }

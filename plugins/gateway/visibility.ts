@@ -1,7 +1,7 @@
 import { isUsable, type Server, type Snapshot, type StoredGroup } from '../../db/store.ts'
 import type { GroupMember } from '../../schemas/settings.ts'
 import type { Env } from '../../schemas/env.ts'
-import type { Principal, Scope, View } from './view.ts'
+import type { Grant, Principal, Scope, View } from './view.ts'
 
 /** What callers without credentials reach (DECISIONS §8). */
 export type PublicReach = Env['PUBLIC_TOOLS']
@@ -10,6 +10,11 @@ export type PublicReach = Env['PUBLIC_TOOLS']
 export function canSee (snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
   if (principal.isAdmin) return true
   if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
+  return isAnybodys(snapshot, config, anonymous)
+}
+
+/** Whether callers without credentials may see and call a server. */
+function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: PublicReach): boolean {
   switch (anonymous) {
     case 'all': return true
     case 'public': return config.visibility === 'public'
@@ -23,6 +28,17 @@ export function canSee (snapshot: Snapshot, principal: Principal, { config }: Se
   }
 }
 
+/** Whether an open route shows a server (DECISIONS §8): what anybody may see there, and what the caller's credential adds. */
+function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
+  if (anonymous !== 'off' && isAnybodys(snapshot, server.config, anonymous)) return true
+  if (principal.kind === 'anonymous') return false
+  return principal.grant ? grants(principal.grant, scope, server.name) : canSee(snapshot, principal, server, anonymous)
+}
+
+/** Whether a view shows a server that is configured. */
+export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicReach): boolean =>
+  view.open ? isOpen(snapshot, view, server, anonymous) : canSee(snapshot, view.principal, server, anonymous)
+
 /** Whether a principal may change, toggle and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
@@ -31,11 +47,11 @@ export const canManage = (principal: Principal, { config }: Server): boolean =>
 export interface Reached { readonly server: Server, readonly label: string, readonly member: GroupMember }
 
 /** The servers behind a view, in the order of configuration. Disabled ones are not behind it. */
-export function reach (snapshot: Snapshot, { principal, scope }: View, anonymous: PublicReach): Reached[] {
+export function reach (snapshot: Snapshot, view: View, anonymous: PublicReach): Reached[] {
   const reached: Reached[] = []
-  for (const member of membersOf(snapshot, scope)) {
+  for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
-    if (!server || !isUsable(server) || !canSee(snapshot, principal, server, anonymous)) continue
+    if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
     reached.push({ server, label: member.alias ?? member.name, member })
   }
   return reached
@@ -69,7 +85,7 @@ export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | und
 /** Whether a scoped key opens a route (DECISIONS §4). */
 export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
   if (grant === undefined) return true
-  const byGroup = grant.accessType !== 'servers' && scope.kind === 'group' && (grant.groups.includes(scope.id) || grant.groups.includes(scope.name))
+  const byGroup = opensGroup(grant, scope)
   if (byGroup || grant.accessType === 'groups') return byGroup
   switch (scope.kind) {
     case 'global': return false
@@ -80,3 +96,10 @@ export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope):
     }
   }
 }
+
+const opensGroup = ({ accessType, groups }: Grant, scope: Scope): boolean =>
+  accessType !== 'servers' && scope.kind === 'group' && (groups.includes(scope.id) || groups.includes(scope.name))
+
+/** Whether a scoped key shows one server on an open route: it stands in a group that the key lists, or the key lists it itself. */
+const grants = (grant: Grant, scope: Scope, server: string): boolean =>
+  opensGroup(grant, scope) || (grant.accessType !== 'groups' && grant.servers.includes(server))

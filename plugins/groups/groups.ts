@@ -13,6 +13,9 @@ export interface GroupInput { name?: string, description?: string, servers?: Arr
 /** A group as it is answered. `warning` tells of something to know about it. */
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
 
+/** A member with all its selectors. */
+export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
+
 /** The groups, as the management API reads and writes them. Every method takes an id or a name. */
 export class Groups {
   readonly #settings: Settings
@@ -28,6 +31,12 @@ export class Groups {
       .map((group) => ({ ...shown(snapshot, principal, group), servers: visibleMembers(snapshot, principal, group).map(({ name }) => name) }))
   }
 
+  /** As `get` answers each. */
+  all (principal: Principal): ShownGroup[] {
+    const snapshot = this.#settings.current
+    return [...snapshot.groups.values()].filter((group) => isVisible(snapshot, principal, group)).map((group) => shown(snapshot, principal, group))
+  }
+
   get (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
     return shown(snapshot, principal, find(snapshot, principal, idOrName))
@@ -40,7 +49,7 @@ export class Groups {
       const group: Group = { id, name: input.name, description: input.description, servers: members(base, principal, input.servers ?? []), owner: ownerOf(base, principal) }
       checkName(base, principal, group)
       return [{ entity: 'groups', key: id, value: group }]
-    })
+    }, principal.username)
     return { group: this.get(principal, id), warning: shadowed(snapshot, input.name) }
   }
 
@@ -49,21 +58,63 @@ export class Groups {
     const snapshot = await this.#settings.change((base) => {
       const { members: stored, ...rest } = managed(base, principal, idOrName)
       id = rest.id
-      const group: Group = { ...rest, name: input.name ?? rest.name, description: input.description ?? rest.description, servers: input.servers ? members(base, principal, input.servers) : [...stored] }
+      const group: Group = { ...rest, name: input.name ?? rest.name, description: input.description ?? rest.description, servers: input.servers ? withHidden(base, principal, stored, members(base, principal, input.servers)) : [...stored] }
       if (group.name !== rest.name) checkName(base, principal, group)
       return [{ entity: 'groups', key: rest.id, value: group }]
-    })
+    }, principal.username)
     const group = this.get(principal, id)
     return { group, warning: shadowed(snapshot, group.name) }
   }
 
-  /** @throws NoSuch, Forbidden */
-  mustManage (principal: Principal, idOrName: string): void {
-    managed(this.#settings.current, principal, idOrName)
+  /** The members with their selectors, all of them said. */
+  memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
+    const snapshot = this.#settings.current
+    return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(full)
+  }
+
+  /** Adds one server, whole. One that is there already stays as it is. */
+  async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
+    return await this.#changeMembers(principal, idOrName, (base, stored) => stored.some((member) => member.name === name) && base.servers.has(name)
+      ? stored
+      : [...stored, ...members(base, principal, [name])])
+  }
+
+  /** @throws NoSuch when it is no member, or one that the principal may not see */
+  async removeServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
+    return await this.#changeMembers(principal, idOrName, (base, stored) => {
+      mustBeMember(base, principal, stored, name)
+      return stored.filter((member) => member.name !== name)
+    })
+  }
+
+  /** Chooses the tools of one member. @throws NoSuch as `removeServer` */
+  async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ShownGroup> {
+    return await this.#changeMembers(principal, idOrName, (base, stored) => {
+      mustBeMember(base, principal, stored, name)
+      return stored.map((member) => member.name === name ? { ...member, tools } : member)
+    })
+  }
+
+  /** @param member a server that must be in it @throws NoSuch, Forbidden */
+  mustManage (principal: Principal, idOrName: string, member?: string): void {
+    const snapshot = this.#settings.current
+    const { members } = managed(snapshot, principal, idOrName)
+    if (member !== undefined) mustBeMember(snapshot, principal, members, member)
   }
 
   async remove (principal: Principal, idOrName: string): Promise<void> {
-    await this.#settings.change((base) => [{ entity: 'groups', key: managed(base, principal, idOrName).id, value: undefined }])
+    await this.#settings.change((base) => [{ entity: 'groups', key: managed(base, principal, idOrName).id, value: undefined }], principal.username)
+  }
+
+  async #changeMembers (principal: Principal, idOrName: string, work: (base: Snapshot, stored: readonly GroupMember[]) => readonly GroupMember[]): Promise<ShownGroup> {
+    let id = ''
+    await this.#settings.change((base) => {
+      const { members: stored, ...rest } = managed(base, principal, idOrName)
+      id = rest.id
+      const next = work(base, stored)
+      return next === stored ? [] : [{ entity: 'groups', key: id, value: { ...rest, servers: [...next] } }]
+    }, principal.username)
+    return this.get(principal, id)
   }
 }
 
@@ -99,10 +150,29 @@ function shown (snapshot: Snapshot, principal: Principal, group: StoredGroup): S
   return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compact) }
 }
 
+const full = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember): MemberConfig => ({ name, tools, prompts, resources, ...(alias === undefined ? {} : { alias }) })
+
 /** A member as its name, where it says no more than that. */
 function compact (member: GroupMember): string | GroupMember {
-  const { name, tools = 'all', prompts = 'all', resources = 'all', alias } = member
-  return tools === 'all' && prompts === 'all' && resources === 'all' && alias === undefined ? name : { name, tools, prompts, resources, ...(alias === undefined ? {} : { alias }) }
+  const config = full(member)
+  return config.tools === 'all' && config.prompts === 'all' && config.resources === 'all' && config.alias === undefined ? config.name : config
+}
+
+/** @throws NoSuch */
+function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
+  const server = snapshot.servers.get(name)
+  if (!stored.some((member) => member.name === name) || !(principal.isAdmin || (server && canSee(snapshot, principal, server, 'public')))) throw new errors.NoSuch('server in this group')
+}
+
+/** New members, with those in their old places that the principal does not see, and so could not send back. */
+function withHidden (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], sent: readonly GroupMember[]): GroupMember[] {
+  const next = [...sent]
+  if (principal.isAdmin) return next
+  stored.forEach((member, at) => {
+    const server = snapshot.servers.get(member.name)
+    if (!server || !canSee(snapshot, principal, server, 'public')) next.splice(at, 0, member)
+  })
+  return next
 }
 
 /** @throws InvalidInput for a server that is not there (for this principal), or twice */

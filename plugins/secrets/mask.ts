@@ -94,7 +94,7 @@ function maskMember (key: string, value: unknown, parent: string): unknown {
   if (typeof value !== 'string') return value
   if (addressName.test(key)) return maskUrl(value)
   // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
-  const named = key === 'value' ? parent : key
+  const named = key === 'value' ? (parent === 'security' ? 'apiKey' : parent) : key
   if (secretName.test(named) && !aboutSecrets.test(named)) return mask(value)
   return isAddress(value) ? maskUrl(value) : value
 }

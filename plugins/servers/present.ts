@@ -1,8 +1,9 @@
 import type { Server } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Catalogue, Item, ListKind } from '../upstream/catalogue.ts'
+import type { Catalogue, Item } from '../upstream/catalogue.ts'
 import type { Status, Upstream } from '../upstream/upstream.ts'
 import { maskConfig } from '../secrets/mask.ts'
+import type { ItemKind } from './overrides.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with what an admin said of it. */
 export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
@@ -12,6 +13,8 @@ export interface ServerRecord {
   name: string
   status: Status
   error: string | null
+  /** What does not stand in the way, but is not as configured. */
+  warnings?: string[]
   tools: ShownItem[]
   prompts: ShownItem[]
   resources: ShownItem[]
@@ -27,11 +30,12 @@ const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 export function toRecord ({ name, config, problem }: Server, upstream: Upstream | undefined, manages: boolean): ServerRecord {
   const disabled = config.enabled === false
   const catalogue = upstream?.listed
-  const { connectedAt } = upstream ?? {}
+  const { connectedAt, warnings = [] } = upstream ?? {}
   return {
     name,
     status: disabled ? 'disabled' : upstream?.status ?? 'disconnected',
     error: disabled ? null : reason(problem ?? upstream?.error ?? null, manages),
+    ...(manages && !disabled && warnings.length > 0 ? { warnings: [...warnings] } : {}),
     tools: itemsOf('tools', catalogue, config.tools),
     prompts: itemsOf('prompts', catalogue, config.prompts),
     resources: itemsOf('resources', catalogue, config.resources),
@@ -44,8 +48,14 @@ export function toRecord ({ name, config, problem }: Server, upstream: Upstream 
 /** Why it is not connected. What a child printed before it died may hold secrets of whoever configured it. */
 const reason = (error: string | null, manages: boolean): string | null => error === null || manages ? error : 'It is not connected; its owner can see why'
 
-function itemsOf (kind: ListKind & ('tools' | 'prompts' | 'resources'), catalogue: Catalogue | undefined, overrides: Server['config']['tools']): ShownItem[] {
+function itemsOf (kind: ItemKind, catalogue: Catalogue | undefined, overrides: Server['config']['tools']): ShownItem[] {
   return (catalogue?.lists[kind] ?? []).map((item) => toItem(item, overrides))
+}
+
+/** One item as the API shows it; undefined: the server does not list it, as far as is known. */
+export function findItem (kind: ItemKind, key: string, { config }: Server, catalogue: Catalogue | undefined): ShownItem | undefined {
+  const item = catalogue?.lists[kind].find((each) => each.key === key)
+  return item && toItem(item, config[kind])
 }
 
 const parsed = new WeakMap<Item, Record<string, unknown>>()

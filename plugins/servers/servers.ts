@@ -1,29 +1,38 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
+import { isObject } from '../../protocol/json.ts'
 import { nameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
+import { securityOf } from '../../schemas/rest.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
 import { canManage, canSee } from '../gateway/visibility.ts'
+import { reachOf, type Outbound } from '../outbound/outbound.ts'
 import { isMask, maskConfig, unmask } from '../secrets/mask.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { toRecord, type ServerRecord } from './present.ts'
+import { overrideOf, withOverride, type ItemKind, type OverrideChange } from './overrides.ts'
+import { findItem, toRecord, type ServerRecord, type ShownItem } from './present.ts'
 
 /** What is kept of a stored server where an update does not speak of it (DECISIONS §5). */
 const kept = ['owner', 'visibility', 'visibilityDefaulted', 'enabled', 'tools', 'prompts', 'resources', 'createdAt'] as const
+
+/** What became of one server of many. */
+export interface Outcome { name: string, success: boolean, message?: string }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
   readonly #settings: Settings
   readonly #upstreams: Upstreams
   readonly #usersMayRun: boolean
+  readonly #outbound: Outbound
 
   /** @param usersMayRun whether users who are no admins may store servers that run commands (ALLOW_USER_STDIO) */
-  constructor (settings: Settings, upstreams: Upstreams, usersMayRun: boolean) {
+  constructor (settings: Settings, upstreams: Upstreams, usersMayRun: boolean, outbound: Outbound) {
     this.#settings = settings
     this.#upstreams = upstreams
     this.#usersMayRun = usersMayRun
+    this.#outbound = outbound
   }
 
   list (principal: Principal): ServerRecord[] {
@@ -40,7 +49,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       if (snapshot.servers.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
       return [this.#toStore(snapshot, principal, name, config)]
-    })
+    }, principal.username)
     return this.get(principal, name)
   }
 
@@ -53,8 +62,25 @@ export class Servers {
       if (problem !== undefined) throw new errors.InvalidInput(`"newName": ${problem}`)
       if (snapshot.servers.has(newName)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(newName)} already`)
       return [{ ...this.#toStore(snapshot, principal, name, config), rename: newName }]
-    })
+    }, principal.username)
     return this.get(principal, newName ?? name)
+  }
+
+  /**
+   * Why a stored server will not be connected, as a sentence to be told with what was stored; undefined: nothing is known against
+   * it. Nothing is looked up for that: what a name stands for shows when it is connected, in the server's status.
+   */
+  warning (name: string): string | undefined {
+    const { url, command, openapi, ...config } = this.#settings.current.servers.get(name)?.config ?? {}
+    if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
+    const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
+    const why = addresses.map((address) => this.#outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
+    return why === undefined ? undefined : `It will not be connected: ${why}`
+  }
+
+  /** @throws NoSuch also for an item that the server is known not to have, Forbidden */
+  mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
+    this.#withItem(this.#settings.current, principal, name, kind, key)
   }
 
   /** @throws NoSuch, Forbidden */
@@ -66,7 +92,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
       return [{ entity: 'mcpServers', key: name, value: undefined }]
-    })
+    }, principal.username)
   }
 
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
@@ -74,8 +100,50 @@ export class Servers {
       const server = this.#managed(snapshot, principal, name)
       this.#mayRun(principal, server.config)
       return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
-    })
+    }, principal.username)
     return this.get(principal, name)
+  }
+
+  /**
+   * Adds many servers, each by itself: those that can be stored are, in one commit.
+   * @returns what became of each, in their order
+   */
+  async createMany (principal: Principal, servers: readonly unknown[]): Promise<Outcome[]> {
+    let outcomes: Outcome[] = []
+    await this.#settings.change((snapshot) => {
+      const names = new Set<string>()
+      const changes: Change[] = []
+      outcomes = servers.map((each, at): Outcome => {
+        const name = isObject(each) && typeof each.name === 'string' ? each.name : ''
+        try {
+          if (!isObject(each) || name === '' || !isObject(each.config)) throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
+          if (snapshot.servers.has(name) || names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+          changes.push(this.#toStore(snapshot, principal, name, each.config))
+          names.add(name)
+          return { name, success: true }
+        } catch (error) {
+          if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.Forbidden)) throw error
+          return { name, success: false, message: error.message }
+        }
+      })
+      return changes
+    }, principal.username)
+    return outcomes.map((outcome) => outcome.success ? { ...outcome, message: this.warning(outcome.name) } : outcome)
+  }
+
+  /**
+   * Says something of one tool, prompt or resource: it stays, whatever the upstream says later.
+   * @returns the item as it is shown now; one that is not listed as far as is known has its name only
+   * @throws NoSuch also for an item that the server is known not to have
+   */
+  async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
+    await this.#settings.change((snapshot) => {
+      const server = this.#withItem(snapshot, principal, name, kind, key)
+      return [{ entity: 'mcpServers', key: name, value: withOverride(server.config, kind, key, change) }]
+    }, principal.username)
+    const server = this.#visible(this.#settings.current, principal, name)
+    const said = overrideOf(server.config, kind, key)
+    return findItem(kind, key, server, this.#upstreams.get(name)?.listed) ?? { [kind === 'resources' ? 'uri' : 'name']: key, ...(said?.description === undefined ? {} : { description: said.description, overridden: true }), enabled: said?.enabled !== false }
   }
 
   /** Drops the connections to a server and makes them anew. */
@@ -92,14 +160,16 @@ export class Servers {
     if (stored) this.#managed(snapshot, principal, name)
     const problem = nameProblem(name)
     if (problem !== undefined && !stored) throw new errors.InvalidInput(`"name": ${problem}`)
-    const config = this.#withSecrets(sent, stored)
+    // Whoever stores it says what it may reach, not what is sent: the mark is ours.
+    const { storedByUser: _ours, ...own } = sent
+    const config = this.#withSecrets(own, stored)
     const wrong = problemOf(ServerConfig, config)
     if (wrong) throw new errors.InvalidInput(`"config${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
     const checked = config as ServerConfig
     this.#mayRun(principal, checked)
     const lacks = incomplete(checked)
     if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
-    return { entity: 'mcpServers', key: name, value: this.#withOwner(snapshot, principal, checked, stored) }
+    return { entity: 'mcpServers', key: name, value: { ...this.#withOwner(snapshot, principal, checked, stored), ...(principal.isAdmin ? {} : { storedByUser: true }) } }
   }
 
   /** Fills in the owner, the visibility and what the update left unsaid. */
@@ -148,13 +218,23 @@ export class Servers {
     return server
   }
 
+  #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
+    const server = this.#managed(snapshot, principal, name)
+    const listed = this.#upstreams.get(name)?.listed
+    if (listed && !findItem(kind, key, server, listed) && !overrideOf(server.config, kind, key)) throw new errors.NoSuch(kind.slice(0, -1))
+    return server
+  }
+
   #record (principal: Principal, server: Server): ServerRecord {
-    return toRecord(server, this.#upstreams.get(server.name), canManage(principal, server))
+    const { storedByUser: _ours, ...config } = server.config
+    return toRecord({ ...server, config }, this.#upstreams.get(server.name), canManage(principal, server))
   }
 }
 
-/** What a secret was meant for. */
-const targetOf = (config: unknown): string => {
-  const { url, command } = config as ServerConfig
-  return JSON.stringify([isMask(url) ? undefined : url, command])
+/** Where a config's secrets go. */
+function targetOf (config: unknown): string {
+  const { url, command, openapi, proxy, oauth } = config as ServerConfig & { oauth?: Record<string, unknown> }
+  const security = openapi?.security && securityOf(openapi.security)
+  const targets = [url, command, openapi?.url, security?.tokenUrl, security?.url, proxy?.url, oauth?.authorizationEndpoint, oauth?.tokenEndpoint]
+  return JSON.stringify(targets.map((target) => isMask(target) ? undefined : target))
 }

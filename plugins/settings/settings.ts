@@ -3,11 +3,14 @@ import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store
 import { errors } from '../errors/list.ts'
 import { maskToken, sha256 } from '../secrets/hash.ts'
 
+/** What one commit wrote, and who asked for it. */
+export interface Committed { by: string | undefined, changes: readonly Change[], former: Snapshot, next: Snapshot }
+
 /** How often changes are worked out anew when somebody else was faster. */
 const tries = 20
 
 /** All that is written down: read from a snapshot in memory, changed by commits that are on disk when they resolve. */
-export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: Snapshot] }> {
+export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: Snapshot], committed: [Committed] }> {
   readonly #store: Store
   readonly #unsubscribe: () => void
   #current: Snapshot
@@ -33,17 +36,18 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   /**
    * Changes what is written down.
    * @param work the changes, from the newest snapshot; it may run again when somebody else was faster, and throws what is wrong
+   * @param by the username of whoever asked for them; undefined: nobody did
    * @returns the snapshot that holds them
    * @throws EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway
    */
-  async change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
+  async change (work: (snapshot: Snapshot) => readonly Change[], by?: string): Promise<Snapshot> {
     // One after the other: a conflict is then always with somebody outside of this process.
-    const changing = this.#last.catch(() => {}).then(async () => await this.#change(work))
+    const changing = this.#last.catch(() => {}).then(async () => await this.#change(work, by))
     this.#last = changing
     return await changing
   }
 
-  async #change (work: (snapshot: Snapshot) => readonly Change[]): Promise<Snapshot> {
+  async #change (work: (snapshot: Snapshot) => readonly Change[], by: string | undefined): Promise<Snapshot> {
     for (let left = tries; ; left--) {
       const base = this.#current
       const asked = work(base)
@@ -52,6 +56,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
       try {
         const next = await this.#store.commit(changes, base.version)
         this.#take(next)
+        this.emit('committed', { by, changes: asked, former: base, next })
         return next
       } catch (error) {
         if (error instanceof Conflict) {

@@ -2,38 +2,130 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
+import type { Access } from '../gateway/access.ts'
 import { convertArguments } from '../gateway/arguments.ts'
 import { DirectExchange } from '../gateway/direct.ts'
-import type { Access } from '../gateway/access.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { Principal } from '../gateway/view.ts'
+import { shapeOf } from '../gateway/input-shape.ts'
+import type { Principal, View } from '../gateway/view.ts'
+import { limits } from '../limits/index.ts'
+import type { Upstreams } from '../upstream/upstreams.ts'
+import { fromBody, fromQuery } from './given.ts'
+import { inputOf } from './listed.ts'
+import type { OwnHeaders } from './own-headers.ts'
+import { RestSessions } from './sessions.ts'
 
-/** Tools as a REST caller runs them. */
+/** Which tool of which server; `name`: through which group, or the server itself, where the route says so. */
+export interface ToolWord { server: string, tool: string, name?: string }
+
+/** Arguments as they arrived: what stands behind the question mark of the address, and the body where there is one. */
+export interface Given { search: string, body?: string }
+
+/** Tools as a caller without MCP runs them. */
 export class Tools {
   readonly #gateway: Gateway
   readonly #access: Access
+  readonly #upstreams: Upstreams
+  readonly #ownHeaders: OwnHeaders
+  readonly #sessions: RestSessions
   readonly #running = new Set<DirectExchange>()
   #drained: (() => void) | undefined
 
-  constructor (gateway: Gateway, access: Access) {
+  constructor (gateway: Gateway, access: Access, upstreams: Upstreams, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
     this.#access = access
+    this.#upstreams = upstreams
+    this.#ownHeaders = ownHeaders
+    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (asker) => { void upstreams.release(asker).catch(() => {}) })
   }
 
   /**
    * Calls a tool of one server.
    * @returns the result as the tool gave it, failed or not
-   * @throws NoSuch for a server or tool that is not there for this principal, InvalidInput, UpstreamFailed, UpstreamSlow
+   * @throws NoSuch for a server or tool that is not there for this principal, InvalidInput, UpstreamFailed, UpstreamSlow, TooManyCalls
    */
   async call (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<Record<string, unknown>> {
     const view = this.#access.server(principal, server)
     const schema = this.#gateway.inputSchema(view, name)
-    const exchange = new DirectExchange(view, 'tools/call', { name, arguments: convertArguments(schema, args) }, headers)
+    const result: unknown = JSON.parse(await this.#send(view, server, 'tools/call', { name, arguments: convertArguments(schema, args) }, headers, gone))
+    return isObject(result) ? result : {}
+  }
+
+  /**
+   * Fills in a prompt of one server.
+   * @param args texts, as MCP wants them; other values become the text that says them
+   * @returns the result as the server gave it
+   * @throws as `call`
+   */
+  async prompt (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<Record<string, unknown>> {
+    const view = this.#access.server(principal, server)
+    const texts = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]))
+    const result: unknown = JSON.parse(await this.#send(view, server, 'prompts/get', { name, arguments: texts }, headers, gone))
+    return isObject(result) ? result : {}
+  }
+
+  /**
+   * Runs a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
+   * @returns the text of the result as the tool gave it, failed or not
+   * @throws as `call`; NoSuch says the same of everything that is not there, or not open to this caller
+   */
+  async open (principal: Principal, { server, tool, name }: ToolWord, { search, body }: Given, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+    const query = fromQuery(search)
+    const { group } = query
+    // A tool's own argument of that name comes first.
+    const byGroup = name === undefined && typeof group === 'string' && (body !== undefined || !shapeOf(inputOf(this.#upstreams.get(server), tool).schema).properties.has('group'))
+    if (byGroup) delete query.group
+    const view = this.#access.open(principal, byGroup ? { group } : name === undefined ? { server } : { name }, 'tool')
+    const exposed = await this.#exposed(view, server, tool, headers)
+    const input = inputOf(this.#upstreams.get(server), tool)
+    const args = convertArguments(input.schema, body === undefined ? query : fromBody(body))
+    const problems = input.check(args)
+    if (problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${problems.slice(0, 10).join('; ')}`)
+    return await this.#send(view, server, 'tools/call', { name: exposed, arguments: args }, headers, gone)
+  }
+
+  /** Waits for the calls that run, so many ms; what is left then answers with an error. */
+  async close (timeout: number): Promise<void> {
+    this.#sessions.close()
+    if (this.#running.size > 0) await new Promise<void>((resolve) => { this.#drained = resolve; setTimeout(resolve, timeout).unref() })
+    for (const exchange of this.#running) exchange.cancel('the gateway is shutting down; the call may have run')
+  }
+
+  /** The name under which a view shows a tool. Waits for a server that is connecting and has never been seen. @throws NoSuch, UpstreamFailed */
+  async #exposed (view: View, server: string, tool: string, headers: IncomingHttpHeaders): Promise<string> {
+    const { asker } = new DirectExchange(view, 'tools/list', {}, headers)
+    const found = this.#find(view, asker, server, tool)
+    if (found !== undefined) return found
+    if (!this.#gateway.surface(view, asker).servers.includes(server)) throw new errors.NoSuch('tool')
+    await this.#upstreams.learn([server], asker, true)
+    const learnt = this.#find(view, asker, server, tool)
+    if (learnt !== undefined) return learnt
+    const upstream = this.#upstreams.get(server)
+    if (upstream && upstream.status !== 'connected' && !upstream.listed) throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} is not connected: ${upstream.reason ?? 'it is still connecting'}`)
+    throw new errors.NoSuch('tool')
+  }
+
+  #find (view: View, asker: DirectExchange['asker'], server: string, tool: string): string | undefined {
+    const { targets } = this.#gateway.surface(view, asker).parts.tools
+    if (view.scope.kind === 'server') return view.scope.name === server && targets.has(tool) ? tool : undefined
+    for (const [name, target] of targets) if (target.server === server && target.key === tool) return name
+    return undefined
+  }
+
+  /** Sends one request on, in the session that `x-session-id` names. Callers whom nobody knows have none: it would not be theirs. */
+  async #send (view: View, server: string, method: string, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+    const { principal } = view
+    const id = principal.kind === 'anonymous' ? undefined : headers['x-session-id']
+    return await this.#sessions.in(principal, id, async (asker) => await this.#run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), asker), gone))
+  }
+
+  /** Runs one call until its end, or its caller's. @returns the text of its result */
+  async #run (exchange: DirectExchange, gone: AbortSignal): Promise<string> {
+    if (this.#running.size >= limits.plainCalls) throw new errors.TooManyCalls()
     gone.addEventListener('abort', () => { exchange.cancel('the caller went away') }, { once: true })
     this.#running.add(exchange)
     try {
-      const result: unknown = JSON.parse(String(await this.#gateway.handle(exchange)))
-      return isObject(result) ? result : {}
+      return String(await this.#gateway.handle(exchange))
     } catch (error) {
       throw error instanceof RpcError ? toHttp(error) : error
     } finally {
@@ -41,17 +133,12 @@ export class Tools {
       if (this.#running.size === 0) this.#drained?.()
     }
   }
-
-  /** Waits for the calls that run, so many ms; what is left then answers with an error. */
-  async close (timeout: number): Promise<void> {
-    if (this.#running.size > 0) await new Promise<void>((resolve) => { this.#drained = resolve; setTimeout(resolve, timeout).unref() })
-    for (const exchange of this.#running) exchange.cancel('the gateway is shutting down; the call may have run')
-  }
 }
 
-/** What a JSON-RPC error is to a REST caller. */
+/** What a JSON-RPC error is to a caller without MCP. */
 function toHttp (error: RpcError): Error {
-  if (error.code === code.invalidParams && error.message.startsWith('Unknown tool')) return new errors.NoSuch('tool')
+  const unknown = /^Unknown (tool|prompt): /.exec(error.message)?.[1]
+  if (error.code === code.invalidParams && unknown !== undefined) return new errors.NoSuch(unknown)
   if (error.code === code.invalidParams) return new errors.InvalidInput(error.message)
   if (error.code === code.unavailable && error.message.startsWith('Request timed out')) return new errors.UpstreamSlow(error.message)
   return new errors.UpstreamFailed(error.message)

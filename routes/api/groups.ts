@@ -1,10 +1,17 @@
 import { Type } from '@sinclair/typebox'
+import type { preValidationHookHandler } from 'fastify'
 import { page } from '../../plugins/servers/page.ts'
-import { Done, GroupId, GroupRecord, GroupUpdate, NewGroup, Page, PageOf, Success } from '../../schemas/api.ts'
+import { Done, GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, GroupUpdate, NewGroup, NewGroupMember, Page, PageOf, Success, ToolSelection } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
 const tags = ['Groups']
+
+/** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
+const mustManage: preValidationHookHandler = (request, _reply, done) => {
+  request.server.groups.mustManage(principalOf(request), (request.params as { id: string }).id)
+  done()
+}
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/groups', {
@@ -29,8 +36,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.put('/groups/:id', {
     schema: { tags, summary: 'Change a group', params: GroupId, body: GroupUpdate, response: { 200: Success(GroupRecord) } },
     config: { effect: 'change' },
-    // Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1).
-    preValidation: (request, _reply, done) => { app.groups.mustManage(principalOf(request), request.params.id); done() }
+    preValidation: mustManage
   }, async (request) => {
     const { group, warning } = await app.groups.update(principalOf(request), request.params.id, request.body)
     return { success: true as const, data: group, message: warning ?? 'The group was changed' }
@@ -43,5 +49,36 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     await app.groups.remove(principalOf(request), request.params.id)
     return { success: true as const, message: 'The group was removed' }
   })
+
+  app.post('/groups/:id/servers', {
+    schema: { tags, summary: 'Add a server to a group', description: 'With all its items. One that is there already stays as it is.', params: GroupId, body: NewGroupMember, response: { 200: Success(GroupRecord) } },
+    config: { effect: 'change' },
+    preValidation: mustManage
+  }, async (request) => ({ success: true as const, data: await app.groups.addServer(principalOf(request), request.params.id, request.body.serverName), message: 'The server was added to the group' }))
+
+  app.delete('/groups/:id/servers/:serverName', {
+    schema: { tags, summary: 'Remove a server from a group', params: GroupMemberName, response: { 200: Success(GroupRecord) } },
+    config: { effect: 'change' }
+  }, async (request) => ({ success: true as const, data: await app.groups.removeServer(principalOf(request), request.params.id, request.params.serverName), message: 'The server was removed from the group' }))
+
+  app.put('/groups/:id/servers/batch', {
+    schema: { tags, summary: 'Replace all servers of a group', params: GroupId, body: GroupMembers, response: { 200: Success(GroupRecord) } },
+    config: { effect: 'change' },
+    preValidation: mustManage
+  }, async (request) => {
+    const { group } = await app.groups.update(principalOf(request), request.params.id, request.body)
+    return { success: true as const, data: group, message: 'The servers of the group were replaced' }
+  })
+
+  app.get('/groups/:id/server-configs', {
+    schema: { tags, summary: 'The servers of a group, with what is selected of them', params: GroupId, response: { 200: Success(Type.Array(GroupMemberConfig)) } },
+    config: { effect: 'read' }
+  }, async (request) => ({ success: true as const, data: app.groups.memberConfigs(principalOf(request), request.params.id) }))
+
+  app.put('/groups/:id/server-configs/:serverName/tools', {
+    schema: { tags, summary: 'Choose the tools of a server in a group', params: GroupMemberName, body: ToolSelection, response: { 200: Success(GroupRecord) } },
+    config: { effect: 'change' },
+    preValidation: (request, _reply, done) => { app.groups.mustManage(principalOf(request), request.params.id, request.params.serverName); done() }
+  }, async (request) => ({ success: true as const, data: await app.groups.selectTools(principalOf(request), request.params.id, request.params.serverName, request.body.tools), message: 'The tools were selected' }))
 }
 export default routes

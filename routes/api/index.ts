@@ -5,9 +5,13 @@ import type { Principal } from '../../plugins/gateway/view.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
+import admin from './admin/index.ts'
 import groups from './groups.ts'
+import items from './items.ts'
 import keys from './keys.ts'
+import prompts from './prompts.ts'
 import servers from './servers.ts'
+import settings from './settings.ts'
 import tools from './tools.ts'
 
 declare module 'fastify' {
@@ -25,9 +29,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
   await app.register(account)
   await app.register(servers)
+  await app.register(items)
   await app.register(groups)
   await app.register(keys)
+  await app.register(settings)
   await app.register(tools)
+  await app.register(prompts)
+  await app.register(admin)
 }
 export default routes
 

@@ -1,11 +1,14 @@
 import { Type } from '@sinclair/typebox'
 import type { preValidationHookHandler } from 'fastify'
 import { page } from '../../plugins/servers/page.ts'
-import { Done, NewServer, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
+import { BatchDone, BatchFailed, Done, NewServer, NewServers, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
 const tags = ['Servers']
+
+/** What was done, and what is not going to work all the same. */
+const told = (done: string, warning: string | undefined): string => warning === undefined ? done : `${done}. ${warning}`
 
 /** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
 const mustManage: preValidationHookHandler = (request, _reply, done) => {
@@ -24,7 +27,20 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request) => {
     const { name, config } = request.body
-    return { success: true as const, data: await app.servers.create(principalOf(request), name, config), message: 'enabled' in config && config.enabled === false ? `Server ${JSON.stringify(name)} was added, disabled` : `Server ${JSON.stringify(name)} was added and is connecting` }
+    const data = await app.servers.create(principalOf(request), name, config)
+    return { success: true as const, data, message: told('enabled' in config && config.enabled === false ? `Server ${JSON.stringify(name)} was added, disabled` : `Server ${JSON.stringify(name)} was added and is connecting`, app.servers.warning(name)) }
+  })
+
+  app.post('/servers/batch', {
+    schema: { tags, summary: 'Add many servers', description: 'Each by itself: 200 when all were stored, 207 when some were, 400 when none was.', body: NewServers, response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed } },
+    config: { effect: 'change' }
+  }, async (request, reply) => {
+    const results = await app.servers.createMany(principalOf(request), request.body.servers)
+    const successCount = results.filter(({ success }) => success).length
+    const data = { results, successCount, failureCount: results.length - successCount }
+    if (successCount === 0) return await reply.code(400).send({ success: false as const, data, message: 'None of the servers could be added' })
+    reply.code(successCount === results.length ? 200 : 207)
+    return { success: true as const, data, message: `${successCount} of ${results.length} servers were added` }
   })
 
   app.get('/servers/:name', {
@@ -38,7 +54,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     preValidation: mustManage
   }, async (request) => {
     const { config, newName } = request.body
-    return { success: true as const, data: await app.servers.update(principalOf(request), request.params.name, config, newName), message: 'The server was updated' }
+    const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
+    return { success: true as const, data, message: told('The server was updated', app.servers.warning(data.name)) }
   })
 
   app.delete('/servers/:name', {

@@ -13,7 +13,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       body: Type.Object({ toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }),
       response: { 200: Success(Type.Object({ toolName: Type.String() }, { additionalProperties: true })) }
     },
-    config: { effect: 'run' }
+    config: { effect: 'run' },
+    // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+    preValidation: (request, _reply, done) => { app.access.server(principalOf(request), request.params.server); done() }
   }, async (request, reply) => {
     const { toolName, arguments: args = {} } = request.body
     const gone = new AbortController()

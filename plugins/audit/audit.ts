@@ -1,0 +1,89 @@
+import { randomUUID } from 'node:crypto'
+import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
+import { maskConfig } from '../secrets/mask.ts'
+import type { Committed } from '../settings/settings.ts'
+
+type Json = Record<string, unknown>
+
+/** One thing that somebody wrote. Secrets are masked, passwords and tokens left out. */
+export interface AuditEntry {
+  id: string
+  /** ISO 8601. */
+  timestamp: string
+  /** Who wrote it; `system`: a bearer key that has no owner. */
+  username: string
+  action: 'create' | 'update' | 'delete'
+  entity: 'user' | 'server' | 'group' | 'key' | 'systemConfig'
+  /** Its name, before where it has another one now; a key's or group's id is in `before` or `after`. */
+  name: string
+  before?: Json
+  after?: Json
+}
+
+/** The newest writes of the management API, in memory. Each is also told to whoever listens. */
+export class Audit {
+  readonly #most: number
+  readonly #tell: (entry: AuditEntry) => void
+  readonly #entries: AuditEntry[] = []
+
+  /** @param most how many are kept @param tell called for each */
+  constructor (most: number, tell: (entry: AuditEntry) => void) {
+    this.#most = most
+    this.#tell = tell
+  }
+
+  /** What the gateway writes by itself (when a key was last used) is nobody's deed. */
+  add (committed: Committed): void {
+    if (committed.by === undefined) return
+    for (const change of committed.changes) {
+      const entry = toEntry(change, committed)
+      if (!entry) continue
+      this.#entries.push(entry)
+      if (this.#entries.length > this.#most) this.#entries.shift()
+      this.#tell(entry)
+    }
+  }
+
+  /** The newest first. @param before the id of an entry: only older ones */
+  list (limit: number, before?: string): AuditEntry[] {
+    const newestFirst = [...this.#entries].reverse()
+    const from = before === undefined ? 0 : newestFirst.findIndex(({ id }) => id === before) + 1
+    return newestFirst.slice(from, from + limit)
+  }
+}
+
+function toEntry (change: Change, { by = '', former, next }: Committed): AuditEntry | undefined {
+  const { before, after, entity, name } = partsOf(change, former, next)
+  if (before === undefined && after === undefined) return undefined
+  const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'
+  return { id: randomUUID(), timestamp: new Date().toISOString(), username: by, action, entity, name, before, after }
+}
+
+interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
+
+function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
+  switch (change.entity) {
+    case 'systemConfig': return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
+    case 'mcpServers': {
+      const [before, after] = [former.servers.get(change.key)?.config, next.servers.get(change.rename ?? change.key)?.config]
+      // Both have a name, since that may be what changed.
+      return { entity: 'server', name: change.key, before: before && { name: change.key, config: maskConfig(before) }, after: after && { name: change.rename ?? change.key, config: maskConfig(after) } }
+    }
+    case 'groups': {
+      const [before, after] = [former.groups.get(change.key), next.groups.get(change.key)]
+      return { entity: 'group', name: (after ?? before)?.name ?? change.key, before: before && asWritten(before), after: after && asWritten(after) }
+    }
+    case 'bearerKeys': {
+      const [before, after] = [former.keys.get(change.key), next.keys.get(change.key)]
+      return { entity: 'key', name: (after ?? before)?.name ?? change.key, before: before && withoutToken(before), after: after && withoutToken(after) }
+    }
+    case 'users': {
+      const [before, after] = [former.users.get(change.key), next.users.get(change.key)]
+      return { entity: 'user', name: change.key, before: before && withoutPassword(before), after: after && withoutPassword(after) }
+    }
+  }
+}
+
+const asWritten = ({ members, ...group }: StoredGroup): Json => ({ ...group, servers: members })
+const withoutToken = ({ token: _token, tokenHash: _hash, ...key }: Json): Json => key
+const withoutPassword = ({ password: _password, ...user }: Json): Json => user

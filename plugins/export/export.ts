@@ -1,0 +1,45 @@
+import type { Server, Snapshot } from '../../db/store.ts'
+import { errors } from '../errors/list.ts'
+import type { Principal } from '../gateway/view.ts'
+import { canManage } from '../gateway/visibility.ts'
+import type { Groups, ShownGroup } from '../groups/groups.ts'
+import { maskConfig } from '../secrets/mask.ts'
+import type { Settings } from '../settings/settings.ts'
+
+type Json = Record<string, unknown>
+
+/** What is written down as a settings file says it: another gateway can start with it. */
+export interface Exported { mcpServers: Json, groups: ShownGroup[], systemConfig?: Json, users?: Json[], bearerKeys?: Json[] }
+
+/** The settings as a file. */
+export class Export {
+  readonly #settings: Settings
+  readonly #groups: Groups
+
+  constructor (settings: Settings, groups: Groups) {
+    this.#settings = settings
+    this.#groups = groups
+  }
+
+  /**
+   * @param secrets the real ones, and the hashes of passwords and tokens, instead of masks; for admins
+   * @throws Forbidden
+   */
+  get (principal: Principal, secrets: boolean): Exported {
+    if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
+    const snapshot = this.#settings.current
+    const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
+    const mcpServers = Object.fromEntries(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
+    const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
+    if (!principal.isAdmin) return { mcpServers, groups }
+    return {
+      mcpServers,
+      groups,
+      systemConfig: mask(snapshot.system),
+      users: [...snapshot.users.values()].map(({ password, ...user }) => secrets ? { ...user, password } : user),
+      bearerKeys: [...snapshot.keys.values()].map(({ token, tokenHash, ...key }) => secrets ? { ...key, token, tokenHash } : key)
+    }
+  }
+}
+
+const managed = (snapshot: Snapshot, principal: Principal): Server[] => [...snapshot.servers.values()].filter((server) => canManage(principal, server))

@@ -1,0 +1,11 @@
+import fp from 'fastify-plugin'
+import { Export } from './export.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { export: Export }
+}
+
+/** `app.export`: the settings as a file. */
+export default fp(async (app) => {
+  app.decorate('export', new Export(app.settings, app.groups))
+}, { name: 'export', dependencies: ['settings', 'groups'] })

@@ -1,0 +1,34 @@
+import type { Snapshot } from '../../db/store.ts'
+import { withoutApps } from '../gateway/apps.ts'
+import type { View } from '../gateway/view.ts'
+import { reach, type PublicReach } from '../gateway/visibility.ts'
+import type { Item } from '../upstream/catalogue.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+
+/** One tool that a view lists, and the description that an admin gave it. */
+export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
+
+/** One connected server behind a view, with its tools in the order it lists them. */
+export interface ListedServer { readonly name: string, readonly description: string | undefined, /** Unlike any other catalogue's. */ readonly catalogue: number, readonly tools: () => ListedTool[] }
+
+/** The connected servers behind a view, in the order of configuration. One that starts on demand counts: a call starts it. */
+export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach, upstreamOf: (name: string) => Upstream | undefined): ListedServer[] {
+  const listed: ListedServer[] = []
+  const names = new Set<string>()
+  for (const { server: { name, config }, member } of reach(snapshot, view, anonymous)) {
+    const upstream = upstreamOf(name)
+    const catalogue = upstream?.listed
+    if (!upstream || !catalogue || names.has(name) || !isThere(upstream)) continue
+    names.add(name)
+    const { tools: selector = 'all' } = member
+    const tools = (): ListedTool[] => catalogue.lists.tools.flatMap((item) => {
+      if ((selector !== 'all' && !selector.includes(item.key)) || withoutApps(item.text) === undefined) return []
+      const override = config.tools !== undefined && Object.hasOwn(config.tools, item.key) ? config.tools[item.key] : undefined
+      return [{ item, description: override?.description, enabled: override?.enabled !== false }]
+    })
+    listed.push({ name, description: config.description, catalogue: catalogue.id, tools })
+  }
+  return listed
+}
+
+const isThere = ({ status, error, config }: Upstream): boolean => status === 'connected' || (status === 'disconnected' && error === null && config.startOnDemand === true)

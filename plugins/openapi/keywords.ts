@@ -1,0 +1,95 @@
+// What each keyword of JSON Schema is in OpenAPI 3.0.3, where it stands alone. A value that is none for its keyword is left out.
+import { isObject } from '../../protocol/json.ts'
+
+export type Json = Record<string, unknown>
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
+const isCount = (value: unknown): boolean => isNumber(value) && Number.isInteger(value) && value >= 0
+const isFlag = (value: unknown): boolean => typeof value === 'boolean'
+
+/** Keywords that only describe. */
+export const describing: ReadonlySet<string> = new Set(['title', 'description', 'default', 'example', 'deprecated'])
+
+/** Keywords that mean here what they mean there, with what they may be. */
+const same: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
+  ['title', isText], ['description', isText], ['default', () => true], ['example', () => true], ['deprecated', isFlag], ['format', isText],
+  ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
+  ['minLength', isCount], ['maxLength', isCount], ['pattern', isPattern],
+  ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isFlag], ['minProperties', isCount], ['maxProperties', isCount]
+])
+
+/** What a schema says beside its type, its parts and its cases. */
+export function plainOf (schema: Json): Json {
+  const out: Json = {}
+  for (const key of Object.keys(schema)) {
+    const value = schema[key]
+    if (same.get(key)?.(value)) out[key] = value
+    else if (key === 'required' && Array.isArray(value)) {
+      const names = [...new Set(value.filter(isText))]
+      if (names.length > 0) out.required = names
+    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined) out.example = value[0] as unknown
+    else if (key === 'contentEncoding' && value === 'base64' && schema.format === undefined) out.format = 'byte'
+  }
+  exclusive(schema, out, 'exclusiveMinimum', 'minimum', 1)
+  exclusive(schema, out, 'exclusiveMaximum', 'maximum', -1)
+  return out
+}
+
+/** A bound of its own there, a flag beside the bound here. Where both are given, the narrower counts. */
+function exclusive (schema: Json, out: Json, keyword: string, beside: string, direction: number): void {
+  const strict = schema[keyword]
+  const bound = out[beside]
+  if (strict === undefined) return
+  if (strict === true) { if (bound !== undefined) out[keyword] = true } else if (isNumber(strict) && (!isNumber(bound) || (strict - bound) * direction >= 0)) {
+    out[beside] = strict
+    out[keyword] = true
+  }
+}
+
+function isPattern (value: unknown): boolean {
+  if (!isText(value)) return false
+  try {
+    return Boolean(new RegExp(value, 'u'))
+  } catch {
+    return false
+  }
+}
+
+/** What takes `null` only. */
+const nothingButNull: Json = { type: 'string', nullable: true, enum: [null] }
+export const isNothingButNull = ({ nullable, enum: values }: Json): boolean => nullable === true && Array.isArray(values) && values.length === 1 && values[0] === null
+
+const names = ['string', 'number', 'integer', 'boolean', 'array', 'object']
+/** What most schemas are: of one type, or of none that is stated. Shared, so never changed. */
+const single: ReadonlyMap<string, { own: Json }> = new Map(names.map((type) => [type, { own: { type } }]))
+/** All of them, with `integer` among the numbers. */
+const everything = names.length - 1
+
+/** The `type` of a schema: one, which may be null; or, where there are several, a choice `among` them. */
+export function typed (schema: Json): { own: Json, among?: Json[] } {
+  const { type } = schema
+  if (type === undefined) return { own: {} }
+  const simple = typeof type === 'string' && schema.nullable !== true ? single.get(type) : undefined
+  if (simple) return simple
+  const given = [type].flat()
+  const nullable = given.includes('null') || schema.nullable === true
+  const types = names.filter((name) => given.includes(name) && !(name === 'integer' && given.includes('number')))
+  if (types.length === 0) return { own: given.includes('null') ? nothingButNull : {} }
+  if (types.length === everything && nullable) return { own: {} }
+  const each = types.map((name, at): Json => nullable && at === 0 ? { type: name, nullable } : { type: name })
+  return each.length === 1 && each[0] ? { own: each[0] } : { own: {}, among: each }
+}
+
+/** `enum` and `const`, with the type where all values have one and it is not stated. */
+export function literals (schema: Json, own: Json): Json | undefined {
+  const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
+  if (!Array.isArray(given) || given.length === 0 || own === nothingButNull) return undefined
+  const values = [...new Map(given.map((value) => [JSON.stringify(value), value])).values()] as unknown[]
+  if (schema.type !== undefined) return { enum: values }
+  if (values.every((value) => value === null)) return nothingButNull
+  const kinds = new Set(values.map((value) => value === null ? null : isObject(value) || Array.isArray(value) ? 'other' : typeof value))
+  const [type] = [...kinds].filter((kind) => kind !== null)
+  if (kinds.size > (kinds.has(null) ? 2 : 1) || type === 'other') return { enum: values }
+  return { type, ...(kinds.has(null) ? { nullable: true } : {}), enum: values }
+}

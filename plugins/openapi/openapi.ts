@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto'
+import type { Snapshot } from '../../db/store.ts'
+import { errors } from '../errors/list.ts'
+import type { Access } from '../gateway/access.ts'
+import type { Principal, View } from '../gateway/view.ts'
+import type { PublicReach } from '../gateway/visibility.ts'
+import { limits } from '../limits/index.ts'
+import type { Upstream } from '../upstream/upstream.ts'
+import { TextCache } from './cache.ts'
+import { collect, type ListedServer } from './collect.ts'
+import { foldBody, headOf } from './document.ts'
+import { toYaml } from './yaml.ts'
+
+/** What a caller says of the document that it wants. */
+export interface DocumentQuery { title?: string, description?: string, version?: string, serverUrl?: string, includeDisabled?: boolean, /** Comma-separated. */ servers?: string }
+
+/** A document as text, and what tells it from every other one. */
+export interface Document { readonly text: string, readonly etag: string }
+
+/** How many tools each connected server has. */
+export interface Stats { totalServers: number, totalTools: number, serverBreakdown: Array<{ name: string, toolCount: number, status: string }> }
+
+export interface OpenApiDeps {
+  snapshot: () => Snapshot
+  access: Access
+  upstreamOf: (name: string) => Upstream | undefined
+  anonymous: PublicReach
+  basePath: string
+}
+
+/** The longest `serverUrl`, in bytes. */
+const longestUrl = 2_048
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
+
+/** What a caller on the open routes may reach, described for programs. */
+export class OpenApi {
+  readonly #deps: OpenApiDeps
+  readonly #bodies = new TextCache(limits.documents, limits.documentsSize)
+
+  constructor (deps: OpenApiDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * The OpenAPI 3.0.3 document of everything that a caller reaches, or of one group or server.
+   * @throws NoSuch, InvalidInput, NotFound
+   */
+  document (principal: Principal, name: string | undefined, query: DocumentQuery, format: 'json' | 'yaml'): Document {
+    const view = this.#deps.access.open(principal, { name }, 'group or server')
+    const { scope } = view
+    const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
+    const head = headOf({
+      title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
+      description: query.description ?? `Tools of ${scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`}, to be called over plain HTTP.`,
+      version: query.version ?? '1.0.0',
+      serverUrl
+    })
+    const wanted = name === undefined && query.servers ? new Set(query.servers.split(',').map((each) => each.trim())) : undefined
+    const servers = this.#listed(view).filter((each) => wanted?.has(each.name) ?? true)
+    const disabled = query.includeDisabled === true
+    const secured = principal.kind !== 'anonymous'
+    const groupUrl = scope.kind === 'group' ? `${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}` : undefined
+    // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
+    const key = JSON.stringify([view.key, this.#deps.snapshot().version, format, disabled, secured, groupUrl, servers.map((each) => [each.name, each.catalogue])])
+    const body = this.#bodies.get(key, () => {
+      const folded = foldBody({ servers, disabled, groupUrl, secured })
+      const text = format === 'json' ? JSON.stringify(folded).slice(1) : toYaml(folded)
+      return { text, hash: hashOf(text) }
+    })
+    const start = format === 'json' ? `${JSON.stringify(head).slice(0, -1)},` : toYaml(head)
+    return { text: start + body.text, etag: `"${hashOf(start + body.hash)}"` }
+  }
+
+  /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
+  servers (principal: Principal): string[] {
+    return this.#listed(this.#all(principal)).map(({ name }) => name)
+  }
+
+  /** How many tools a caller may run. @throws NotFound */
+  stats (principal: Principal): Stats {
+    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, tools }) => ({
+      name,
+      toolCount: tools().filter(({ enabled }) => enabled).length,
+      status: this.#deps.upstreamOf(name)?.status ?? 'disconnected'
+    }))
+    return { totalServers: serverBreakdown.length, totalTools: serverBreakdown.reduce((sum, { toolCount }) => sum + toolCount, 0), serverBreakdown }
+  }
+
+  #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
+
+  #listed (view: View): ListedServer[] {
+    const { snapshot, anonymous, upstreamOf } = this.#deps
+    return collect(snapshot(), view, anonymous, upstreamOf)
+  }
+
+  /** Where the operations are, as the operator says it: never from what a client sends. */
+  #base (): string {
+    const { baseUrl = '' } = this.#deps.snapshot().system.install ?? {}
+    return `${baseUrl.replace(/\/+$/, '')}${this.#deps.basePath}/api`
+  }
+}
+
+/** An address that a document may name, as it was given. @throws InvalidInput */
+function checkedUrl (text: string): string {
+  const url = Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  if (!url || url.username !== '' || url.password !== '') throw new errors.InvalidInput(`serverUrl must be an absolute http or https address without a user name, of at most ${longestUrl} bytes`)
+  return text
+}

@@ -1,0 +1,85 @@
+import { createHash } from 'node:crypto'
+import { isObject } from '../../protocol/json.ts'
+import { shapeOf, typesOf } from '../gateway/input-shape.ts'
+import type { Item } from '../upstream/catalogue.ts'
+import type { Json } from './keywords.ts'
+import { Translation } from './translate.ts'
+
+/** A tool as an operation, without what depends on the document that it stands in. */
+export interface Operation {
+  readonly method: 'get' | 'post'
+  /** Below the API's base: percent-encoded. */
+  readonly path: string
+  readonly summary: string
+  readonly description: string | undefined
+  /** Its parameters or its body. */
+  readonly input: Json
+  readonly components: Readonly<Record<string, Json>>
+}
+
+/** A tool with more parameters takes them as a body. */
+const mostParameters = 10
+/** One part of a path, in characters: an address must fit in the head of a request. */
+const longestPart = 4_096
+
+const known = new WeakMap<Item, { server: string, operation: Operation | undefined }>()
+
+/** A tool as an operation; undefined where no address can name it. Worked out once for each item. */
+export function operationOf (server: string, item: Item): Operation | undefined {
+  let found = known.get(item)
+  if (found?.server !== server) known.set(item, found = { server, operation: toOperation(server, item) })
+  return found.operation
+}
+
+function toOperation (server: string, { key, text }: Item): Operation | undefined {
+  const parts = [server, key].map(encoded)
+  if (parts.includes(undefined)) return undefined
+  const tool = JSON.parse(text) as { title?: unknown, description?: unknown, inputSchema?: unknown, annotations?: unknown }
+  const title = tool.title ?? (isObject(tool.annotations) ? tool.annotations.title : undefined)
+  const translation = new Translation(tool.inputSchema, [server, key].map(inName).join('.'))
+  const parameters = parametersOf(tool.inputSchema, translation)
+  return {
+    method: parameters ? 'get' : 'post',
+    path: `/tools/${parts.join('/')}`,
+    summary: typeof title === 'string' && title !== '' ? title : key,
+    description: typeof tool.description === 'string' ? tool.description : undefined,
+    input: parameters ? { parameters } : { requestBody: { required: true, content: { 'application/json': { schema: bodyOf(tool.inputSchema, translation) } } } },
+    components: translation.components
+  }
+}
+
+/** A name as one part of a path. `.` and `..` would be resolved away, half of a surrogate pair cannot be written. */
+function encoded (name: string): string | undefined {
+  if (name === '.' || name === '..') return undefined
+  try {
+    const part = encodeURIComponent(name)
+    return part.length > longestPart ? undefined : part
+  } catch {
+    return undefined
+  }
+}
+
+/** The query parameters of a tool with at most ten, each a single value (SPEC); undefined: it takes a body. */
+function parametersOf (schema: unknown, translation: Translation): Json[] | undefined {
+  const { properties, required, listable } = shapeOf(schema)
+  if (!listable || properties.size > mostParameters) return undefined
+  for (const property of properties.values()) if (typesOf(property, schema).some((type) => type === 'object' || type === 'array')) return undefined
+  return [...properties].map(([name, property]) => {
+    const { description, ...rest } = translation.say(property).schema
+    return { name, in: 'query', required: required.has(name), ...(description === undefined ? {} : { description }), schema: rest }
+  })
+}
+
+function bodyOf (schema: unknown, translation: Translation): Json {
+  const said = translation.say(schema).schema
+  // Arguments are an object always.
+  return said.type === undefined && said.$ref === undefined ? { type: 'object', ...said } : said
+}
+
+export const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
+/** A name as a part of a component's: with a hash where letters had to be replaced, so that different names stay different. */
+function inName (name: string): string {
+  const plain = name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64)
+  return plain === name ? plain : `${plain}_${shortHash(name)}`
+}

@@ -1,0 +1,11 @@
+import fp from 'fastify-plugin'
+import { System } from './system.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { system: System }
+}
+
+/** `app.system`: the system configuration. */
+export default fp(async (app) => {
+  app.decorate('system', new System(app.settings, async () => { await app.keys.migrate() }))
+}, { name: 'system', dependencies: ['settings', 'keys'] })

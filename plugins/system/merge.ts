@@ -1,0 +1,42 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { TSchema } from '@sinclair/typebox'
+import { isObject } from '../../protocol/json.ts'
+import { problemOf } from '../../schemas/problem.ts'
+import { errors } from '../errors/list.ts'
+import { isMask } from '../secrets/mask.ts'
+
+type Json = Record<string, unknown>
+
+const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undefined => schema?.type === 'object' ? schema.properties as Record<string, TSchema> : undefined
+
+/**
+ * What is stored, with what was sent (DECISIONS §13): a given key replaces its own value, nested objects likewise; absent keys
+ * stay; null resets to the default. What comes back as it was shown changes nothing, whether we know it or not.
+ * @param shown what a GET gives of `stored`: masks for secrets, defaults for what is absent
+ * @throws InvalidInput naming what is not known, or not right
+ */
+export function merge (stored: Json, sent: Json, shown: Json, schema: TSchema, path = ''): Json {
+  const next: Json = { ...stored }
+  const members = membersOf(schema) ?? {}
+  for (const [key, value] of Object.entries(sent)) {
+    const place = path === '' ? key : `${path}.${key}`
+    if (Object.hasOwn(shown, key) && isDeepStrictEqual(value, shown[key])) continue
+    const known = Object.hasOwn(members, key) ? members[key] : undefined
+    if (!known) throw new errors.InvalidInput(`"${place}" is not known; what this route takes is in its documentation`)
+    if (value === null) { delete next[key]; continue }
+    if (isMask(value)) throw new errors.InvalidInput(`"${place}": this is a mask, not a value; send the value itself, or leave it out`)
+    if (membersOf(known) && isObject(value)) {
+      next[key] = merge(objectIn(stored, key), value, objectIn(shown, key), known, place)
+      continue
+    }
+    const wrong = problemOf(known, value)
+    if (wrong) throw new errors.InvalidInput(`"${place}${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
+    next[key] = value
+  }
+  return next
+}
+
+const objectIn = (value: Json, key: string): Json => {
+  const member = Object.hasOwn(value, key) ? value[key] : undefined
+  return isObject(member) ? member : {}
+}

@@ -1,0 +1,81 @@
+import { Value } from '@sinclair/typebox/value'
+import { SystemSections } from '../../schemas/system.ts'
+import { errors } from '../errors/list.ts'
+import type { Principal } from '../gateway/view.ts'
+import { maskConfig } from '../secrets/mask.ts'
+import type { Settings } from '../settings/settings.ts'
+import { check, checkTargets } from './checks.ts'
+import { merge } from './merge.ts'
+
+type Json = Record<string, unknown>
+
+/** Former names of members of `smartRouting`. */
+const aliases = { openaiApiBaseUrl: 'llmProviderBaseUrl', openaiApiKey: 'llmProviderApiKey', openaiApiEmbeddingModel: 'embeddingModel' } as const
+
+/** What a client needs to know that may not see the rest. */
+const open: Readonly<Record<string, true | readonly string[]>> = {
+  routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
+  install: ['baseUrl'],
+  smartRouting: ['enabled'],
+  toolResultCompression: ['enabled'],
+  oauthServer: ['enabled'],
+  nameSeparator: true,
+  enableSessionRebuild: true
+}
+
+/** The system configuration, as the management API reads and writes it. */
+export class System {
+  readonly #settings: Settings
+  readonly #afterChange: () => Promise<void>
+
+  /** @param afterChange takes over what only stands there to be taken over: a legacy bearer key */
+  constructor (settings: Settings, afterChange: () => Promise<void>) {
+    this.#settings = settings
+    this.#afterChange = afterChange
+  }
+
+  /** What is in force, with defaults, secrets masked; for those who are no admins what a client needs. */
+  get (principal: Principal): Json {
+    const shown = show(this.#settings.current.system)
+    if (principal.isAdmin) return shown
+    return Object.fromEntries(Object.entries(open).flatMap(([name, members]): Array<[string, unknown]> => {
+      const section = shown[name]
+      if (members === true) return [[name, section]]
+      return [[name, Object.fromEntries(Object.entries(section as Json).filter(([key]) => members.includes(key)))]]
+    }))
+  }
+
+  /** Changes what was sent of it, at once. @throws InvalidInput */
+  async update (principal: Principal, body: Json): Promise<Json> {
+    if (Object.keys(body).length === 0) throw new errors.InvalidInput('The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, nameSeparator, enableSessionRebuild and oauthServer')
+    const sent = renamed(body)
+    await this.#settings.change(({ system }) => {
+      const stored = renamed(system)
+      const next = merge(stored, sent, show(system), SystemSections)
+      check(sent)
+      checkTargets(sent, stored, next)
+      return [{ entity: 'systemConfig', value: next }]
+    }, principal.username)
+    await this.#afterChange()
+    return this.get(principal)
+  }
+}
+
+/** With the names of today: files and clients may have those of yesterday. */
+function renamed (system: Json): Json {
+  const { smartRouting } = system
+  if (typeof smartRouting !== 'object' || smartRouting === null) return system
+  const section: Json = {}
+  for (const [key, value] of Object.entries(smartRouting)) {
+    const name = Object.hasOwn(aliases, key) ? aliases[key as keyof typeof aliases] : key
+    if (name === key || !Object.hasOwn(smartRouting, name)) section[name] = value
+  }
+  return { ...system, smartRouting: section }
+}
+
+/** The configuration as a GET gives it to an admin. */
+function show (system: Json): Json {
+  const sections: Json = { routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {} }
+  const given = Object.fromEntries(Object.entries(renamed(system)).filter(([, value]) => value !== undefined && value !== null))
+  return maskConfig(Value.Default(SystemSections, structuredClone({ ...sections, ...given })) as Json)
+}

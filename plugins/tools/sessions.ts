@@ -1,0 +1,70 @@
+import type { Asker } from '../../protocol/exchange.ts'
+import { errors } from '../errors/list.ts'
+import { PlainAsker } from '../gateway/direct.ts'
+import type { Principal } from '../gateway/view.ts'
+
+interface Session { readonly asker: Asker, lastUsed: number, open: number }
+
+/** How long a session without calls is kept, and how many there are at most: then the one used longest ago goes. */
+export interface SessionBounds { readonly idle: number, readonly most: number }
+
+/**
+ * What callers without MCP mean by `x-session-id`: calls with the same one, of the same principal, go to each server on one
+ * connection that is nobody else's. The id is chosen by the caller and opens nothing: it is only ever looked up beside who asks.
+ */
+export class RestSessions {
+  readonly #sessions = new Map<string, Session>()
+  readonly #bounds: SessionBounds
+  readonly #release: (asker: Asker) => void
+  readonly #sweeping: NodeJS.Timeout
+
+  /** @param bounds `idle` in ms @param release ends what upstreams remember of a session */
+  constructor (bounds: SessionBounds, release: (asker: Asker) => void) {
+    this.#bounds = bounds
+    this.#release = release
+    this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
+  }
+
+  /**
+   * Runs one call in the session that a caller names; in none where it names none.
+   * @throws InvalidInput for an id that is none
+   */
+  async in<Result> (principal: Principal, id: string | string[] | undefined, run: (asker: Asker | undefined) => Promise<Result>): Promise<Result> {
+    if (id === undefined) return await run(undefined)
+    if (typeof id !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(id)) throw new errors.InvalidInput('The header x-session-id must be 1 to 128 visible ASCII characters')
+    const session = this.#find(principal, id)
+    session.open++
+    try {
+      return await run(session.asker)
+    } finally {
+      session.open--
+      session.lastUsed = Date.now()
+    }
+  }
+
+  close (): void { clearInterval(this.#sweeping) }
+
+  #find ({ key, user }: Principal, id: string): Session {
+    const name = JSON.stringify([key, id])
+    const session = this.#sessions.get(name) ?? { asker: new PlainAsker(`rest ${name}`, user, key, true), lastUsed: Date.now(), open: 0 }
+    // The Map is kept in the order of use.
+    this.#sessions.delete(name)
+    this.#sessions.set(name, session)
+    if (this.#sessions.size > this.#bounds.most) this.#endOldest()
+    return session
+  }
+
+  #endOldest (): void {
+    for (const [name, session] of this.#sessions) if (session.open === 0) { this.#end(name, session); return }
+  }
+
+  #sweep (): void {
+    const before = Date.now() - this.#bounds.idle
+    for (const [name, session] of this.#sessions) if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
+  }
+
+  #end (name: string, { asker }: Session): void {
+    this.#sessions.delete(name)
+    this.#release(asker)
+  }
+}

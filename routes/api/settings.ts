@@ -1,0 +1,47 @@
+import { Type } from '@sinclair/typebox'
+import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { principalOf } from './index.ts'
+
+const tags = ['System']
+const Open = Type.Object({}, { additionalProperties: true })
+const Exported = Type.Object({ mcpServers: Open, groups: Type.Array(GroupRecord), systemConfig: Type.Optional(Open), users: Type.Optional(Type.Array(Open)), bearerKeys: Type.Optional(Type.Array(Open)) })
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get('/settings', {
+    schema: {
+      tags,
+      summary: 'All settings that you may see',
+      description: 'Secrets are masked. Those who are no admins see of the system configuration what a client needs.',
+      response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Open })) }
+    },
+    config: { effect: 'read' }
+  }, async (request) => {
+    const principal = principalOf(request)
+    return { success: true as const, data: { servers: app.servers.list(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) } }
+  })
+
+  app.get('/mcp-settings/export', {
+    schema: {
+      tags,
+      summary: 'The settings as a file',
+      description: 'An admin gets all, others what they manage.',
+      querystring: Type.Object({
+        includeSecrets: Type.Optional(Type.Boolean({ default: false, description: 'Secrets instead of masks; for admins' })),
+        download: Type.Optional(Type.Boolean({ default: false, description: 'The bare file' }))
+      }),
+      response: { 200: Type.Union([Success(Exported), Exported]) }
+    },
+    config: { effect: 'read' }
+  }, async (request, reply) => {
+    const principal = principalOf(request)
+    const { includeSecrets = false, download = false } = request.query
+    const data = app.export.get(principal, includeSecrets)
+    if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
+    reply.header('cache-control', 'no-store')
+    if (!download) return { success: true as const, data }
+    reply.header('content-disposition', 'attachment; filename="mcp_settings.json"').type('application/json').serializer((value: unknown) => JSON.stringify(value, null, 2))
+    return data
+  })
+}
+export default routes

@@ -1,0 +1,39 @@
+import { Type } from '@sinclair/typebox'
+
+/** What a failure on the open routes says. */
+export const OpenFailure = Type.Object({
+  success: Type.Literal(false),
+  error: Type.String({ description: 'A code that stays the same' }),
+  message: Type.String({ description: 'What is wrong, and what to change' })
+})
+
+export const DocumentQuery = Type.Object({
+  title: Type.Optional(Type.String({ description: 'The document\'s title' })),
+  description: Type.Optional(Type.String({ description: 'What the document says of itself' })),
+  version: Type.Optional(Type.String({ description: 'The document\'s version' })),
+  serverUrl: Type.Optional(Type.String({ description: 'Where the operations are, as the caller reaches them: an absolute http or https address, up to 2,048 bytes' })),
+  includeDisabled: Type.Optional(Type.Boolean({ description: 'With disabled tools. Running them is still 404' })),
+  servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
+})
+/** A document of one group or server has no choice of servers. */
+export const PartQuery = Type.Omit(DocumentQuery, ['servers'])
+export const PartName = Type.Object({ name: Type.String({ description: 'A group by id or name, else a server' }) })
+
+export const ServerNames = Type.Object({ success: Type.Literal(true), data: Type.Array(Type.String()) })
+
+export const ToolStats = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Object({
+    totalServers: Type.Integer(),
+    totalTools: Type.Integer(),
+    serverBreakdown: Type.Array(Type.Object({ name: Type.String(), toolCount: Type.Integer(), status: Type.String() }))
+  })
+})
+
+export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
+export const PartToolPath = Type.Object({ name: Type.String({ description: 'A group by id or name, else the server' }), server: Type.String(), tool: Type.String() })
+
+/** What is sent as the text that it came in, or is kept in. */
+const AsText = (description: string) => Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description }))
+export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`')
+export const OpenApiDocument = AsText('An OpenAPI 3.0.3 document')

@@ -1,0 +1,638 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { validate } from '@readme/openapi-parser'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Ajv } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { parse, stringify } from 'yaml'
+import { foldBody, headOf } from '../plugins/openapi/document.ts'
+import { OpenApi } from '../plugins/openapi/openapi.ts'
+import { Translation } from '../plugins/openapi/translate.ts'
+import { assertPlain, at, connected, everything, KEY, OTHER, otherKey, plain, settings, sleep, text, within, type Json } from './client.ts'
+import { Raw, Refusal, startUpstream, tool, type Call } from './fakes/fault-http.ts'
+import { as30, samples, schemas } from './fakes/schemas.ts'
+import { npmServer, startHub, until, type Hub } from './helper.ts'
+
+// ---- documents and operations as a program that imports them sees them -----------------------------
+
+interface Operation { id: string, method: string, path: string, server: string, parameters: Json[], body: unknown }
+
+async function document (hub: Hub, path = '/api/openapi.json', headers: Record<string, string> = {}): Promise<Json> {
+  const reply = await fetch(`${hub.url}${path}`, { headers })
+  assert.equal(reply.status, 200, `${path}: ${await reply.clone().text()}`)
+  return await reply.json() as Json
+}
+
+/** A document that two validators take, neither of which is ours. */
+async function valid (given: unknown): Promise<void> {
+  const first = await validate(structuredClone(given) as Parameters<typeof validate>[0])
+  assert.ok(first.valid, JSON.stringify(first, null, 1).slice(0, 3_000))
+  const second = await new Validator().validate(structuredClone(given) as Json)
+  assert.ok(second.valid, JSON.stringify(second).slice(0, 3_000))
+  assert.equal(at(given, 'openapi'), '3.0.3')
+}
+
+function operations (given: unknown): Operation[] {
+  return Object.entries(at(given, 'paths') as Json).flatMap(([path, item]) => ['get', 'post'].flatMap((method) => {
+    const operation = at(item, method)
+    if (operation === undefined) return []
+    return [{ id: String(at(operation, 'operationId')), method: method.toUpperCase(), path, server: String(at(operation, 'tags', 0)), parameters: (at(operation, 'parameters') ?? []) as Json[], body: at(operation, 'requestBody', 'content', 'application/json', 'schema') }]
+  }))
+}
+
+const ids = (given: unknown): string[] => operations(given).map(({ id }) => id)
+
+/** A value that a schema of OpenAPI 3.0.3 takes, with all its properties or the required ones only. */
+function example (schema: unknown, whole: unknown, all: boolean, name = ''): unknown {
+  const ref = at(schema, '$ref')
+  if (typeof ref === 'string') return example(at(whole, ...ref.slice(2).split('/')), whole, false, name)
+  for (const keyword of ['allOf', 'anyOf', 'oneOf']) { const first = at(schema, keyword, 0); if (first !== undefined && at(schema, 'type') === undefined) return example(first, whole, all, name) }
+  const choice = at(schema, 'enum', 0)
+  if (choice !== undefined) return choice
+  switch (at(schema, 'type')) {
+    case 'integer': case 'number': return at(schema, 'minimum') ?? 1
+    case 'boolean': return true
+    case 'array': return [example(at(schema, 'items'), whole, all, name)]
+    case 'object': {
+      const required = new Set((at(schema, 'required') ?? []) as string[])
+      const own = Object.entries((at(schema, 'properties') ?? {}) as Json).filter(([key]) => all || required.has(key)).map(([key, value]) => [key, example(value, whole, all, key)])
+      const cases = ['anyOf', 'oneOf'].flatMap((keyword) => at(schema, keyword, 0) === undefined ? [] : [example({ type: 'object', ...at(schema, keyword, 0) as Json }, whole, all)])
+      return Object.assign(Object.fromEntries(own), ...cases) as Json
+    }
+    default: return /uri|url/.test(`${at(schema, 'format')}`) ? 'http://127.0.0.1:9/none' : name === 'path' ? '.' : 'text'
+  }
+}
+
+/** Calls an operation as its document says. */
+async function run (hub: Hub, whole: unknown, operation: Operation, all: boolean, headers: Record<string, string> = {}): Promise<{ status: number, text: string }> {
+  const base = new URL(String(at(whole, 'servers', 0, 'url')), hub.url).href
+  const query = new URLSearchParams()
+  for (const parameter of operation.parameters) if (all || parameter.required === true) query.append(String(parameter.name), String(example(parameter.schema, whole, all, String(parameter.name))))
+  const body = operation.body === undefined ? undefined : JSON.stringify(example(operation.body, whole, all))
+  const url = `${base}${operation.path}${query.size > 0 ? `?${query}` : ''}`
+  const reply = await fetch(url, { method: operation.method, headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, body })
+  return { status: reply.status, text: await reply.text() }
+}
+
+/** The dialect of failures on these routes. */
+function refused (answer: { status: number, text: string }, status: number, says = /./): void {
+  assert.equal(answer.status, status, answer.text)
+  const body: unknown = JSON.parse(answer.text)
+  assert.equal(at(body, 'success'), false, answer.text)
+  assert.match(String(at(body, 'error')), /^(TH|FST)_/, answer.text)
+  assert.match(String(at(body, 'message')), says, answer.text)
+  assertPlain(answer.text)
+}
+
+const get = async (hub: Hub, path: string, headers: Record<string, string> = {}): Promise<{ status: number, text: string, headers: Headers }> => {
+  const reply = await fetch(`${hub.url}${path}`, { headers })
+  return { status: reply.status, text: await reply.text(), headers: reply.headers }
+}
+
+const post = async (hub: Hub, path: string, body: unknown, headers: Record<string, string> = {}): Promise<{ status: number, text: string }> => {
+  const reply = await fetch(`${hub.url}${path}`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) })
+  return { status: reply.status, text: await reply.text() }
+}
+
+/** Changes the settings file as an operator would, and waits until the gateway has taken it up. */
+async function edit (hub: Hub, change: (file: Json) => void, seen: () => Promise<boolean>): Promise<void> {
+  const file = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
+  change(file)
+  await writeFile(hub.settingsPath, JSON.stringify(file))
+  await until(seen, 8_000, 'the change was never taken up')
+}
+
+/** A tool that answers with the arguments it was called with. */
+const echoArguments = ({ method, params }: Call): Json | undefined => method === 'tools/call' ? { content: [{ type: 'text', text: JSON.stringify(params.arguments) }], structuredContent: { tool: params.name, args: params.arguments } } : undefined
+
+const object = (properties: Json, more: Json = {}): Json => ({ inputSchema: { type: 'object', properties, ...more } })
+const several = (count: number, schema: unknown = { type: 'string' }): Json => Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, schema]))
+
+// ---- JSON Schema in the dialect of OpenAPI 3.0.3 ---------------------------------------------------
+
+/** A schema as OpenAPI 3.0.3 says it, with its components. */
+function said (schema: unknown): Json {
+  const translation = new Translation(schema, 's.t')
+  const { schema: whole } = translation.say(schema)
+  return Object.keys(translation.components).length === 0 ? whole : { ...whole, components: { schemas: translation.components } }
+}
+
+const options = { strict: false, validateFormats: false, logger: false, addUsedSchema: false } as const
+
+test('what a JSON Schema accepts is accepted as OpenAPI says it', () => {
+  const original = new Ajv2020(options)
+  const reader = new Ajv(options)
+  let accepted = 0
+  let refused = 0
+  fc.assert(fc.property(schemas, fc.array(samples, { minLength: 8, maxLength: 8 }), (schema, values) => {
+    const translated = said(schema)
+    const readable = as30(translated) as Json
+    const [before, after] = [original.compile(schema as Json), reader.compile(readable)]
+    original.removeSchema(schema as Json)
+    reader.removeSchema(readable)
+    for (const value of values) {
+      let fits: unknown
+      // A few combinations of patternProperties are too much for this validator.
+      try { fits = before(value) } catch { continue }
+      if (fits) { accepted++; assert.ok(after(value), `${JSON.stringify(value)} is refused by ${JSON.stringify(translated)}`) } else if (!after(value)) refused++
+    }
+  }), { numRuns: 500, endOnFailure: true })
+  assert.ok(accepted > 500 && refused > 500, `${accepted} accepted, ${refused} refused: the values tell nothing`)
+})
+
+test('what each keyword becomes', () => {
+  const table: Array<[unknown, unknown]> = [
+    [{ anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }], default: null, title: 'N' }, { title: 'N', default: null, type: 'integer', minimum: 1, nullable: true }],
+    [{ anyOf: [{ enum: ['a', 'b'] }, { type: 'null' }] }, { type: 'string', enum: ['a', 'b', null], nullable: true }],
+    [{ type: ['string', 'null'], minLength: 2 }, { type: 'string', nullable: true, minLength: 2 }],
+    [{ type: ['string', 'integer', 'null'] }, { anyOf: [{ type: 'string', nullable: true }, { type: 'integer' }] }],
+    [{ type: 'null' }, { type: 'string', nullable: true, enum: [null] }],
+    [{ const: 'a' }, { type: 'string', enum: ['a'] }],
+    [{ type: 'number', exclusiveMinimum: 0, maximum: 9 }, { type: 'number', minimum: 0, exclusiveMinimum: true, maximum: 9 }],
+    [{ type: 'number', exclusiveMaximum: 5, maximum: 3 }, { type: 'number', maximum: 3 }],
+    [{ type: 'array' }, { type: 'array', items: {} }],
+    [{ type: 'array', prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false }, { type: 'array', items: { anyOf: [{ type: 'string' }, { type: 'integer' }] }, maxItems: 2 }],
+    [{ type: 'object', patternProperties: { '^x': { type: 'string' } }, additionalProperties: false }, { type: 'object', additionalProperties: { anyOf: [{ type: 'string' }] } }],
+    [{ if: { type: 'string' }, then: { minLength: 1 }, else: { minimum: 1 } }, { anyOf: [{ minLength: 1 }, { minimum: 1 }] }],
+    [{ not: { type: 'string' } }, { not: { type: 'string' } }],
+    [{ not: { contains: { type: 'string' } } }, {}],
+    [{ oneOf: [{ type: 'string' }, { type: 'integer' }] }, { oneOf: [{ type: 'string' }, { type: 'integer' }] }],
+    [{ oneOf: [{ type: 'string' }, { contains: {} }] }, { anyOf: [{ type: 'string' }, {}] }],
+    [{ type: 'object', properties: { a: true, b: false }, required: ['a', 'a', 7] }, { type: 'object', properties: { a: {}, b: { not: {} } }, required: ['a'] }],
+    [{ type: 'string', examples: ['x', 'y'], contentEncoding: 'base64', $comment: 'no' }, { type: 'string', format: 'byte', example: 'x' }],
+    [{ $ref: 'https://elsewhere.example/schema' }, {}],
+    [{ $ref: '#/$defs/kind', description: 'which', $defs: { kind: { enum: ['x', 'y'] } } }, { description: 'which', type: 'string', enum: ['x', 'y'] }],
+    [{ $ref: '#/definitions/n', minimum: 5, $schema: 'http://json-schema.org/draft-07/schema#', definitions: { n: { type: 'integer' } } }, { type: 'integer' }],
+    [{ $ref: '#/$defs/self', $defs: { self: { $ref: '#/$defs/self' } } }, {}]
+  ]
+  for (const [schema, expected] of table) assert.deepEqual(said(schema), expected, JSON.stringify(schema))
+  const tree = said({ type: 'object', properties: { root: { $ref: '#/$defs/Node' } }, $defs: { Node: { type: 'object', properties: { next: { $ref: '#/$defs/Node' }, top: { $ref: '#' } } } } })
+  assert.deepEqual(at(tree, 'properties', 'root'), { $ref: '#/components/schemas/s.t.Node' })
+  assert.deepEqual(at(tree, 'components', 'schemas', 's.t.Node', 'properties'), { next: { $ref: '#/components/schemas/s.t.Node' }, top: { $ref: '#/components/schemas/s.t.Arguments' } })
+})
+
+test('a schema whose parts refer to each other twice over does not double with each level', () => {
+  const $defs = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`d${n}`, { type: 'object', properties: { a: { $ref: `#/$defs/d${n + 1}` }, b: { $ref: `#/$defs/d${n + 1}` } } }]))
+  const deep = { type: 'object', properties: { a: { $ref: '#/$defs/d0' } }, $defs }
+  assert.ok(JSON.stringify(said(deep)).length < 10_000)
+  const nested = Array.from({ length: 60 }).reduce<Json>((inner) => ({ type: ['array', 'null'], items: inner }), { type: 'string' })
+  assert.ok(JSON.stringify(said(nested)).length < 10_000)
+})
+
+// ---- documents --------------------------------------------------------------------------------------
+
+test('every operation of real servers runs as its document says', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-files-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  await writeFile(join(folder, 'text'), 'hello')
+  const hub = await startHub(t, {
+    settings: settings({
+      everything: npmServer('everything', 'stdio'),
+      files: { ...npmServer('filesystem', folder), cwd: folder },
+      memory: { ...npmServer('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.json') } },
+      remote: { type: 'streamable-http', url: await everything(t) }
+    })
+  })
+  await connected(hub, 4)
+  const whole = await document(hub)
+  await valid(whole)
+  const all = operations(whole)
+  assert.deepEqual([...new Set(all.map(({ server }) => server))], ['everything', 'files', 'memory', 'remote'])
+  assert.ok(all.length > 40, `${all.length} operations`)
+  for (const name of ['everything', 'files', 'memory', 'remote']) {
+    const part = await document(hub, `/api/${name}/openapi.json`)
+    await valid(part)
+    assert.deepEqual(ids(part), all.filter(({ server }) => server === name).map(({ id }) => id))
+  }
+  let succeeded = 0
+  // At once: one of them takes ten seconds.
+  await Promise.all(all.flatMap((operation) => [false, true].map(async (full) => {
+    const answer = await within(30_000, operation.id, run(hub, whole, operation, full))
+    assert.equal(answer.status, 200, `${operation.method} ${operation.path}: ${answer.text}`)
+    const result: unknown = JSON.parse(answer.text)
+    assert.ok(Array.isArray(at(result, 'content')), answer.text)
+    // Arguments that the server's own schema refuses would be an error of ours.
+    assert.doesNotMatch(text(result), /-32602|invalid arguments/i, `${operation.id}: ${answer.text}`)
+    if (at(result, 'isError') !== true) succeeded++
+  })))
+  assert.ok(succeeded > all.length, `only ${succeeded} of ${2 * all.length} calls did something`)
+})
+
+test('documents', async (t) => {
+  const tools = [
+    tool('ten', object(several(10))),
+    tool('eleven', object(several(11))),
+    tool('none', object({})),
+    tool('mixed', object({ n: { type: 'integer', minimum: 1 }, s: { type: 'string', description: 'Some text' }, o: { anyOf: [{ type: 'number' }, { type: 'null' }] }, k: { $ref: '#/$defs/Kind' } }, { required: ['n'], $defs: { Kind: { enum: ['x', 'y'] } } })),
+    tool('list', object({ l: { type: 'array', items: { type: 'string' } } })),
+    tool('nested', object({ o: { type: 'object', properties: { a: { type: 'integer' } } } })),
+    tool('anything', object({ a: {} })),
+    tool('maybe', object({ a: { anyOf: [{ type: 'string' }, { type: 'array' }] } })),
+    tool('open', object({}, { additionalProperties: { type: 'integer' } })),
+    tool('cases', { inputSchema: { type: 'object', oneOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { properties: { b: { type: 'string' } }, required: ['b'] }] } }),
+    tool('tree', object({ root: { $ref: '#/$defs/Node' } }, { $defs: { Node: { type: 'object', required: ['name'], properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/Node' } } } } } })),
+    tool('odd', { title: 'Odd', inputSchema: { type: 'object', properties: { 'a b&c=d': { type: 'string' }, 'é%': { type: 'integer' }, yes: { type: 'boolean' }, list: { type: 'array', prefixItems: [{ const: 1 }], items: false }, deep: { type: 'object', patternProperties: { '^x': { type: ['string', 'null'] } }, additionalProperties: false } } } })
+  ]
+  const fake = await startUpstream(t, { tools, on: echoArguments })
+  const other = await startUpstream(t, { tools: [tool('other'), tool('second')], on: echoArguments })
+  const member = { name: 'other', tools: ['second'] }
+  const hub = await startHub(t, {
+    env: { BASE_PATH: '/hub' },
+    settings: settings({ fake: { url: fake.url, description: 'Tools for tests' }, other: { url: other.url, tools: { other: { enabled: false } } } }, {
+      groups: [{ id: 'g-1', name: 'team one', servers: ['fake', member] }, { id: 'g-2', name: 'other', servers: ['fake'] }, { id: 'g-3', name: 'nothing', servers: [] }],
+      systemConfig: { install: { baseUrl: 'https://hub.example/' } }
+    })
+  })
+  await connected(hub, 2)
+  const here = 'https://hub.example/hub/api'
+  /** As the document says, but on this machine. */
+  const onHub = (given: unknown): Json => { const { paths, ...rest } = given as Json; return { ...rest, servers: [{ url: `${hub.url}/api` }], paths } }
+
+  await t.test('a tool of up to ten single values is a GET, every other one a POST', async () => {
+    const whole = await document(hub)
+    await valid(whole)
+    assert.equal(at(whole, 'servers', 0, 'url'), here)
+    const methods = Object.fromEntries(operations(whole).map(({ id, method }) => [id, method]))
+    assert.deepEqual(methods, { fake_ten: 'GET', fake_eleven: 'POST', fake_none: 'GET', fake_mixed: 'GET', fake_list: 'POST', fake_nested: 'POST', fake_anything: 'POST', fake_maybe: 'POST', fake_open: 'POST', fake_cases: 'POST', fake_tree: 'POST', fake_odd: 'POST', other_second: 'GET' })
+    const mixed = at(whole, 'paths', '/tools/fake/mixed', 'get')
+    assert.deepEqual(at(mixed, 'parameters'), [
+      { name: 'n', in: 'query', required: true, schema: { type: 'integer', minimum: 1 } },
+      { name: 's', in: 'query', required: false, description: 'Some text', schema: { type: 'string' } },
+      { name: 'o', in: 'query', required: false, schema: { type: 'number', nullable: true } },
+      { name: 'k', in: 'query', required: false, schema: { type: 'string', enum: ['x', 'y'] } }
+    ])
+    assert.deepEqual([at(mixed, 'tags'), at(mixed, 'description'), at(mixed, 'responses', '200', 'content', 'application/json', 'schema')], [['fake'], 'The tool mixed', { $ref: '#/components/schemas/ToolResponse' }])
+    assert.deepEqual(at(whole, 'tags'), [{ name: 'fake', description: 'Tools for tests' }, { name: 'other' }])
+    for (const name of ['ToolResponse', 'ErrorResponse', 'fake.tree.Node']) assert.ok(at(whole, 'components', 'schemas', name) !== undefined, name)
+    assert.equal(at(whole, 'paths', '/tools/fake/odd', 'post', 'summary'), 'Odd')
+    for (const operation of operations(whole)) for (const full of [false, true]) assert.equal((await run(hub, onHub(whole), operation, full)).status, 200, operation.id)
+  })
+
+  await t.test('in YAML they say the same', async () => {
+    for (const path of ['openapi', 'fake/openapi', 'team%20one/openapi']) {
+      const reply = await fetch(`${hub.url}/api/${path}.yaml?description=${encodeURIComponent('two\\nlines: "and" \\u2028 more #')}`)
+      assert.match(String(reply.headers.get('content-type')), /yaml/)
+      assert.deepEqual(parse(await reply.text()), await document(hub, `/api/${path}.json?description=${encodeURIComponent('two\\nlines: "and" \\u2028 more #')}`))
+    }
+  })
+
+  await t.test('the query says what stands in the head, and what is covered', async () => {
+    const asked = await document(hub, '/api/openapi.json?title=Mine&description=About&version=7.1&serverUrl=https%3A%2F%2Felse.example%2Fapi%2F&servers=other,%20nope&includeDisabled=true')
+    await valid(asked)
+    assert.deepEqual([at(asked, 'info'), at(asked, 'servers')], [{ title: 'Mine', description: 'About', version: '7.1' }, [{ url: 'https://else.example/api/' }]])
+    assert.deepEqual(ids(asked), ['other_other', 'other_second'])
+    assert.deepEqual(ids(await document(hub, '/api/openapi.json?servers=nope')), [])
+    refused(await get(hub, '/api/tools/other/other'), 404)
+    for (const serverUrl of ['nope', '/api', 'ftp://else.example/', 'javascript:alert(1)', 'https://user@else.example/', 'https://u:p@else.example', 'https://{host}/', 'https:\\\\\\\\else.example', 'https://', 'https://else.example/ x', `https://else.example/${'x'.repeat(2_048)}`, '', '//else.example/api']) {
+      for (const path of ['/api/openapi.json', '/api/openapi.yaml', '/api/fake/openapi.json']) refused(await get(hub, `${path}?serverUrl=${encodeURIComponent(serverUrl)}`), 400, /serverUrl/)
+    }
+    for (const query of ['includeDisabled=maybe', 'title=a&title=b', 'servers=a&servers=b']) refused(await get(hub, `/api/openapi.json?${query}`), 400)
+    const elsewhere = await plain(`http://127.0.0.1:${hub.port}/hub/api/openapi.json`, { headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' } })
+    assert.ok(!elsewhere.body.includes('evil.example'))
+  })
+
+  await t.test('a group comes before a server of its name, by id or name, with what it selects', async () => {
+    for (const name of ['g-1', 'team%20one']) {
+      const group = await document(hub, `/api/${name}/openapi.json`)
+      await valid(group)
+      assert.ok(ids(group).includes('other_second') && ids(group).includes('fake_ten') && !ids(group).includes('other_other'), ids(group).join())
+      assert.deepEqual([at(group, 'info', 'title'), at(group, 'servers', 0, 'url'), at(group, 'paths', '/tools/fake/ten', 'servers')], ['team one', here, [{ url: `${here}/g-1` }]])
+    }
+    assert.ok(ids(await document(hub, '/api/other/openapi.json')).every((id) => id.startsWith('fake_')))
+    for (const path of ['/api/nope/openapi.json', '/api/nothing/openapi.json', '/api/nope/openapi.yaml']) refused(await get(hub, path), 404)
+    for (const path of ['/api/team%20one/tools/other/second?a=1', '/api/g-1/tools/other/second?a=1', '/api/tools/other/second?group=team%20one&a=1', '/api/fake/tools/fake/none?a=1']) {
+      const answer = await get(hub, path)
+      assert.equal(answer.status, 200, answer.text)
+      assert.deepEqual(at(JSON.parse(answer.text), 'structuredContent', 'args'), { a: '1' })
+    }
+    assert.equal((await post(hub, '/api/g-1/tools/other/second', {})).status, 200)
+    assert.equal((await post(hub, '/api/tools/other/second?group=g-1', { a: 1 })).status, 200)
+    for (const path of ['/api/g-2/tools/other/second', '/api/fake/tools/other/second', '/api/tools/other/second?group=g-2', '/api/tools/other/second?group=nope', '/api/tools/fake/none?group=fake', '/api/nope/tools/fake/none']) refused(await get(hub, path), 404)
+  })
+
+  await t.test('which servers, and how many tools', async () => {
+    assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/servers')).text), { success: true, data: ['fake', 'other'] })
+    assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/stats')).text), { success: true, data: { totalServers: 2, totalTools: 13, serverBreakdown: [{ name: 'fake', toolCount: 12, status: 'connected' }, { name: 'other', toolCount: 1, status: 'connected' }] } })
+  })
+
+  await t.test('an ETag spares what has not changed, and changes with what it covers', async () => {
+    for (const path of ['/api/openapi.json', '/api/openapi.yaml', '/api/fake/openapi.json', '/api/openapi/servers', '/api/openapi/stats']) {
+      const first = await get(hub, path)
+      const etag = String(first.headers.get('etag'))
+      assert.match(etag, /^"[^"]+"$/)
+      for (const seen of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const again = await get(hub, path, { 'if-none-match': seen })
+        assert.deepEqual([again.status, again.text, again.headers.get('etag')], [304, '', etag], `${path} ${seen}`)
+      }
+      assert.equal((await get(hub, path, { 'if-none-match': '"other"' })).text, first.text)
+    }
+    const tag = async (path: string): Promise<string | null> => (await get(hub, path)).headers.get('etag')
+    assert.equal(new Set(await Promise.all(['/api/openapi.json', '/api/openapi.yaml', '/api/openapi.json?title=x', '/api/openapi.json?includeDisabled=true', '/api/openapi.json?servers=fake', '/api/g-1/openapi.json'].map(tag))).size, 6)
+  })
+
+  await t.test('documents follow toggles, descriptions, new tools, disconnects and connects', async () => {
+    const now = async (): Promise<Json> => await document(hub)
+    const before = String((await get(hub, '/api/openapi.json')).headers.get('etag'))
+    await edit(hub, (file) => { (file.mcpServers as Record<string, Json>).other = { url: other.url, tools: { second: { description: 'Said by an admin' } } } }, async () => ids(await now()).includes('other_other'))
+    assert.equal(at(await now(), 'paths', '/tools/other/second', 'get', 'description'), 'Said by an admin')
+    assert.equal((await get(hub, '/api/openapi.json', { 'if-none-match': before })).status, 200)
+    other.options = { ...other.options, tools: [tool('other'), tool('second'), tool('third')] }
+    await other.broadcast('notifications/tools/list_changed')
+    await until(async () => ids(await now()).includes('other_third'), 5_000, 'the new tool never came')
+    await edit(hub, (file) => { (file.mcpServers as Record<string, Json>).other = { url: other.url, enabled: false } }, async () => !ids(await now()).some((id) => id.startsWith('other_')))
+    assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/servers')).text), { success: true, data: ['fake'] })
+    await edit(hub, (file) => { (file.mcpServers as Record<string, Json>).other = { url: other.url, keepAliveInterval: 1_000 } }, async () => ids(await now()).includes('other_third'))
+    await other.close()
+    await until(async () => !ids(await now()).some((id) => id.startsWith('other_')), 15_000, 'the lost server stayed')
+    await other.listen()
+    await until(async () => ids(await now()).includes('other_third'), 20_000, 'the server never came back')
+  })
+})
+
+test('names of every kind work in paths, and operations are never confused', async (t) => {
+  const odd = ['with space', 'dots.in.it', '.hidden', '...', 'slash/inside', 'per%cent', 'a%2Fb', 'question?', 'hash#', 'plus+and&', 'semi;colon', 'brace{d}', 'naïve', '工具', 'инструмент', '🛠️', '"quoted"', "it's", 'back\\slash', '__proto__', 'constructor', '~1', 'tab\there', 'x'.repeat(1_500)]
+  const unnameable = ['.', '..', '\ud800']
+  const fake = await startUpstream(t, { tools: [...odd, ...unnameable].map((name) => tool(name, object({ v: { type: 'string' } }))), on: echoArguments })
+  const first = await startUpstream(t, { tools: [tool('c'), tool('b_c')], on: echoArguments })
+  const mcpServers = { 'сервер 1.x': { url: fake.url }, a_b: { url: first.url }, a: { url: first.url } }
+  const hub = await startHub(t, { settings: settings(mcpServers) })
+  await connected(hub, 3)
+  const whole = await document(hub)
+  await valid(whole)
+  assert.deepEqual(parse((await get(hub, '/api/openapi.yaml')).text), whole)
+  const named = operations(whole).filter(({ server }) => server === 'сервер 1.x')
+  assert.deepEqual(named.map(({ id }) => id.replace('сервер 1.x_', '')), odd)
+  for (const [n, operation] of named.entries()) {
+    const answer = await run(hub, whole, operation, true)
+    assert.equal(answer.status, 200, `${operation.path}: ${answer.text}`)
+    assert.deepEqual(at(JSON.parse(answer.text), 'structuredContent'), { tool: odd[n], args: { v: 'text' } }, operation.path)
+  }
+  // a_b + c and a + b_c would both be a_b_c.
+  const others = operations(whole).filter(({ server }) => server !== 'сервер 1.x')
+  assert.equal(new Set(others.map(({ id }) => id)).size, 4)
+  assert.deepEqual(others.slice(0, 3).map(({ id }) => id), ['a_b_c', 'a_b_b_c', 'a_c'])
+  assert.match(String(others[3]?.id), /^a_b_c_[0-9a-f]{8}$/)
+  for (const operation of others) assert.equal(at(JSON.parse((await run(hub, whole, operation, true)).text), 'structuredContent', 'tool'), operation.path.split('/').at(-1), operation.id)
+  assert.deepEqual(ids(await document(hub)), ids(whole))
+})
+
+// ---- tools over plain HTTP -------------------------------------------------------------------------
+
+test('tools over plain HTTP', async (t) => {
+  const typed = { n: { type: 'integer' }, x: { type: 'number' }, b: { type: 'boolean' }, s: { type: 'string' }, l: { type: 'array', items: { type: 'integer' } }, w: { type: 'array', items: { type: 'string' } }, o: { type: 'object' }, m: { anyOf: [{ type: 'integer' }, { type: 'null' }] }, e: { enum: [1, 2] }, z: { type: ['string', 'integer'] } }
+  const seen: Call[] = []
+  const fake = await startUpstream(t, {
+    tools: [
+      tool('typed', object(typed)),
+      tool('strict', object({ q: { type: 'string', minLength: 2, pattern: '^[a-z]+$' }, n: { type: 'integer', maximum: 5 } }, { required: ['q'], additionalProperties: false })),
+      tool('group', object({ group: { type: 'string' }, token: { type: 'string' }, limit: { type: 'integer' } })),
+      tool('slow'), tool('hang'), tool('refuse'), tool('fail'), tool('raw'), tool('off'),
+      tool('evil', object({ p: { type: 'string', pattern: '^(a+)+$' }, q: { type: 'string', pattern: 'a*a*a*a*b' } })),
+      tool('broken', { inputSchema: { type: 'object', properties: { a: { $ref: 'https://elsewhere.example/schema' } } } }),
+      tool('old', { inputSchema: { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', properties: { pair: { type: 'array', items: [{ type: 'integer' }, { type: 'string' }], additionalItems: false } } } })
+    ],
+    async on (call) {
+      if (call.method !== 'tools/call') return undefined
+      seen.push(call)
+      switch (call.params.name) {
+        case 'fail': return { content: [{ type: 'text', text: 'it failed' }], isError: true }
+        case 'refuse': return new Refusal(-32000, 'not today')
+        case 'raw': return new Raw('{ "content": [], "big": 12345678901234567890, "huge": 1e400, "__proto__": {"x":1}, "last":"\\u00e9" }')
+        case 'slow': await sleep(3_000); return { content: [] }
+        case 'hang': return 'never'
+        default: return echoArguments(call)
+      }
+    }
+  })
+  const hub = await startHub(t, { settings: settings({ fake: { url: fake.url, tools: { off: { enabled: false } }, options: { timeout: 1_500 } }, away: { url: 'http://127.0.0.1:9/mcp' }, disabled: { url: fake.url, enabled: false } }) })
+  await connected(hub, 1)
+  const args = (answer: { status: number, text: string }): unknown => { assert.equal(answer.status, 200, answer.text); return at(JSON.parse(answer.text), 'structuredContent', 'args') }
+  const typedGet = async (query: string): Promise<{ status: number, text: string }> => await get(hub, `/api/tools/fake/typed?${query}`)
+
+  await t.test('texts become what the schema says', async () => {
+    const table: Array<[string, unknown]> = [
+      ['n=7&x=-1.5e3&b=true&s=7', { n: 7, x: -1500, b: true, s: '7' }],
+      ['n=-0&b=1', { n: 0, b: true }], ['b=0', { b: false }], ['b=false', { b: false }],
+      ['n=9007199254740991', { n: 9007199254740991 }],
+      ['l=1,2,3', { l: [1, 2, 3] }], ['l=1&l=2', { l: [1, 2] }], ['l=%5B1%5D', { l: [1] }], ['l=', { l: [] }], ['w=a&w=b,c', { w: ['a', 'b,c'] }], ['w=a', { w: ['a'] }],
+      ['o=%7B%22k%22%3A%5B1%5D%7D', { o: { k: [1] } }],
+      ['m=5', { m: 5 }], ['m=null', { m: null }], ['e=2', { e: 2 }], ['z=5', { z: '5' }],
+      ['s=a+b%20c%2B&s2=&other=x&other=y', { s: 'a b c+', s2: '', other: ['x', 'y'] }],
+      ['token=t&constructor=c&toString=s&__proto__=p', JSON.parse('{"token":"t","constructor":"c","toString":"s","__proto__":"p"}')]
+    ]
+    for (const [query, expected] of table) assert.deepEqual(args(await typedGet(query)), expected, query)
+    assert.deepEqual(args(await post(hub, '/api/tools/fake/typed', { n: '7', x: 1, l: '1,2', o: { n: '7' }, extra: { deep: [1, 'a'] } })), { n: 7, x: 1, l: [1, 2], o: { n: '7' }, extra: { deep: [1, 'a'] } })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/group?group=mine&token=secret&limit=3')), { group: 'mine', token: 'secret', limit: 3 })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/strict?q=ab&n=5')), { q: 'ab', n: 5 })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/old?pair=%5B1,%22a%22%5D')), { pair: [1, 'a'] })
+    for (const body of ['', '{}', ' ']) assert.deepEqual(args(await post(hub, '/api/tools/fake/typed', body)), {})
+    assert.deepEqual(args(await fetch(`${hub.url}/api/tools/fake/typed`, { method: 'POST' }).then(async (reply) => ({ status: reply.status, text: await reply.text() }))), {})
+    // What the gateway cannot check, the upstream does.
+    assert.deepEqual(args(await post(hub, '/api/tools/fake/broken', { a: 1 })), { a: 1 })
+    for (const evil of [{ p: `${'a'.repeat(60)}b` }, { q: 'a'.repeat(20_000) }]) assert.deepEqual(args(await within(4_000, 'a pattern that takes for ever', post(hub, '/api/tools/fake/evil', evil))), evil)
+  })
+
+  await t.test('the result comes as the tool gave it, to the byte', async () => {
+    for (const answer of [await get(hub, '/api/tools/fake/raw'), await post(hub, '/api/tools/fake/raw', {})]) assert.deepEqual([answer.status, answer.text], [200, '{ "content": [], "big": 12345678901234567890, "huge": 1e400, "__proto__": {"x":1}, "last":"\\u00e9" }'])
+    const failed = await get(hub, '/api/tools/fake/fail')
+    assert.deepEqual([failed.status, JSON.parse(failed.text), failed.headers.get('cache-control'), failed.headers.get('content-type')], [200, { content: [{ type: 'text', text: 'it failed' }], isError: true }, 'no-store', 'application/json; charset=utf-8'])
+  })
+
+  await t.test('bad input gets a clear error and never reaches the upstream', async () => {
+    seen.length = 0
+    const table: Array<[string, RegExp]> = [
+      ['typed?n=abc', /\bn\b.*integer/], ['typed?n=1.5', /integer/], ['typed?n=1e400', /\bn\b/], ['typed?n=NaN', /\bn\b/], ['typed?n=9007199254740993', /\bn\b/], ['typed?n=', /\bn\b/], ['typed?n=1&n=2', /\bn\b/], ['typed?n=0x10', /\bn\b/],
+      ['typed?x=NaN', /\bx\b.*number/], ['typed?x=Infinity', /\bx\b/], ['typed?x=-Infinity', /\bx\b/], ['typed?x=1e400', /\bx\b/], ['typed?x=12345678901234567890', /\bx\b/], ['typed?x=1,5', /\bx\b/], ['typed?x=1&x=2', /\bx\b/],
+      ['typed?b=yes', /\bb\b.*boolean/], ['typed?b=TRUE', /\bb\b/], ['typed?b=', /\bb\b/], ['typed?b=true&b=false', /\bb\b/], ['typed?s=a&s=b', /\bs\b.*string/],
+      ['typed?l=1,a', /l\.1.*integer/], ['typed?o=%7Bx', /\bo\b.*object/], ['typed?o=%7B%22k%22:1e400%7D', /\bo\b/], ['typed?o=%5B%5D', /\bo\b/], ['typed?e=3', /\be\b.*1, 2/], ['typed?m=x', /\bm\b/],
+      ['strict', /\bq\b.*required/], ['strict?q=a', /\bq\b/], ['strict?q=AB', /\bq\b.*pattern/], ['strict?q=ab&n=6', /\bn\b.*5/], ['strict?q=ab&extra=1', /extra.*not known/], ['strict?q=a&n=x&extra=1', /(?=.*\bq\b)(?=.*\bn\b)(?=.*extra)/],
+      ['old?pair=%5B1,2%5D', /pair/], ['old?pair=%5B1,%22a%22,3%5D', /pair/], ['typed?s=%ZZ', /percent/], ['typed?s=%ff', /percent/]
+    ]
+    for (const [path, says] of table) refused(await get(hub, `/api/tools/fake/${path}`), 400, says)
+    const bodies: Array<[string, number, RegExp]> = [
+      ['[]', 400, /object/], ['null', 400, /object/], ['7', 400, /object/], ['"text"', 400, /object/], ['{', 400, /JSON/], ['{"n":1e400}', 400, /1e400/], ['{"n":12345678901234567890}', 400, /12345678901234567890/], ['{"deep":[{"n":-12345678901234567890}]}', 400, /12345678901234567890/],
+      ['{"n":true}', 400, /\bn\b/], ['{"n":[1]}', 400, /\bn\b/], ['{"s":1}', 400, /\bs\b/], ['{"o":[]}', 400, /\bo\b/], [`{"o":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, 400, /nested/], [`{"s":"${'x'.repeat(1_100_000)}"}`, 413, /larger/]
+    ]
+    for (const [body, status, says] of bodies) refused(await post(hub, '/api/tools/fake/typed', body), status, says)
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) refused(await post(hub, '/api/tools/fake/typed', '{"n":1}', { 'content-type': type }), 415)
+    const page = { 'sec-fetch-site': 'cross-site' }
+    const foreign: Array<Record<string, string>> = [{ origin: 'https://evil.example' }, { origin: 'null' }, page, { ...page, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' }, { 'sec-purpose': 'prefetch' }, { 'sec-purpose': 'prefetch;prerender' }, { purpose: 'prefetch' }, { host: 'evil.example' }]
+    for (const headers of foreign) {
+      for (const method of ['GET', 'POST']) {
+        const answer = await plain(`http://127.0.0.1:${hub.port}/api/tools/fake/typed`, { method, headers })
+        refused({ status: answer.status, text: answer.body }, 403)
+        assert.equal(answer.headers['cache-control'], 'no-store')
+      }
+    }
+    for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'QUERY']) {
+      const answer = await plain(`http://127.0.0.1:${hub.port}/api/tools/fake/typed`, { method }).catch(() => ({ status: 400 }))
+      assert.ok(answer.status >= 400 && answer.status < 500, `${method}: ${answer.status}`)
+    }
+    assert.deepEqual(seen.map(({ params }) => params), [])
+    assert.equal((await get(hub, '/api/tools/fake/typed', { origin: hub.url, 'sec-fetch-site': 'same-origin' })).status, 200)
+    assert.equal(seen.length, 1)
+  })
+
+  await t.test('what is not there, hidden or disabled is all the same', async () => {
+    seen.length = 0
+    const answers = new Set<string>()
+    for (const path of ['fake/nope', 'fake/off', 'fake/fake-typed', 'nope/typed', 'disabled/typed', 'call/typed', '__proto__/typed', 'fake/..%2Ffake']) {
+      for (const answer of [await get(hub, `/api/tools/${path}`), await post(hub, `/api/tools/${path.replace('call/', 'calls/')}`, '{"n":"x"')]) { refused(answer, 404); answers.add(answer.text) }
+    }
+    assert.equal(answers.size, 1, [...answers].join('\n'))
+    assert.equal(seen.length, 0)
+  })
+
+  await t.test('an upstream that fails is 502, one that is slow 504', async () => {
+    refused(await get(hub, '/api/tools/fake/refuse'), 502, /not today/)
+    refused(await within(5_000, 'the deadline', get(hub, '/api/tools/fake/hang')), 504)
+    refused(await within(15_000, 'the patience', get(hub, '/api/tools/away/any')), 502, /away/)
+  })
+
+  await t.test('a caller that goes away cancels its call', async () => {
+    const gone = new AbortController()
+    const before = fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length
+    const asking = fetch(`${hub.url}/api/tools/fake/slow`, { signal: gone.signal }).catch(() => {})
+    await until(() => seen.some(({ params }) => params.name === 'slow'))
+    gone.abort()
+    await asking
+    await until(() => fake.received.filter(({ message }) => message.method === 'notifications/cancelled').length > before, 1_000, 'the upstream never heard of it')
+  })
+})
+
+// ---- who reaches what ------------------------------------------------------------------------------
+
+test('credentials are optional: each caller reaches what it may, and the rest is not there', async (t) => {
+  const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
+  const at1 = (more: Json): Json => ({ url: fake.url, ...more })
+  const third = `thk_${'c'.repeat(64)}`
+  const fourth = `thk_${'d'.repeat(64)}`
+  const fifth = `thk_${'e'.repeat(64)}`
+  const file = settings({
+    shared: at1({ visibility: 'public', owner: 'ann' }),
+    defaulted: at1({}),
+    ofadmin: at1({ owner: 'root', visibilityDefaulted: true, visibility: 'private' }),
+    shut: at1({ visibility: 'private' }),
+    grouped: at1({ visibility: 'group', owner: 'root' }),
+    anns: at1({ owner: 'ann', visibility: 'private' }),
+    annsnew: at1({ owner: 'ann' }),
+    bobs: at1({ owner: 'bob', visibility: 'private' })
+  }, {
+    users: [{ username: 'root', password: 'x', isAdmin: true }, { username: 'ann', password: 'x' }, { username: 'bob', password: 'x' }],
+    groups: [{ id: 'g-shut', name: 'closed', servers: ['shut', 'bobs'] }, { id: 'g-mixed', name: 'mixed', servers: ['shut', 'shared'] }]
+  })
+  const keys = [
+    ...file.bearerKeys as Json[],
+    otherKey({ kind: 'user', owner: 'ann' }),
+    otherKey({ id: '33333333-3333-4333-8333-333333333333', token: third, accessType: 'servers', allowedServers: ['shut', 'bobs'] }),
+    otherKey({ id: '44444444-4444-4444-8444-444444444444', token: fourth, accessType: 'groups', allowedGroups: ['closed'] }),
+    otherKey({ id: '55555555-5555-4555-8555-555555555555', token: fifth, enabled: false })
+  ]
+  const every = ['shared', 'defaulted', 'ofadmin', 'shut', 'grouped', 'anns', 'annsnew', 'bobs']
+  const inOrder = (names: string[]): string[] => every.filter((name) => names.includes(name))
+  const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
+  const anyone = { default: ['shared', 'defaulted', 'ofadmin'], public: ['shared'], all: every, off: [] }
+
+  for (const reach of ['default', 'public', 'all', 'off'] as const) {
+    await t.test(`PUBLIC_TOOLS=${reach}`, async (t) => {
+      const hub = await startHub(t, { env: { PUBLIC_TOOLS: reach }, settings: { ...file, bearerKeys: keys } })
+      await connected(hub, every.length)
+      await until(() => hub.output().includes('open to anyone'), 5_000, 'nothing was told of what is open')
+      assert.match(hub.output(), new RegExp(`open to anyone, without credentials: ${anyone[reach].length}, of ${anyone[reach].length} servers .PUBLIC_TOOLS=${reach}`))
+      const nobody: Array<Record<string, string>> = [{}, bearer('nope'), bearer(fifth), { 'x-auth-token': 'nope' }, { authorization: 'Basic abc' }]
+      const callers: Array<[Record<string, string>, string[]]> = [
+        ...nobody.map((headers): [Record<string, string>, string[]] => [headers, anyone[reach]]),
+        [bearer(KEY), every],
+        [bearer(OTHER), inOrder([...anyone[reach], 'shared', 'anns', 'annsnew'])],
+        [bearer(third), inOrder([...anyone[reach], 'shut', 'bobs'])],
+        [bearer(fourth), anyone[reach]]
+      ]
+      for (const [headers, names] of callers) {
+        const closed = reach === 'off' && nobody.includes(headers)
+        if (closed) {
+          for (const path of ['/api/openapi.json', '/api/openapi.yaml', '/api/openapi/servers', '/api/openapi/stats', '/api/shared/openapi.json', '/api/tools/shared/echo', '/api/nope/openapi.json']) refused(await get(hub, path, headers), 404)
+          continue
+        }
+        const whole = await document(hub, '/api/openapi.json', headers)
+        if (headers === nobody[0]) await valid(whole)
+        assert.deepEqual(operations(whole).map(({ server }) => server), names)
+        assert.deepEqual(at(whole, 'tags'), names.map((name) => ({ name })))
+        assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/servers', headers)).text), { success: true, data: names })
+        assert.deepEqual(at(JSON.parse((await get(hub, '/api/openapi/stats', headers)).text), 'data', 'serverBreakdown'), names.map((name) => ({ name, toolCount: 1, status: 'connected' })))
+        assert.equal((await document(hub, `/api/openapi.json?servers=${every.join()}`, headers)).paths !== undefined, true)
+        for (const operation of operations(whole)) assert.equal((await run(hub, whole, operation, true, headers)).status, 200, operation.id)
+        const [noTool, noDocument] = [(await get(hub, '/api/tools/nowhere/echo', headers)).text, (await get(hub, '/api/nowhere/openapi.json', headers)).text]
+        for (const name of every) {
+          const [called, described] = [await get(hub, `/api/tools/${name}/echo`, headers), await get(hub, `/api/${name}/openapi.json`, headers)]
+          assert.deepEqual([called.status, described.status], names.includes(name) ? [200, 200] : [404, 404], `${name} ${JSON.stringify(headers)}`)
+          if (!names.includes(name)) assert.deepEqual([called.text, described.text], [noTool, noDocument])
+        }
+      }
+      if (reach === 'all') return
+      // A group shows what its caller may see, and is not there where that is nothing; a key for the group opens it.
+      const of = async (name: string, headers: Record<string, string>): Promise<string[] | number> => { const answer = await get(hub, `/api/${name}/openapi.json`, headers); return answer.status === 200 ? operations(JSON.parse(answer.text)).map(({ server }) => server) : answer.status }
+      assert.deepEqual([await of('closed', {}), await of('mixed', {}), await of('closed', bearer(OTHER)), await of('mixed', bearer(OTHER))], [404, reach === 'off' ? 404 : ['shared'], 404, ['shared']])
+      assert.deepEqual([await of('closed', bearer(fourth)), await of('mixed', bearer(fourth)), await of('closed', bearer(third))], [['shut', 'bobs'], reach === 'off' ? 404 : ['shared'], ['shut', 'bobs']])
+      const group = await document(hub, '/api/closed/openapi.json', bearer(fourth))
+      assert.equal((await get(hub, '/api/closed/tools/shut/echo', bearer(fourth))).status, 200)
+      assert.equal((await get(hub, '/api/tools/shut/echo?group=closed', bearer(fourth))).status, 200)
+      assert.equal((await get(hub, new URL(`${String(at(group, 'paths', '/tools/shut/echo', 'servers', 0, 'url'))}/tools/shut/echo`, hub.url).pathname, bearer(fourth))).status, 200)
+      for (const path of ['/api/tools/shut/echo', '/api/mixed/tools/shut/echo', '/api/closed/tools/defaulted/echo']) refused(await get(hub, path, bearer(fourth)), 404)
+      refused(await get(hub, '/api/closed/tools/shut/echo'), 404)
+      // Not even a good token makes an argument a credential.
+      assert.equal((await get(hub, `/api/tools/shut/echo?token=${KEY}`)).status, 404)
+    })
+  }
+})
+
+test('a login counts in x-auth-token, and a page that is allowed may call', async (t) => {
+  const fake = await startUpstream(t, { tools: [tool('echo')], on: echoArguments })
+  const hub = await startHub(t, { env: { ADMIN_PASSWORD: 'Open-Sesame-1', ALLOWED_ORIGINS: 'https://app.example' }, settings: settings({ shut: { url: fake.url, visibility: 'private' }, open: { url: fake.url } }) })
+  await connected(hub, 2)
+  let token: unknown
+  await until(async () => { token = at(JSON.parse((await post(hub, '/api/auth/login', { username: 'admin', password: 'Open-Sesame-1' })).text), 'token'); return typeof token === 'string' })
+  assert.equal((await get(hub, '/api/tools/shut/echo', { 'x-auth-token': String(token) })).status, 200)
+  assert.equal((await get(hub, `/api/tools/shut/echo?token=${String(token)}`)).status, 404)
+  assert.deepEqual(at(JSON.parse((await get(hub, `/api/tools/open/echo?token=${String(token)}`)).text), 'structuredContent', 'args'), { token })
+  assert.equal((await get(hub, '/api/tools/open/echo', { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' })).status, 200)
+  const secured = await document(hub, '/api/openapi.json', { 'x-auth-token': String(token) })
+  await valid(secured)
+  assert.deepEqual(at(secured, 'security'), [{ bearerKey: [] }, { login: [] }])
+  assert.equal(at(await document(hub), 'security'), undefined)
+})
+
+// ---- size --------------------------------------------------------------------------------------------
+
+test('a document over 1,000 tools takes less than 100 ms of CPU, and then next to nothing', () => {
+  const properties = { q: { type: 'string', description: 'What to look for' }, n: { anyOf: [{ type: 'integer', exclusiveMinimum: 0 }, { type: 'null' }], default: null }, tags: { type: 'array', items: { $ref: '#/$defs/Tag' } }, o: { type: 'object', properties: several(6, { type: ['string', 'null'] }), additionalProperties: false } }
+  const fresh = (): ReturnType<typeof serversOf> => serversOf(Array.from({ length: 1_000 }, (_, n) => ({ key: `tool-${n}`, text: JSON.stringify(tool(`tool-${n}`, { description: 'A tool that does something. '.repeat(10), inputSchema: { type: 'object', properties, required: ['q'], $defs: { Tag: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/$defs/Tag' } } } } } })) })))
+  const serversOf = (items: Array<{ key: string, text: string }>) => [{ name: 'big', description: undefined, catalogue: 1, tools: () => items.map((item) => ({ item, description: undefined, enabled: true })) }]
+  const cpu = (work: () => unknown): number => { const before = process.cpuUsage(); work(); const { user, system } = process.cpuUsage(before); return (user + system) / 1_000 }
+  const build = (servers: ReturnType<typeof fresh>): string => JSON.stringify({ ...headOf({ title: '', description: '', version: '', serverUrl: '/api' }), ...foldBody({ servers, disabled: false, groupUrl: undefined, secured: false }) })
+  build(fresh())
+  const all = [fresh(), fresh(), fresh(), fresh(), fresh()]
+  assert.ok(build(fresh()).length > 1_000_000)
+  const taken = Math.min(...all.map((servers) => cpu(() => build(servers))))
+  assert.ok(taken < 100, `${taken} ms`)
+
+  const [one] = all
+  const snapshot = { version: 1, servers: new Map([['big', { name: 'big', config: {} }]]), groups: new Map(), keys: new Map(), users: new Map(), system: {}, problems: [] }
+  const view = { principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, scope: { kind: 'global' }, key: 'open anyone global', open: true } as const
+  const catalogue = { id: 1, lists: { tools: one?.[0]?.tools().map(({ item }) => item) } }
+  const upstream = { status: 'connected', error: null, config: {}, listed: catalogue }
+  let built = 0
+  const openapi = new OpenApi({ snapshot: () => snapshot, access: { open: () => view } as never, upstreamOf: () => { built++; return upstream as never }, anonymous: 'default', basePath: '' })
+  const ask = (title: string, format: 'json' | 'yaml' = 'json'): string => openapi.document(view.principal, undefined, { title }, format).etag
+  ask('first')
+  ask('first', 'yaml')
+  const kept = cpu(() => { for (let n = 0; n < 100; n++) { ask(`other ${n}`); ask(`other ${n}`, 'yaml') } }) / 200
+  assert.ok(kept < 3 && built > 0, `${kept} ms for one that is kept`)
+  const yaml = Math.min(...Array.from({ length: 3 }, () => { snapshot.version++; return cpu(() => ask('first', 'yaml')) }))
+  const folded: unknown = JSON.parse(build(fresh()))
+  const library = cpu(() => stringify(folded, { aliasDuplicateObjects: false }))
+  assert.ok(yaml < library / 4, `${yaml} ms for YAML, ${library} ms by the library`)
+})
