@@ -53,10 +53,10 @@ test('docs/errors.md', async (t) => {
 })
 
 test('dependencies', async (t) => {
-  const manifest = JSON.parse(read('package.json')) as { dependencies: Record<string, string>, devDependencies: Record<string, string>, engines: { node: string } }
+  const manifest = JSON.parse(read('package.json')) as { dependencies: Record<string, string>, devDependencies: Record<string, string>, optionalDependencies: Record<string, string>, engines: { node: string } }
   const text = read('docs/dependencies.md')
 
-  for (const [heading, group] of [['At run time', manifest.dependencies], ['For development', manifest.devDependencies]] as const) {
+  for (const [heading, group] of [['At run time', { ...manifest.dependencies, ...manifest.optionalDependencies }], ['For development', manifest.devDependencies]] as const) {
     await t.test(`${heading.toLowerCase()}: each has its sentence in docs/dependencies.md, and nothing else has`, () => {
       const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
       const said = new Map([...section.matchAll(/^- \*\*(.+?)\*\*: (.+)$/gm)].map(([, name = '', sentence = '']): [string, string] => [name, sentence]))
