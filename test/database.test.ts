@@ -1,0 +1,284 @@
+// The settings on PostgreSQL: the contract that the file keeps, what 10,000 entries cost, and what stands in the tables.
+// What happens when the database goes away or is shared is in replicas.test.ts.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { readFile, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import bcrypt from 'bcryptjs'
+import { Keys } from '../plugins/keys/keys.ts'
+import { Settings } from '../plugins/settings/settings.ts'
+import { at, initialize, KEY, names, send, settings, type Json } from './client.ts'
+import { bounded, storeContract } from './contracts/store.ts'
+import { killRounds } from './contracts/store-kill.ts'
+import { modelRun } from './contracts/store-model.ts'
+import { cluster, database, type Database } from './database.ts'
+import { assertNoCanary, canary } from './fakes/canaries.ts'
+import { login, loggedIn, manage, managed, parked, serverNames, shared, startReplica } from './fakes/replica.ts'
+import { openPglite, openPostgres } from './fakes/store-database.ts'
+import { openFile, temporaryFolder } from './fakes/store-file.ts'
+import { bearerKey, path, until } from './helper.ts'
+
+const timeout = 120_000
+
+// ---- the store ------------------------------------------------------------------------------------
+
+storeContract('PostgreSQL', openPostgres, { model: false })
+
+void test('the same 300 commands have the same answers on file, PostgreSQL and PGlite', { timeout: 150_000 }, async (t) => {
+  const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
+  t.diagnostic(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
+  const [file, postgres, pglite] = [await modelRun(300, seed, async () => await bounded(openFile)), await modelRun(300, seed, async () => await bounded(openPostgres)), await modelRun(300, seed, async () => await bounded(openPglite))]
+  assert.ok(file.flat().includes('done') && file.flat().some((answer) => answer !== 'done'))
+  assert.deepEqual(postgres, file)
+  assert.deepEqual(pglite, file)
+})
+
+void test('PostgreSQL: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
+  // A cluster of its own, which waits for the disk.
+  const { store, url } = await openPostgres(t, undefined, await cluster(t))
+  await store.load()
+  const acknowledged = await killRounds(t, url, 20, async () => new Set((await store.load()).servers.keys()), 'test/fakes/database-writer.ts')
+  t.diagnostic(`${acknowledged} acknowledged`)
+  const { servers } = await store.load()
+  for (const [name, { config }] of servers) assert.equal(config.env?.SECRET, name, 'a secret of another server, or half a change')
+})
+
+/** So many servers and keys, as a settings file says them. */
+const many = (count: number, keys: number): Json => ({
+  users: [{ username: 'admin', password: 'x', isAdmin: true }],
+  mcpServers: Object.fromEntries(Array.from({ length: count }, (_, n) => [`server-${n}`, { type: 'streamable-http', url: `http://127.0.0.1:9/${n}`, headers: { Authorization: `Bearer secret-${n}` }, enabled: false, owner: 'admin', visibility: 'public' }])),
+  bearerKeys: Array.from({ length: keys }, (_, n) => ({ id: `key-${n}`, name: `key ${n}`, token: `thk_${n.toString(16).padStart(64, '0')}`, kind: 'system', accessType: 'all', enabled: true }))
+})
+
+void test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found as fast as a single one', { timeout }, async (t) => {
+  const { store: seeded, another } = await openPostgres(t, many(10_000, 10_000))
+  let since = performance.now()
+  assert.equal((await seeded.load()).servers.size, 10_000)
+  const seeding = performance.now() - since
+  const times: number[] = []
+  let store = seeded
+  for (let n = 0; n < 3; n++) {
+    store = (await another()).store
+    since = performance.now()
+    const snapshot = await store.load()
+    times.push(performance.now() - since)
+    assert.deepEqual([snapshot.servers.size, snapshot.keys.size, snapshot.servers.get('server-9')?.config.headers], [10_000, 10_000, { Authorization: 'Bearer secret-9' }])
+  }
+  t.diagnostic(`seeded in ${seeding.toFixed(0)} ms, loaded in ${times.map((time) => time.toFixed(0)).join(', ')} ms`)
+  assert.ok(Math.max(...times) < 3_000, `loaded in ${times.join()} ms`)
+
+  const [one, all] = [await Settings.open((await openPostgres(t, many(0, 1))).store), await Settings.open(store)].map((each) => new Keys(each, true))
+  assert.ok(one && all)
+  // A string of its own each time, as a header is: what differs is how many keys there are, and nothing else.
+  const headers = (keys: number): Buffer[] => Array.from({ length: 10_000 }, (_, n) => Buffer.from(`thk_${(n % keys).toString(16).padStart(64, '0')}`))
+  const [same, different] = [headers(1), headers(10_000)]
+  const cpu = (keys: Keys, headers: readonly Buffer[]): number => {
+    const from = process.cpuUsage()
+    for (let n = 0; n < 20_000; n++) assert.ok(keys.find(headers[n * 7_919 % 10_000]?.toString('latin1') ?? ''))
+    const { user, system } = process.cpuUsage(from)
+    return user + system
+  }
+  // Pairs, one right after the other: what else the machine does meets both.
+  const ratios = Array.from({ length: 17 }, () => {
+    const single = cpu(one, same)
+    return cpu(all, different) / single
+  }).slice(2).sort((a, b) => a - b)
+  const median = ratios[7] ?? Infinity
+  t.diagnostic(`a key among 10,000 costs ${median.toFixed(2)} times one among 1 (${ratios[0]?.toFixed(2)} … ${ratios.at(-1)?.toFixed(2)})`)
+  assert.ok(median <= 1.5)
+})
+
+// ---- what is in the tables ------------------------------------------------------------------------
+
+/** Every row of every table, as text. */
+async function allRows (query: Database['query']): Promise<string[]> {
+  const tables = await query<{ schema: string, name: string }>("SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')")
+  assert.ok(tables.length >= 5, 'where are the tables?')
+  const rows = await Promise.all(tables.map(async ({ schema, name }) => (await query<{ row: string }>(`SELECT t::text AS row FROM "${schema}"."${name}" t`)).map(({ row }) => `${name}: ${row}`)))
+  return rows.flat()
+}
+
+/** A config with a secret in every place that takes one. */
+const secretive = (): Json => ({
+  type: 'streamable-http',
+  url: `https://user:${canary('userinfo')}@127.0.0.1:9/mcp?api_key=${canary('query')}`,
+  headers: { Authorization: `Bearer ${canary('header')}`, 'X-Plain-Name': canary('other-header') },
+  oauth: { clientId: 'client', clientSecret: canary('oauth') },
+  proxy: { url: `http://proxy:${canary('proxy')}@127.0.0.1:9` },
+  enabled: false
+})
+const secretiveChild = (): Json => ({ command: 'node', args: ['server.js', '--api-key', canary('arg'), `--token=${canary('arg')}`, `https://u:${canary('arg')}@host/`], env: { PLAIN_NAME: canary('env'), API_KEY: canary('env') }, enabled: false })
+
+const strange = { deep: [{ er: null }, 'ü', 1.5, { '': '' }], comment: 'mine' }
+
+/** A settings file with all that one may hold. */
+const full = (): Json => ({
+  $schema: 'https://example.com/schema.json',
+  'x-top': strange,
+  users: [{ username: 'ann', password: bcrypt.hashSync('Open-Sesame-1', 4), isAdmin: true, nick: 'boss' }, { username: 'bob', password: bcrypt.hashSync('Open-Sesame-2', 4) }],
+  mcpServers: { remote: secretive(), child: secretiveChild(), open: { ...parked(), visibility: 'public', owner: 'bob' }, marked: parked('no visibility'), odd: { command: 'x', args: 'y' }, 'x-note': { ...parked(), 'x-note': strange } },
+  groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', description: 'ours', servers: ['remote', { name: 'child', tools: ['a'], alias: 'c' }], owner: 'ann', color: 'red' }],
+  bearerKeys: [bearerKey(), bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'plain', token: `thk_0000-${canary('token')}`, note: 'for tests' })],
+  systemConfig: {
+    routing: { enableGlobalRoute: true },
+    install: { baseUrl: 'https://hub.example.com' },
+    mcpRouter: { apiKey: canary('router'), title: 'hub' },
+    smartRouting: { enabled: false, llmProviderApiKey: canary('llm'), dbUrl: `postgres://u:${canary('db-url')}@127.0.0.1/x` },
+    'x-section': strange
+  },
+  oauthClients: [{ clientId: 'c1', clientSecret: canary('client'), name: 'a client', redirectUris: ['http://localhost/cb'] }],
+  oauthTokens: [{ accessToken: canary('access'), refreshToken: canary('refresh'), clientId: 'c1', username: 'ann' }],
+  prompts: [{ name: 'p', template: '{{x}}' }]
+})
+
+/** `npm run …` as an operator does it. */
+async function npm (script: string, args: string[], env: Record<string, string>): Promise<{ code: number | null, stdout: string, stderr: string }> {
+  assert.ok(existsSync(path('dist/cli/db.js')), 'these commands run what npm ci builds: npm run build')
+  const child = spawn('npm', ['run', '--silent', script, '--', ...args], { cwd: path(''), env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...env }, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk) => { stdout += String(chunk) })
+  child.stderr.on('data', (chunk) => { stderr += String(chunk) })
+  const [code] = await once(child, 'close') as [number | null]
+  return { code, stdout, stderr }
+}
+
+const plainToken = (content: Json): string => String(at(content, 'bearerKeys', 1, 'token'))
+
+void test('an empty database is seeded from the settings file, once; unknown sections come back by db:export', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const folder = await temporaryFolder(t)
+  const content = full()
+  const file = JSON.stringify(content, null, 2)
+  await writeFile(join(folder, 'mcp_settings.json'), file)
+  const hub = await startReplica(t, url, { folder })
+  const headers = await loggedIn(hub, 'ann', 'Open-Sesame-1')
+  const shown = await managed(hub, 'GET', '/servers', undefined, headers) as unknown as Array<{ name: string, config: Json, error: string | null }>
+  assert.deepEqual(names(shown), Object.keys(content.mcpServers as object))
+  for (const { name, config } of shown) assert.equal(config.visibility, 'private', `${name}: seeded servers are private (SPEC, "Visibility")`)
+  assert.deepEqual(shown.filter(({ config }) => config.visibilityDefaulted !== true).map(({ name }) => name), ['open'], 'the mark says that nobody chose it')
+  assert.ok((shown.find(({ name }) => name === 'odd')?.error ?? '') !== '', 'an odd entry is kept, with its problem')
+  assert.deepEqual(names(await managed(hub, 'GET', '/groups', undefined, headers)), ['team'])
+  assert.deepEqual(names(await managed(hub, 'GET', '/auth/keys', undefined, headers)), ['test', 'plain'])
+  for (const key of [KEY, plainToken(content)]) assert.equal((await send(`${hub.url}/mcp`, { key, body: initialize() })).status, 200)
+  assert.equal((await login(hub, 'bob', 'Open-Sesame-2')).status, 200)
+  assert.equal((await login(hub)).status, 401, 'there are users: no first admin is made')
+
+  await managed(hub, 'DELETE', '/servers/marked', undefined, headers)
+  await managed(hub, 'POST', '/servers', { name: 'by-api', config: parked() }, headers)
+  const before = await serverNames(hub, headers)
+  assert.equal(await hub.stop(), 0)
+  assert.equal(await readFile(join(folder, 'mcp_settings.json'), 'utf8'), file, 'the file is nobody\'s to write')
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ ...content, mcpServers: { other: parked() }, bearerKeys: [] }))
+  const again = await startReplica(t, url, { folder })
+  assert.deepEqual(await serverNames(again, headers), before)
+  // Not even when all that was seeded is gone.
+  for (const name of before) await managed(again, 'DELETE', `/servers/${name}`, undefined, headers)
+  assert.equal(await again.stop(), 0)
+  const third = await startReplica(t, url, { folder })
+  assert.deepEqual(await serverNames(third, headers), [])
+  assert.equal(await third.stop(), 0)
+
+  const { code, stdout, stderr } = await npm('db:export', ['-'], { DB_URL: url, ...shared })
+  assert.equal(code, 0, stderr)
+  const exported = JSON.parse(stdout) as Json
+  for (const section of ['$schema', 'x-top', 'oauthClients', 'oauthTokens', 'prompts', 'systemConfig', 'groups']) {
+    // A group lets go of the servers that were deleted.
+    if (section !== 'groups') assert.deepEqual(exported[section], content[section], section)
+    else assert.deepEqual([at(exported, 'groups', 0, 'color'), at(exported, 'groups', 0, 'owner')], ['red', 'ann'])
+  }
+})
+
+void test('npm run db:import and db:export: all of a settings file goes in and comes out', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const folder = await temporaryFolder(t)
+  const content = full()
+  const [from, to] = [join(folder, 'from.json'), join(folder, 'to.json')]
+  await writeFile(from, JSON.stringify(content))
+  const env = { DB_URL: url, ...shared, SETTINGS_PATH: from }
+  const imported = await npm('db:import', [], env)
+  assert.equal(imported.code, 0, imported.stderr)
+  assertNoCanary(await allRows(query), 'a table after db:import')
+  const twice = await npm('db:import', [], env)
+  assert.equal(twice.code, 1, 'a database that holds settings is not written over')
+  assert.match(twice.stderr, /--replace/)
+  const exported = await npm('db:export', [to], env)
+  assert.equal(exported.code, 0, exported.stderr)
+  assert.equal((await stat(to)).mode & 0o777, 0o600)
+  const written = JSON.parse(await readFile(to, 'utf8')) as Json
+  const servers = (document: Json): Json => Object.fromEntries(Object.entries(document.mcpServers as Record<string, Json>).map(([name, { visibility, visibilityDefaulted, ...config }]) => [name, config]))
+  assert.deepEqual(Object.keys(written).sort(), Object.keys(content).sort())
+  assert.deepEqual(servers(written), servers(content))
+  assert.deepEqual({ ...written, mcpServers: 0, bearerKeys: 0 }, { ...content, mcpServers: 0, bearerKeys: 0 })
+  // Of a token the hash is enough, and all that is left.
+  assert.deepEqual((written.bearerKeys as Json[]).map(({ token, tokenHash, tokenMask, ...key }) => key), (content.bearerKeys as Json[]).map(({ token, ...key }) => key))
+  for (const { stdout, stderr } of [imported, twice, exported]) assertNoCanary([stdout, stderr], 'the output')
+  // A gateway takes the file that came out.
+  const hub = await startReplica(t, '', { settings: written })
+  assert.equal((await send(`${hub.url}/mcp`, { key: plainToken(content), body: initialize() })).status, 200)
+  assert.equal(await hub.stop(), 0)
+})
+
+void test('no secret stands in a table, or is printed; db:export has them back', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const content = full()
+  const hub = await startReplica(t, url, { settings: content, env: { LOG_LEVEL: 'trace' } })
+  const headers = await loggedIn(hub, 'ann', 'Open-Sesame-1')
+  const password = `${canary('password')}-Aa1!`
+  await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)
+  const token = String(at((await login(hub, 'carl', password)).body, 'token'))
+  assert.equal((await manage(hub, 'POST', '/auth/change-password', { currentPassword: password, newPassword: `${password}!` }, { 'x-auth-token': token })).status, 200)
+  assert.equal((await login(hub, 'carl', `${canary('wrong')}-Aa1!`)).status, 401)
+  const config = { remote: secretive(), child: secretiveChild() }
+  await managed(hub, 'POST', '/servers', { name: 'api-remote', config: secretive() }, headers)
+  await managed(hub, 'PUT', '/servers/api-remote', { config: config.remote, newName: 'renamed' }, headers)
+  await managed(hub, 'POST', '/servers', { name: 'api-child', config: config.child }, headers)
+  assert.equal((await manage(hub, 'POST', '/servers', { name: 'renamed', config: secretive() }, headers)).status, 400)
+  const router = canary('new-router')
+  assert.equal((await manage(hub, 'PUT', '/system-config', { mcpRouter: { apiKey: router }, smartRouting: { llmProviderApiKey: canary('new-llm') } }, headers)).status, 200)
+  const key = String((await managed(hub, 'POST', '/auth/keys', { name: 'made' }, headers)).token)
+  assert.equal((await send(`${hub.url}/mcp`, { key, body: initialize() })).status, 200)
+  assert.equal((await send(`${hub.url}/mcp`, { key: canary('unknown-key'), body: initialize() })).status, 401)
+  assert.equal((await fetch(`${hub.url}/api/servers?token=${encodeURIComponent(headers['x-auth-token'] ?? '')}`)).status, 200)
+
+  const rows = await allRows(query)
+  assert.ok(rows.some((row) => row.includes('api-child')))
+  assertNoCanary(rows, 'a table')
+  assertNoCanary((await query<{ query: string }>('SELECT query FROM pg_stat_activity')).map(({ query }) => query), 'a statement')
+  assert.equal(await hub.stop(), 0)
+  const everything = [...rows, hub.output()]
+  for (const secret of [key, headers['x-auth-token'] ?? '', token, shared.ENCRYPTION_KEY]) assert.ok(!everything.some((text) => text.includes(secret)), `${secret.slice(0, 12)}… is told`)
+  assertNoCanary([hub.output()], 'the output')
+
+  const { code, stdout, stderr } = await npm('db:export', ['-'], { DB_URL: url, ...shared })
+  assert.equal(code, 0, stderr)
+  const exported = JSON.parse(stdout) as Json
+  for (const [name, wanted] of [['remote', at(content, 'mcpServers', 'remote')], ['child', at(content, 'mcpServers', 'child')], ['renamed', config.remote], ['api-child', config.child]] as Array<[string, Json]>) {
+    for (const member of ['url', 'headers', 'oauth', 'proxy', 'args', 'env']) assert.deepEqual(at(exported, 'mcpServers', name, member), wanted[member], `${name}.${member}`)
+  }
+  assert.equal(at(exported, 'systemConfig', 'mcpRouter', 'apiKey'), router)
+  assert.equal(at(exported, 'systemConfig', 'smartRouting', 'dbUrl'), at(content, 'systemConfig', 'smartRouting', 'dbUrl'))
+  assert.deepEqual([exported.oauthClients, exported.oauthTokens], [content.oauthClients, content.oauthTokens])
+  assert.ok(!stdout.includes(key) && !stdout.includes(password), 'what is hashed is not to be had back')
+  // With another key nothing is opened, and the reason is told.
+  const other = await npm('db:export', ['-'], { DB_URL: url, ...shared, ENCRYPTION_KEY: 'f'.repeat(64) })
+  assert.equal(other.code, 1)
+  assert.match(other.stderr, /ENCRYPTION_KEY/)
+  assertNoCanary([other.stdout, other.stderr], 'the output')
+})
+
+void test('no token or password stands in the settings file, where there is no database', { timeout }, async (t) => {
+  const hub = await startReplica(t, '', { settings: settings({}, { bearerKeys: [bearerKey({ token: `thk_0000-${canary('token')}` })] }), env: { LOG_LEVEL: 'trace' } })
+  await until(async () => (await login(hub)).status === 200, 10_000)
+  const headers = await loggedIn(hub)
+  const password = `${canary('password')}-Aa1!`
+  await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)
+  const key = String((await managed(hub, 'POST', '/auth/keys', { name: 'made' }, headers)).token)
+  assert.equal(await hub.stop(), 0)
+  const texts = [await readFile(hub.settingsPath, 'utf8'), hub.output()]
+  assertNoCanary(texts, 'the settings file, or the output,')
+  for (const secret of [key, headers['x-auth-token'] ?? '']) assert.ok(!texts.some((text) => text.includes(secret)))
+})

@@ -1,0 +1,349 @@
+// Gateways on a database that goes away and comes back, and two of them on one.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { describe, test, type TestContext } from 'node:test'
+import { assertPlain, at, connected, initialize, send, Session, settings, sleep, text, within, type Json } from './client.ts'
+import { cluster, database, passwordCanary } from './database.ts'
+import { assertNoCanary } from './fakes/canaries.ts'
+import { startUpstream } from './fakes/fault-http.ts'
+import { asThird, login, loggedIn, manage, managed, parked, serverNames, startReplica, type Answer } from './fakes/replica.ts'
+import { freePort, path, until, type Cleanup, type Hub } from './helper.ts'
+
+const timeout = 120_000
+const encodedCanary = encodeURIComponent(passwordCanary)
+const stack = /^\s+at .+:\d+:\d+\)?$/m
+
+// ---- away and back --------------------------------------------------------------------------------
+
+/** What may not be told: neither the database's password, in any spelling, nor SQL or a stack. */
+function assertDiscreet (said: string): void {
+  assertPlain(said)
+  for (const secret of [passwordCanary, encodedCanary, 'canary']) assert.ok(!said.includes(secret), `tells ${secret}: ${said.slice(0, 3_000)}`)
+  assert.doesNotMatch(said, /\b(select|insert into|update) .+ (from|values|set)\b/i)
+}
+
+/** Writes servers and reads the list without end; what was acknowledged, what may have been stored, and every status there was. */
+class Load {
+  readonly acknowledged = new Set<string>()
+  readonly unknown = new Set<string>()
+  readonly wrong: string[] = []
+  readonly away: Answer[] = []
+  #going = true
+  readonly #workers: Array<Promise<void>>
+
+  constructor (t: Cleanup, hub: Hub, headers: Record<string, string>) {
+    t.after(async () => { await this.end() })
+    const write = async (name: string): Promise<void> => {
+      this.unknown.add(name)
+      const answer = await manage(hub, 'POST', '/servers', { name, config: parked(name) })
+      if (answer.status === 200) { this.unknown.delete(name); this.acknowledged.add(name) }
+      this.#look(`POST ${name}`, answer)
+    }
+    const look = async (headers?: Record<string, string>): Promise<void> => { this.#look('GET', await manage(hub, 'GET', '/servers?limit=1', undefined, headers)) }
+    this.#workers = [0, 1, 2, 3, 4, 5].map(async (worker) => {
+      for (let n = 0; this.#going; n++) {
+        await (worker < 4 ? write(`w${worker}-${n}`) : look(worker === 4 ? undefined : headers)).catch((error: unknown) => { this.wrong.push(String(error)) })
+        await sleep(100)
+      }
+    })
+  }
+
+  #look (what: string, answer: Answer): void {
+    if (answer.status === 503) this.away.push(answer)
+    else if (answer.status !== 200) this.wrong.push(`${what}: ${answer.status} ${answer.text}`)
+  }
+
+  async end (): Promise<void> {
+    this.#going = false
+    await Promise.all(this.#workers)
+  }
+}
+
+/** MCP goes on: a new session, a list, a call, each in its time. */
+async function assertMcp (hub: Hub, session: Session): Promise<void> {
+  const since = Date.now()
+  const fresh = await Session.open(`${hub.url}/mcp`)
+  for (const each of [session, fresh]) {
+    assert.ok((await each.tools()).includes('fake-echo'))
+    assert.equal(text(await each.call('fake-echo', { message: 'on' })), 'on')
+  }
+  await fresh.end()
+  assert.equal((await send(`${hub.url}/mcp`, { key: 'thk_wrong', body: initialize() })).status, 401)
+  assert.ok(Date.now() - since < 3_000, `MCP took ${Date.now() - since} ms`)
+}
+
+const assertAway = (answer: Answer): void => {
+  assert.equal(answer.status, 503, answer.text)
+  assert.equal(at(answer.body, 'success'), false)
+  assert.ok(answer.headers.has('retry-after'), 'no Retry-After')
+  assertDiscreet(answer.text)
+}
+
+/** Whoever has the right password is not told that it is wrong; whoever guesses is not let guess uncounted. */
+async function assertGuarded (hub: Hub): Promise<void> {
+  const right = await login(hub)
+  assert.ok(right.status === 200 || right.status === 503, right.text)
+  const guesses = await Promise.all(Array.from({ length: 12 }, async () => await login(hub, 'nobody', 'Wrong-Guess-1')))
+  assert.ok(guesses.some(({ status }) => status === 503 || status === 429), 'twelve guesses, none of them counted')
+  for (const guess of guesses) assert.ok([401, 429, 503].includes(guess.status), guess.text)
+}
+
+describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
+  void test('PostgreSQL crashes under load and comes back: 503 meanwhile, MCP goes on, nothing acknowledged is lost', { timeout }, async (t) => {
+    const server = await cluster(t)
+    const { url } = await database(t, server)
+    const upstream = await startUpstream(t)
+    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    await connected(hub, 1)
+    const headers = await loggedIn(hub)
+    const session = await Session.open(`${hub.url}/mcp`)
+    const load = new Load(t, hub, headers)
+    for (const mode of ['immediate', 'fast'] as const) {
+      const before = load.acknowledged.size
+      await until(() => load.acknowledged.size > before + 20, 15_000, () => `no writes: ${load.wrong.join('\n')}`)
+      await server.stop(mode)
+      const answers = await Promise.all([manage(hub, 'POST', '/servers', { name: `away-${mode}`, config: parked() }), manage(hub, 'DELETE', '/servers/fake'), manage(hub, 'POST', '/auth/keys', { name: 'k' }), manage(hub, 'POST', '/groups', { name: 'g' }), manage(hub, 'POST', '/groups', { name: 'g' }, headers)])
+      answers.forEach(assertAway)
+      await assertMcp(hub, session)
+      if (mode === 'immediate') await assertGuarded(hub)
+      assert.deepEqual([(await fetch(`${hub.url}/health`)).status, (await fetch(`${hub.url}/health/live`)).status, (await fetch(`${hub.url}/health/ready`)).status], [200, 200, 503])
+      const since = Date.now()
+      await server.start()
+      await until(async () => (await manage(hub, 'POST', '/servers', { name: `back-${mode}`, config: parked() })).status !== 503, 15_000, 'still away')
+      t.diagnostic(`normal ${Date.now() - since} ms after the start (${mode})`)
+      assert.ok(Date.now() - since < 15_000)
+      assert.ok((await serverNames(hub)).includes(`back-${mode}`))
+      await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
+      assert.equal((await login(hub)).status, 200)
+    }
+    await load.end()
+    assert.deepEqual(load.wrong, [])
+    load.away.forEach(assertAway)
+    assert.equal(text(await session.call('fake-echo', { message: 'still' })), 'still')
+    const possible = new Set(['fake', 'back-immediate', 'back-fast', ...load.acknowledged, ...load.unknown, 'away-immediate', 'away-fast'])
+    // What this gateway says, what the next one says, and what is stored are one thing.
+    const told = await serverNames(hub)
+    assert.equal(await hub.stop(), 0)
+    const stored = await serverNames(await startReplica(t, url))
+    t.diagnostic(`${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`)
+    assert.deepEqual(stored, told)
+    for (const name of load.acknowledged) assert.ok(stored.includes(name), `${name} was acknowledged and is lost`)
+    for (const name of stored) assert.ok(possible.has(name), `nobody wrote ${name}`)
+    assertNoCanary([hub.output()], 'the output')
+  })
+
+  void test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout }, async (t) => {
+    const server = await cluster(t)
+    const { url } = await database(t, server)
+    const upstream = await startUpstream(t)
+    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    await connected(hub, 1)
+    const session = await Session.open(`${hub.url}/mcp`)
+    await managed(hub, 'POST', '/servers', { name: 'before', config: parked() })
+    const thaw = server.freeze()
+    try {
+      const since = Date.now()
+      const answers = Array.from({ length: 20 }, async (_, n) => await manage(hub, 'POST', '/servers', { name: `frozen-${n}`, config: parked() }))
+      await sleep(500)
+      await assertMcp(hub, session)
+      for (const answer of await Promise.all(answers)) assertAway(answer)
+      t.diagnostic(`20 writes given up on within ${Date.now() - since} ms`)
+      assert.ok(Date.now() - since < 25_000)
+      await assertMcp(hub, session)
+    } finally { thaw() }
+    await until(async () => (await manage(hub, 'POST', '/servers', { name: 'thawed', config: parked() })).status !== 503, 15_000, 'still away')
+    assert.ok((await serverNames(hub)).includes('thawed'))
+    assertNoCanary([hub.output()], 'the output')
+    assert.equal(await hub.stop(), 0)
+  })
+
+  void test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout }, async (t) => {
+    const port = await freePort()
+    const nobody = `postgres://hub:${encodedCanary}@127.0.0.1:${port}/hub`
+    const since = Date.now()
+    const hub = await startReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
+    await within(20_000, 'the exit', once(hub.child, 'exit'))
+    const took = Date.now() - since
+    assert.ok(took >= 3_000 && took < 13_000, `ended after ${took} ms`)
+    assert.equal(hub.child.exitCode, 1)
+    assert.match(hub.output(), /DB_URL|database/i)
+    assert.doesNotMatch(hub.output(), stack)
+    assert.ok(hub.output().includes(String(port)) || hub.output().includes('DB_STARTUP_TIMEOUT'), hub.output())
+    assertNoCanary([hub.output()], 'the output')
+  })
+
+  void test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout }, async (t) => {
+    const server = await cluster(t)
+    const { url, name } = await database(t, server)
+    const wrong = new URL(url)
+    wrong.password = 'canary-that-is-wrong'
+    await server.stop('fast')
+    const late = await startReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
+    await sleep(2_500)
+    assert.equal(late.child.exitCode, null, late.output())
+    await server.start()
+    await until(async () => (await fetch(`${late.url}/health/ready`)).status === 200, 15_000, () => `never ready: ${late.output()}`)
+    assertNoCanary([late.output()], 'the output')
+    for (const [bad, says] of [[wrong.href, /password|hub/], [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/], [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/], [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]] as const) {
+      const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
+      if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+      assert.equal(hub.child.exitCode, 1, hub.output())
+      assert.match(hub.output(), says)
+      assert.doesNotMatch(hub.output(), stack)
+      assertNoCanary([hub.output()], 'the output')
+    }
+  })
+})
+
+// ---- two gateways on one database -----------------------------------------------------------------
+
+/** Two gateways, started at once. */
+async function pair (t: TestContext, url: string, content?: object): Promise<[Hub, Hub]> {
+  const [a, b] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
+  return [a, b]
+}
+
+void test('two gateways that start at once on an empty database: migrated once, one admin', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const hubs = await pair(t, url)
+  for (const hub of hubs) {
+    const headers = await loggedIn(hub)
+    for (const other of hubs) assert.equal((await manage(other, 'GET', '/servers', undefined, headers)).status, 200, 'a login counts on both')
+  }
+  const journal = JSON.parse(await readFile(path('db/migrations/meta/_journal.json'), 'utf8')) as { entries: unknown[] }
+  const [table] = await query<{ schema: string, name: string }>("SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_name LIKE '%migrations%'")
+  assert.ok(table)
+  assert.equal((await query(`SELECT * FROM "${table.schema}"."${table.name}"`)).length, journal.entries.length)
+  assert.equal((await query('SELECT * FROM users')).length, 1)
+  for (const hub of hubs) {
+    assert.deepEqual((await managed(hub, 'GET', '/users', undefined, await loggedIn(hub)) as unknown as Json[]).map(({ username }) => username), ['admin'])
+    assert.doesNotMatch(hub.output(), /error|already exists|duplicate/i)
+    assert.equal(await hub.stop(), 0)
+  }
+})
+
+void test('two gateways on one database', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const upstream = await startUpstream(t)
+  const [a, b] = await pair(t, url, settings({ fake: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }))
+  await connected(a, 1)
+  await connected(b, 1)
+
+  await t.test('a server added, changed and removed on one is so on the other within 5 s, and its clients hear of it', async () => {
+    const session = await Session.open(`${b.url}/mcp`)
+    // Whoever has just read the list is not told of it: another one listens.
+    const listener = await Session.open(`${b.url}/mcp`)
+    await listener.tools()
+    const stream = await listener.listen()
+    const heard = (): number => stream.messages.filter(({ method }) => method === 'notifications/tools/list_changed').length
+    for (const [what, change, holds] of [
+      ['added', async () => await managed(a, 'POST', '/servers', { name: 'added', config: { type: 'streamable-http', url: upstream.url } }), (tools: string[]) => tools.includes('added-echo')],
+      ['renamed', async () => await managed(a, 'PUT', '/servers/added', { config: { type: 'streamable-http', url: upstream.url }, newName: 'other' }), (tools: string[]) => tools.includes('other-echo') && !tools.includes('added-echo')],
+      ['removed', async () => await managed(a, 'DELETE', '/servers/other'), (tools: string[]) => !tools.includes('other-echo')]
+    ] as const) {
+      const before = heard()
+      await change()
+      const since = Date.now()
+      await until(async () => holds(await session.tools()), 5_000, `not ${what} on the other`)
+      t.diagnostic(`${what}: on the other after ${Date.now() - since} ms`)
+      await until(() => heard() > before, 2_000, `no list_changed: ${what}`)
+    }
+    assert.deepEqual(await serverNames(b), await serverNames(a))
+    stream.close()
+  })
+
+  for (const how of ['disabled', 'deleted']) {
+    await t.test(`a key ${how} on one is refused on the other within 5 s, and its session ends there`, async () => {
+      const key = await managed(a, 'POST', '/auth/keys', { name: 'leaves' })
+      const token = String(key.token)
+      await until(async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 200, 5_000, 'a new key is unknown on the other')
+      const session = await Session.open(`${b.url}/mcp`, { key: token })
+      const stream = await session.listen()
+      if (how === 'disabled') await managed(a, 'PUT', `/auth/keys/${String(key.id)}`, { enabled: false })
+      else await managed(a, 'DELETE', `/auth/keys/${String(key.id)}`)
+      const since = Date.now()
+      assert.equal((await send(`${a.url}/mcp`, { key: token, body: initialize() })).status, 401)
+      await until(async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 401, 5_000, 'still accepted on the other')
+      t.diagnostic(`${how}: refused on the other after ${Date.now() - since} ms`)
+      await within(2_000, 'the end of its stream', stream.done)
+      assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
+    })
+  }
+
+  await t.test('50 same-name creates across both: one success, 49 times 400', async () => {
+    for (const [route, body, status] of [['/servers', { name: 'race', config: parked() }, 200], ['/groups', { name: 'race', servers: [] }, 201]] as const) {
+      const answers = await Promise.all(Array.from({ length: 50 }, async (_, n) => await manage(n % 2 === 0 ? a : b, 'POST', route, body)))
+      assert.deepEqual(answers.map((answer) => answer.status).sort(), [status, ...Array<number>(49).fill(400)].sort(), route)
+    }
+  })
+
+  await t.test('100 different creates across both all arrive on both', async () => {
+    const wanted = Array.from({ length: 100 }, (_, n) => `many-${n}`)
+    const answers = await Promise.all(wanted.map(async (name, n) => await manage(n % 2 === 0 ? a : b, 'POST', '/servers', { name, config: parked() })))
+    for (const answer of answers) assert.equal(answer.status, 200, answer.text)
+    await until(async () => {
+      const [there, here] = [await serverNames(b), await serverNames(a)]
+      assert.deepEqual(there, here)
+      return wanted.every((name) => there.includes(name))
+    }, 5_000, 'the two differ')
+  })
+
+  await t.test('a session of one is unknown on the other, or rebuilt there with enableSessionRebuild', async () => {
+    const session = await Session.open(`${a.url}/mcp`)
+    const elsewhere = async (): Promise<{ status: number, body: string }> => await send(`${b.url}/mcp`, { headers: session.headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'there' } } } })
+    assert.equal((await elsewhere()).status, 404)
+    await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: true } }])
+    await until(async () => (await elsewhere()).status === 200, 5_000, 'not rebuilt')
+    const reply = await elsewhere()
+    assert.match(reply.body, /there/)
+    assert.equal(text(await session.call('fake-echo', { message: 'here' })), 'here', 'the first one keeps it as well')
+    await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: false } }])
+    const other = await Session.open(`${a.url}/mcp`)
+    await until(async () => (await send(`${b.url}/mcp`, { headers: other.headers, body: { jsonrpc: '2.0', id: 1, method: 'ping' } })).status === 404, 5_000, 'still rebuilt')
+  })
+
+  await t.test('failed logins count together: 10 across both, then 429 on either', async () => {
+    for (let n = 0; n < 10; n++) assert.equal((await login(n % 2 === 0 ? a : b, 'admin', 'Wrong-Guess-1')).status, 401, `guess ${n}`)
+    for (const hub of [a, b]) {
+      const answer = await login(hub)
+      assert.equal(answer.status, 429, answer.text)
+      assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    }
+    // Somebody else is not locked out by it.
+    assert.equal((await login(b, 'somebody', 'Wrong-Guess-1')).status, 401)
+  })
+
+  for (const hub of [a, b]) {
+    assertNoCanary([hub.output()], 'the output')
+    assert.equal(await hub.stop(), 0)
+  }
+})
+
+void test('an authenticated tools/call makes no query', { timeout }, async (t) => {
+  const server = await cluster(t, { log_statement: 'all', log_line_prefix: '' })
+  const { url } = await database(t, server)
+  const upstream = await startUpstream(t)
+  const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  await session.call('fake-echo', { message: 'warm' })
+  const statements = (): string[] => [...server.log().matchAll(/^LOG: {2}(?:execute [^:]*|statement): (.*)$/gm)].map(([, statement = '']) => statement)
+  assert.ok(statements().length > 5, 'statements are not logged')
+  await sleep(1_000)
+  const quiet = statements().length
+  // Two rounds of the poll and more, to know what belongs to it.
+  await sleep(7_000)
+  const idle = statements().slice(quiet)
+  const since = Date.now()
+  const before = statements().length
+  for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 10 }, async (_, n) => { assert.equal(text(await session.call('fake-echo', { message: String(n) })), String(n)) }))
+  await session.tools()
+  await Session.open(`${hub.url}/mcp`)
+  const during = statements().slice(before)
+  t.diagnostic(`200 calls in ${Date.now() - since} ms: ${during.length} statements; ${idle.length} in 7 s without a call`)
+  assert.deepEqual(during.filter((statement) => !idle.includes(statement)), [])
+  // One round of the poll for each 3 s, begun or not.
+  assert.ok(during.length <= Math.ceil(idle.length / 2) * (Math.ceil((Date.now() - since) / 3_000) + 1), during.join('\n'))
+  assert.equal(await hub.stop(), 0)
+})
