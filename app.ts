@@ -31,7 +31,7 @@ import openRoutes from './routes/open/index.ts'
 import loginRoutes from './routes/public/login.ts'
 import publicRoutes from './routes/public/index.ts'
 import type { Env } from './schemas/env.ts'
-import { describeApi } from './schemas/openapi.ts'
+import { completeApi, describeApi } from './schemas/openapi.ts'
 
 export interface AppOptions {
   logger: FastifyServerOptions['logger']
@@ -107,7 +107,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(metrics)
 
   await app.register(browsers)
-  await app.register(swagger, { openapi: describeApi(version, basePath) })
+  await app.register(swagger, { openapi: describeApi(version, basePath), transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never })
   await app.register(async (docs) => {
     enterScope(docs, 'docs')
     await securityHeaders(docs)

@@ -11,7 +11,7 @@ const shortest = 6
 export function redactor (config: Readonly<Record<string, unknown>>): (text: string) => string {
   const found = new Set<string>()
   collect(config, maskConfig(config), found)
-  const secrets = [...found].filter((each) => each.length >= shortest).sort((a, b) => b.length - a.length)
+  const secrets = [...found].flatMap((each) => [each, JSON.stringify(each).slice(1, -1), coded(encodeURIComponent, each)]).filter((each, at, all) => all.indexOf(each) === at).filter((each) => each.length >= shortest).sort((a, b) => b.length - a.length)
   return (text) => secrets.reduce((rest, secret) => rest.includes(secret) ? rest.replaceAll(secret, mask(secret)) : rest, text)
 }
 
@@ -32,12 +32,13 @@ function partsOf (value: string, shown: string): string[] {
   if (!URL.canParse(value)) return parts
   const { username, password, searchParams, search } = new URL(value)
   // A user's name by itself is in many words.
-  return [...(username === '' && search === '' ? parts : []), password, decoded(password), ...(password === '' ? [username] : []), ...searchParams.values(), ...search.slice(1).split('&').map((each) => each.replace(/^[^=]*=/, ''))]
+  return [...(username === '' && search === '' ? parts : []), password, coded(decodeURIComponent, password), ...(password === '' ? [username] : []), ...searchParams.values(), ...search.slice(1).split('&').map((each) => each.replace(/^[^=]*=/, ''))]
 }
 
-function decoded (text: string): string {
+/** As it stands in an address, or was meant by one; half a character can stand in none. */
+function coded (code: (text: string) => string, text: string): string {
   try {
-    return decodeURIComponent(text)
+    return code(text)
   } catch {
     return text
   }

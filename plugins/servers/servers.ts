@@ -178,6 +178,8 @@ export class Servers {
     const config: Record<string, unknown> = { ...sent }
     if (stored) {
       for (const key of kept) if (config[key] === undefined && stored.config[key] !== undefined) config[key] = stored.config[key]
+      // What is shown of an enabled server, sent back.
+      if (sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
       // A visibility that somebody states is meant; the one that came back unchanged with its mark is not.
       if (sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== stored.config.visibility)) delete config.visibilityDefaulted
     } else {

@@ -29,6 +29,8 @@ export interface TransportDeps {
   install?: () => Install | undefined
   /** A line that a child printed to nobody. */
   onLine: (line: string) => void
+  /** Takes the secrets of the config out of a text. */
+  redact?: (text: string) => string
   /** What all connections to one server of type `openapi` share. */
   rest: Rest
 }
@@ -39,8 +41,8 @@ export interface TransportDeps {
  * @param passed headers of the client that the connection is for, as they are now; undefined: it is for none
  * @throws UpstreamError refused: it cannot be reached as it is configured
  */
-export function makeTransport (kind: TransportKind, config: ServerConfig, { outbound, environment, install, onLine, rest, warn }: TransportDeps & { warn: (sentence: string) => void }, passed?: () => Passed | undefined): Transport {
-  if (kind === 'stdio') return new StdioTransport({ command: config.command ?? '', args: config.args ?? [], env: childEnvironment(config, environment, install?.() ?? {}), cwd: config.cwd, onLine })
+export function makeTransport (kind: TransportKind, config: ServerConfig, { outbound, environment, install, onLine, redact, rest, warn }: TransportDeps & { warn: (sentence: string) => void }, passed?: () => Passed | undefined): Transport {
+  if (kind === 'stdio') return new StdioTransport({ command: config.command ?? '', args: config.args ?? [], env: childEnvironment(config, environment, install?.() ?? {}), cwd: config.cwd, onLine, redact })
   if (kind === 'openapi') return new RestTransport({ config, outbound, rest, passed, warn })
   if (config.url === undefined || !URL.canParse(config.url)) throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
   const url = new URL(config.url)

@@ -339,7 +339,7 @@ export class Upstream {
     const redact = redactor({ ...config, install: transport.install?.() })
     const hide = (text: string): string => redact(hideVariables(text))
     this.#hide = hide
-    const { link, kind } = await openLink(slot, config, this.#passes !== undefined, this.#kind === undefined ? transportKinds(config) : [this.#kind], { transport: { ...transport, onLine: (line) => { transport.onLine(hide(line)) } }, clientInfo, spawning, initTimeout }, {
+    const { link, kind } = await openLink(slot, config, this.#passes !== undefined, this.#kind === undefined ? transportKinds(config) : [this.#kind], { transport: { ...transport, redact: hide }, clientInfo, spawning, initTimeout }, {
       question: async (from, question, origin) => await takeQuestion(this.#arrivals, slot, from, question, origin),
       news: (from, notification, origin) => { takeNews(this.#arrivals, slot, from, notification, origin) },
       closed: (from, error) => { this.#lost(slot, from, error) },

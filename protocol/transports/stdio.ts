@@ -15,11 +15,15 @@ export interface StdioOptions {
   cwd?: string
   /** A line of the child's stderr (at most 8 KiB of it), or of its stdout that is no message. */
   onLine: (line: string) => void
+  /** Takes out of a line what nobody is to read, before it is cut. */
+  redact?: (line: string) => string
   /** How long after TERM the group is killed, in ms. */
   grace?: number
 }
 
 const lineLimit = 8 * 1024
+/** What is kept of a line that has not ended; more than is told of it, so that no secret is cut before it is taken out. */
+const keptLine = 64 * 1024
 const lastLines = 10
 /** A process that closes its output is given so long to exit by itself, in ms. */
 const closeGrace = 500
@@ -138,7 +142,8 @@ export class StdioTransport implements Transport {
 
   /** Remembers a line that is no message, for the error that may follow. */
   #note (line: string): void {
-    const short = line.slice(0, lineLimit)
+    const { redact = (text: string) => text } = this.#options
+    const short = redact(line).slice(0, lineLimit)
     this.#stderr.push(short.slice(0, 500))
     if (this.#stderr.length > lastLines) this.#stderr.shift()
     this.#options.onLine(short)
@@ -177,7 +182,7 @@ function drain (child: ChildProcess, onLine: (line: string) => void): void {
   child.stderr?.on('error', () => {})
   child.stderr?.on('data', (text: string) => {
     const lines = (rest + text).split('\n')
-    rest = (lines.pop() ?? '').slice(0, lineLimit)
+    rest = (lines.pop() ?? '').slice(0, keptLine)
     for (const line of lines) if (line.trim() !== '') onLine(line.trimEnd())
   })
   child.stderr?.once('end', () => { if (rest.trim() !== '') onLine(rest.trimEnd()) })

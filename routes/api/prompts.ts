@@ -10,17 +10,18 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Fill in a prompt',
       description: 'By its own name, or as `<server><separator><prompt>`.',
       params: Type.Object({ serverName: Type.String(), promptName: Type.String() }),
-      body: Type.Optional(Type.Object({ arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) })),
+      body: Type.Object({ arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }, { examples: [{ arguments: { name: 'Ada' } }] }),
       response: { 200: Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })) }
     },
     config: { effect: 'run' },
     // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
-    preValidation: (request, _reply, done) => { app.access.server(principalOf(request), request.params.serverName); done() }
+    // Without a body there are no arguments.
+    preValidation: (request, _reply, done) => { request.body ??= {}; app.access.server(principalOf(request), request.params.serverName); done() }
   }, async (request, reply) => {
     const { serverName, promptName } = request.params
     const gone = new AbortController()
     reply.raw.once('close', () => { gone.abort() })
-    const { messages = [], ...rest } = await app.tools.prompt(principalOf(request), serverName, promptName, request.body?.arguments ?? {}, request.headers, gone.signal)
+    const { messages = [], ...rest } = await app.tools.prompt(principalOf(request), serverName, promptName, request.body.arguments ?? {}, request.headers, gone.signal)
     return { success: true as const, data: { ...rest, messages: Array.isArray(messages) ? messages : [] } }
   })
 }

@@ -1,10 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
+import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
 const tags = ['System']
 const Open = Type.Object({}, { additionalProperties: true })
+const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
+const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
 const Exported = Type.Object({ mcpServers: Open, groups: Type.Array(GroupRecord), systemConfig: Type.Optional(Open), users: Type.Optional(Type.Array(Open)), bearerKeys: Type.Optional(Type.Array(Open)) })
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -27,15 +30,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'The settings as a file',
       description: 'An admin gets all, others what they manage.',
       querystring: Type.Object({
-        includeSecrets: Type.Optional(Type.Boolean({ default: false, description: 'Secrets instead of masks; for admins' })),
-        download: Type.Optional(Type.Boolean({ default: false, description: 'The bare file' }))
+        includeSecrets: Flag('Secrets instead of masks; for admins'),
+        download: Flag('The bare file')
       }),
       response: { 200: Type.Union([Success(Exported), Exported]) }
     },
     config: { effect: 'read' }
   }, async (request, reply) => {
     const principal = principalOf(request)
-    const { includeSecrets = false, download = false } = request.query
+    const [includeSecrets, download] = [isOn(request.query.includeSecrets), isOn(request.query.download)]
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
     reply.header('cache-control', 'no-store')

@@ -3,6 +3,15 @@ import { Success } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
+const Open = Type.Object({}, { additionalProperties: true })
+const ToolResult = Type.Object({
+  toolName: Type.String(),
+  arguments: Open,
+  content: Type.Optional(Type.Array(Open, { description: 'As the tool gave it' })),
+  structuredContent: Type.Optional(Open),
+  isError: Type.Optional(Type.Boolean())
+}, { additionalProperties: true })
+
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/tools/call/:server', {
     schema: {
@@ -10,8 +19,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       summary: 'Call a tool',
       description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` in its data.',
       params: Type.Object({ server: Type.String() }),
-      body: Type.Object({ toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }),
-      response: { 200: Success(Type.Object({ toolName: Type.String() }, { additionalProperties: true })) }
+      body: Type.Object({ toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }, { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }),
+      response: { 200: Success(ToolResult) }
     },
     config: { effect: 'run' },
     // Whether it is there is answered before what is wrong with the body (DECISIONS §1).

@@ -1,3 +1,4 @@
+import { Type } from '@sinclair/typebox'
 import { errors } from '../../plugins/errors/list.ts'
 import { Config, Health, Liveness, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -23,7 +24,7 @@ const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, ver
     return { status: 'ok' }
   })
 
-  app.get('/metrics', { schema: { tags, summary: 'Metrics, for Prometheus', security: [] }, config: { effect: 'read' } }, async (_request, reply) => {
+  app.get('/metrics', { schema: { tags, summary: 'Metrics, for Prometheus', security: [], produces: ['text/plain'], response: { 200: Type.String() } }, config: { effect: 'read' } }, async (_request, reply) => {
     reply.type(app.metrics.contentType)
     return await app.metrics.metrics()
   })
