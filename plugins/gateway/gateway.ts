@@ -62,6 +62,9 @@ export class Gateway {
     upstreams.on('broadcast', (server, method, paramsText) => { this.#broadcast(server, method, paramsText) })
   }
 
+  /** What stands between a server's name and its item's. */
+  get separator (): string { return this.#snapshot().system.nameSeparator ?? '-' }
+
   /** Registers a hook. Order of registration is order of running. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
     this.#hooks[name].push(hook)
@@ -112,7 +115,7 @@ export class Gateway {
     if (known?.generation === generation && known.version === snapshot.version) return known.surface
     const surface = foldSurface({
       single: view.scope.kind === 'server',
-      separator: snapshot.system.nameSeparator ?? '-',
+      separator: this.separator,
       reached: reach(snapshot, view, this.#anonymous).map((each) => ({ ...each, catalogue: this.#upstreams.get(each.server.name)?.catalogue(asker) })),
       apps: showsApps(asker.capabilities)
     }, known?.surface)
@@ -127,7 +130,7 @@ export class Gateway {
   inputSchema (view: View, name: string): unknown {
     if (view.scope.kind !== 'server') return undefined
     const listed = this.#upstreams.get(view.scope.name)?.listed?.lists.tools
-    const prefix = `${view.scope.name}${this.#snapshot().system.nameSeparator ?? '-'}`
+    const prefix = `${view.scope.name}${this.separator}`
     const item = listed?.find(({ key }) => key === name) ?? listed?.find(({ key }) => `${prefix}${key}` === name)
     return item && (JSON.parse(item.text) as { inputSchema?: unknown }).inputSchema
   }
@@ -259,7 +262,7 @@ export class Gateway {
     const { targets } = surface.parts[kind]
     const found = targets.get(name)
     if (found || view.scope.kind !== 'server') return found
-    const prefix = `${view.scope.name}${this.#snapshot().system.nameSeparator ?? '-'}`
+    const prefix = `${view.scope.name}${this.separator}`
     return name.startsWith(prefix) ? targets.get(name.slice(prefix.length)) : undefined
   }
 

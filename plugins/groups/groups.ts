@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Snapshot, StoredGroup } from '../../db/store.ts'
+import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
 import { nameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
 import { canSee, groupNamed } from '../gateway/visibility.ts'
+import { withoutNames } from '../keys/scope.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** What a caller says of a group. */
@@ -58,7 +59,7 @@ export class Groups {
     const snapshot = await this.#settings.change((base) => {
       const { members: stored, ...rest } = managed(base, principal, idOrName)
       id = rest.id
-      const group: Group = { ...rest, name: input.name ?? rest.name, description: input.description ?? rest.description, servers: input.servers ? withHidden(base, principal, stored, members(base, principal, input.servers)) : [...stored] }
+      const group: Group = { ...rest, name: input.name ?? rest.name, description: input.description ?? rest.description, servers: input.servers ? withHidden(base, principal, stored, members(base, principal, input.servers, stored)) : [...stored] }
       if (group.name !== rest.name) checkName(base, principal, group)
       return [{ entity: 'groups', key: rest.id, value: group }]
     }, principal.username)
@@ -103,7 +104,10 @@ export class Groups {
   }
 
   async remove (principal: Principal, idOrName: string): Promise<void> {
-    await this.#settings.change((base) => [{ entity: 'groups', key: managed(base, principal, idOrName).id, value: undefined }], principal.username)
+    await this.#settings.change((base) => {
+      const { id, name } = managed(base, principal, idOrName)
+      return [{ entity: 'groups', key: id, value: undefined }, ...withoutNames(base, 'allowedGroups', [id, name])]
+    }, principal.username)
   }
 
   async #changeMembers (principal: Principal, idOrName: string, work: (base: Snapshot, stored: readonly GroupMember[]) => readonly GroupMember[]): Promise<ShownGroup> {
@@ -116,6 +120,13 @@ export class Groups {
     }, principal.username)
     return this.get(principal, id)
   }
+}
+
+/** What becomes of groups when a server is removed. */
+export function withoutMember ({ groups }: Snapshot, server: string): Change[] {
+  return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
+    ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
+    : [])
 }
 
 const ownerOf = ({ users }: Snapshot, { username }: Principal): string => username !== undefined && users.has(username) ? username : 'admin'
@@ -176,12 +187,14 @@ function withHidden (snapshot: Snapshot, principal: Principal, stored: readonly 
 }
 
 /** @throws InvalidInput for a server that is not there (for this principal), or twice */
-function members (snapshot: Snapshot, principal: Principal, input: Array<string | GroupMember>): GroupMember[] {
+function members (snapshot: Snapshot, principal: Principal, input: Array<string | GroupMember>, stored: readonly GroupMember[] = []): GroupMember[] {
   const seen = new Set<string>()
   return input.map((each) => {
     const member = typeof each === 'string' ? { name: each } : each
     const server = snapshot.servers.get(member.name)
-    if (!server || !canSee(snapshot, principal, server, 'public')) throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
+    // An admin is shown members whose server is gone from the file, and may send them back.
+    const isKept = principal.isAdmin && stored.some(({ name }) => name === member.name)
+    if (!isKept && (!server || !canSee(snapshot, principal, server, 'public'))) throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} stands there twice`)
     seen.add(member.name)
     return member

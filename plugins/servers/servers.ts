@@ -8,6 +8,8 @@ import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
 import { canManage, canSee } from '../gateway/visibility.ts'
 import { reachOf, type Outbound } from '../outbound/outbound.ts'
+import { withoutMember } from '../groups/groups.ts'
+import { withoutNames } from '../keys/scope.ts'
 import { isMask, maskConfig, unmask } from '../secrets/mask.ts'
 import type { Settings } from '../settings/settings.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
@@ -88,10 +90,11 @@ export class Servers {
     this.#managed(this.#settings.current, principal, name)
   }
 
+  /** Removes a server, from groups and from the scopes of keys too. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
-      return [{ entity: 'mcpServers', key: name, value: undefined }]
+      return [{ entity: 'mcpServers', key: name, value: undefined }, ...withoutMember(snapshot, name), ...withoutNames(snapshot, 'allowedServers', [name])]
     }, principal.username)
   }
 

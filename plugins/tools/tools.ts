@@ -51,6 +51,15 @@ export class Tools {
     return isObject(result) ? result : {}
   }
 
+  /** @throws NoSuch for a server that is not there for this principal, or a prompt that it is known not to have */
+  mustHavePrompt (principal: Principal, server: string, name: string): void {
+    const view = this.#access.server(principal, server)
+    const { asker } = new DirectExchange(view, 'prompts/list', {}, {})
+    const { parts, capabilities } = this.#gateway.surface(view, asker)
+    const prefix = `${server}${this.#gateway.separator}`
+    if (capabilities.has(server) && !parts.prompts.targets.has(name) && !(name.startsWith(prefix) && parts.prompts.targets.has(name.slice(prefix.length)))) throw new errors.NoSuch('prompt')
+  }
+
   /**
    * Fills in a prompt of one server.
    * @param args texts, as MCP wants them; other values become the text that says them
