@@ -84,7 +84,8 @@ export class StorageError extends Error {
 /** The last known catalogues, a cache: one JSON text a server. Losing it costs time, never data. */
 export interface CatalogueCache {
   read: (server: string) => Promise<string | undefined>
-  write: (server: string, text: string) => Promise<void>
+  /** @param text piece by piece; a large one is not made at once */
+  write: (server: string, text: Iterable<string>) => Promise<void>
 }
 
 /** Counts that all replicas add to: what rate limits are made of. */

@@ -447,12 +447,12 @@ test('catalogue: the same, and kept', async (t) => {
 
   await t.test('the text on disk gives it back, under an id of its own; what is none gives nothing', () => {
     const before = catalogue({ instructions: 'say "hi"', lists: { ...lists(), resources: [{ key: 'a', text: '{"uri":"a","n":12345678901234567890}' }] } })
-    const after = toCatalogue(JSON.parse(catalogueText(before)))
+    const after = toCatalogue(JSON.parse([...catalogueText(before)].join('')))
     assert.ok(after)
     assert.equal(sameCatalogue(before, after), true)
     assert.notEqual(after.id, before.id)
     assert.deepEqual({ ...after, id: 0 }, { ...before, id: 0 })
-    const whole = JSON.parse(catalogueText(before)) as Record<string, unknown>
+    const whole = JSON.parse([...catalogueText(before)].join('')) as Record<string, unknown>
     for (const bad of [null, [], 'x', {}, ...Object.keys(whole).filter((key) => !['version', 'instructions'].includes(key)).map((key) => ({ ...whole, [key]: undefined })), { ...whole, lists: { tools: [] } }, { ...whole, extras: { ...noExtras, tools: 1 } }]) {
       assert.equal(toCatalogue(bad), undefined, JSON.stringify(bad))
     }
@@ -466,7 +466,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
-    return { catalogues: new Catalogues({ target, listed: () => { listed++ }, keep: (text) => { kept.push(text) }, warn: (sentence) => { warnings.push(sentence) } }), listed: () => listed, kept, warnings }
+    return { catalogues: new Catalogues({ target, listed: () => { listed++ }, keep: (text) => { kept.push([...text].join('')) }, warn: (sentence) => { warnings.push(sentence) } }), listed: () => listed, kept, warnings }
   }
   /** A slot whose link lists these tools, and says how often it was asked. */
   const fake = (key: Partial<LinkKey>, tools: string[]): { slot: Slot, now: (tools: string[]) => void, asked: () => number } => {

@@ -17,7 +17,7 @@ export class CatalogueFiles implements CatalogueCache {
     return await readFile(this.#path(server), 'utf8').catch(() => undefined)
   }
 
-  async write (server: string, text: string): Promise<void> {
+  async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
     const writing = (this.#writing.get(path) ?? Promise.resolve()).catch(() => {}).then(async () => {
       await mkdir(this.#folder, { recursive: true, mode: 0o700 })

@@ -12,7 +12,7 @@ export const showsApps = (client: ClientCapabilities): boolean => isObject(clien
  * call it. Undefined: hidden.
  */
 export function withoutApps (text: string): string | undefined {
-  if (!text.includes('"ui')) return text
+  if (!text.includes('"_meta"') || !text.includes('"ui')) return text
   const { _meta: meta } = JSON.parse(text) as { _meta?: unknown }
   if (!isObject(meta)) return text
   if (isObject(meta.ui) && Array.isArray(meta.ui.visibility) && !meta.ui.visibility.includes('model')) return undefined

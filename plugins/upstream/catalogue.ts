@@ -83,8 +83,19 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   return { key: name, text: withMembers(text, { description: JSON.stringify(cut(description, limits.description)) }) }
 }
 
-/** The catalogue as text, for the cache on disk. */
-export const catalogueText = ({ id: _, ...rest }: Catalogue): string => JSON.stringify(rest)
+/** So many items at once are made text of: a catalogue may have many megabytes, and nobody is to wait for all of it. */
+const pieceSize = 50
+
+/** The catalogue as text for the cache on disk, piece by piece. */
+export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generator<string> {
+  yield `${JSON.stringify(rest).slice(0, -1)},"lists":{`
+  for (const kind of kinds) {
+    yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
+    for (let from = 0; from < lists[kind].length; from += pieceSize) yield `${from === 0 ? '' : ','}${JSON.stringify(lists[kind].slice(from, from + pieceSize)).slice(1, -1)}`
+    yield ']'
+  }
+  yield '}}'
+}
 
 /** The catalogue from the cache's value; undefined when it is not one. */
 export function toCatalogue (value: unknown): Catalogue | undefined {

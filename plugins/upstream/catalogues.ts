@@ -8,8 +8,8 @@ export interface CataloguesDeps {
   target: string
   /** What is listed has changed. */
   listed: () => void
-  /** Worth keeping on disk: the text. */
-  keep: (text: string) => void
+  /** Worth keeping on disk: a text, piece by piece. */
+  keep: (text: Iterable<string>) => void
   warn: (sentence: string) => void
 }
 
@@ -58,7 +58,7 @@ export class Catalogues {
   }
 
   keep (): void {
-    this.#deps.keep(`{"target":${JSON.stringify(this.#deps.target)},"catalogues":[${[...this.#byClass.values()].slice(0, keptClasses).map(catalogueText).join(',')}]}`)
+    this.#deps.keep(textOf(this.#deps.target, [...this.#byClass.values()].slice(0, keptClasses)))
   }
 
   /** Reads what a slot's link lists, and publishes it if it is news. @param base the slot is the gateway's own */
@@ -112,4 +112,13 @@ export class Catalogues {
     this.keep()
     this.#deps.listed()
   }
+}
+
+function * textOf (target: string, catalogues: readonly Catalogue[]): Generator<string> {
+  yield `{"target":${JSON.stringify(target)},"catalogues":[`
+  for (const [at, catalogue] of catalogues.entries()) {
+    if (at > 0) yield ','
+    yield * catalogueText(catalogue)
+  }
+  yield ']}'
 }

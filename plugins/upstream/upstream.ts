@@ -37,7 +37,7 @@ export interface UpstreamDeps {
   /** Its status has changed. */
   moved: () => void
   /** A catalogue is worth keeping: its text. */
-  keep: (text: string) => void
+  keep: (text: Iterable<string>) => void
   /** Told before a question goes to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, asker: Asker) => Promise<void>
   /** A log message (or news of a kind that we do not know) for everybody who sees this server. */
