@@ -67,7 +67,9 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
     await writeFile(settingsPath, text, { mode: 0o600 })
   }
   const port = Number(options.env?.PORT ?? await freePort())
-  const child = spawn(process.execPath, ['--import', 'tsx', join(root, 'server.ts')], {
+  // By itself, a test file runs the sources; `npm test` makes a build first.
+  const { TOOL_HUB_TEST_BUILD: build } = process.env
+  const child = spawn(process.execPath, build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)], {
     cwd: root,
     env: { PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe']

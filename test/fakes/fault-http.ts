@@ -121,6 +121,11 @@ export class Upstream {
     this.sessions.clear()
   }
 
+  /** Connections that are open to it now. */
+  async connections (): Promise<number> {
+    return await new Promise((resolve, reject) => { this.#server.getConnections((error, count) => { if (error) reject(error); else resolve(count) }) })
+  }
+
   count (method: string): number { return this.received.filter(({ message }) => message.method === method).length }
 
   /** The ids of the requests that were cancelled here. */
