@@ -113,9 +113,10 @@ export class Description {
     const before = this.#seen
     try {
       const document = await this.#fetch()
+      if (document) this.#current = Promise.resolve(await this.#read(document))
+      // Not before it could be read: one that stays broken is told of once.
       this.#warned = ''
       if (!document) return
-      this.#current = Promise.resolve(await this.#read(document))
       this.#deps.changed()
     } catch (error) {
       if (this.#ended.signal.aborted) return
