@@ -1,5 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { readJson } from '../../plugins/body/index.ts'
+import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
 import type { Principal } from '../../plugins/gateway/view.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
@@ -43,10 +42,4 @@ export default routes
 export function principalOf (request: FastifyRequest): Principal {
   if (!request.principal) throw new errors.Unauthorized('Log in first')
   return request.principal
-}
-
-/** Bodies of the management API: JSON of bounded size and depth, or nothing. For the scope that calls it and those below. */
-export function jsonBodies (app: FastifyInstance): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', async (_request: FastifyRequest, payload: FastifyRequest['raw']) => await readJson(payload, app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'))
 }

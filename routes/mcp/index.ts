@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
-import { bytesOf, readText } from '../../plugins/body/index.ts'
 import type { Inbound } from '../../plugins/downstream/downstream.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { View } from '../../plugins/gateway/view.ts'
+import { textBodies } from '../bodies.ts'
 
 declare module 'fastify' {
   interface FastifyRequest { view: View | null }
@@ -17,9 +17,7 @@ interface Params { user?: string, name?: string, group?: string }
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'mcp')
   app.setErrorHandler(jsonRpc)
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
-    await readText(payload, bytesOf(app.settings.current.system.routing?.jsonBodyLimit ?? '1mb')))
+  textBodies(app)
   app.decorateRequest('view', null)
 
   app.setChildLoggerFactory((logger) => logger)

@@ -17,7 +17,7 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   const bearer = name === 'authorization' || authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
   // The standard header comes first, as everywhere else on these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
-    const principal = each && used(keys, each, routes === 'api' ? managerOf(each, snapshot) : principalOf(each, snapshot))
+    const principal = each && used(keys, each, routes === 'api' ? managerOf(each) : principalOf(each, snapshot))
     if (principal) return principal
   }
   return undefined
@@ -33,7 +33,7 @@ function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Pr
 export const headerOf = ({ system }: Snapshot): string => (system.routing?.bearerAuthHeaderName ?? 'Authorization').toLowerCase()
 
 /** A system key that is good for everything acts as its owner, with an admin's rights (DECISIONS §3). Other keys are for MCP only. */
-function managerOf (key: BearerKey, _snapshot: Snapshot): Principal | undefined {
+function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
   return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true }
