@@ -10,6 +10,7 @@ import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
 import errors, { envelope } from './plugins/errors/index.ts'
+import { errors as list } from './plugins/errors/list.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
@@ -29,8 +30,9 @@ import apiRoutes from './routes/api/index.ts'
 import { jsonBodies } from './routes/bodies.ts'
 import mcpRoutes from './routes/mcp/index.ts'
 import openRoutes from './routes/open/index.ts'
-import loginRoutes from './routes/public/login.ts'
+import healthRoutes from './routes/public/health.ts'
 import publicRoutes from './routes/public/index.ts'
+import loginRoutes from './routes/public/login.ts'
 import type { Env } from './schemas/env.ts'
 import { completeApi, describeApi } from './schemas/openapi.ts'
 
@@ -137,6 +139,17 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     // What is still half-sent then is not waited for.
     setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
   })
+  return app
+}
+
+/** What answers while the database is waited for: the process lives, and everything else is asked to come back. Not listening yet. */
+export async function buildWaitingRoom ({ logger, env }: { logger: AppOptions['logger'], env: Pick<Env, 'BASE_PATH'> }): Promise<FastifyInstance> {
+  const basePath = env.BASE_PATH.replace(/\/$/, '')
+  const app = Fastify({ logger, logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: false, forceCloseConnections: true, requestTimeout: 30_000, frameworkErrors: envelope })
+  const problem = 'waiting for the database'
+  app.setErrorHandler(envelope)
+  app.setNotFoundHandler((request, reply) => { envelope(new list.NotReady(problem), request, reply) })
+  await app.register(healthRoutes, { prefix: basePath, status: 'starting', servers: () => ({ connected: 0 }), problem: () => problem })
   return app
 }
 

@@ -2,11 +2,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
-import { buildApp } from './app.ts'
+import type { FastifyInstance } from 'fastify'
+import { buildApp, buildWaitingRoom, type AppOptions } from './app.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { openVault } from './plugins/secrets/vault.ts'
-import { milliseconds, readEnv } from './schemas/env.ts'
+import { milliseconds, readEnv, type Env } from './schemas/env.ts'
 
 /** `npm run dev`: the admin's password is one that everybody knows. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
@@ -21,6 +22,8 @@ async function start (): Promise<void> {
   // What is to be told before there is a log.
   const say = (sentence: string): void => { process.stderr.write(`${sentence}\n`) }
   let log: Record<'info' | 'warn', (sentence: string) => void> = { info: say, warn: say }
+  const logger = { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) }
+  const endWaiting = env.DB_URL === undefined ? async () => {} : answerMeanwhile(logger, env)
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
   const { store, counters } = await openStorage({
     settingsPath,
@@ -31,7 +34,7 @@ async function start (): Promise<void> {
     info: (sentence) => { log.info(sentence) }
   })
   const app = await buildApp({
-    logger: { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) },
+    logger,
     store,
     counters,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
@@ -60,6 +63,7 @@ async function start (): Promise<void> {
     // Nothing is lost: without an admin what is stored can still be served, and the reason is told.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
+  await endWaiting()
   const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
     await firstPassword
     await app.close()
@@ -72,6 +76,21 @@ async function start (): Promise<void> {
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
   if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServer(base, password))
+}
+
+/** Answers what orchestrators ask, once the database is waited for. Returns what ends that, so that the port is free. */
+function answerMeanwhile (logger: AppOptions['logger'], env: Env): () => Promise<void> {
+  let room: Promise<FastifyInstance | undefined> | undefined
+  const open = async (): Promise<FastifyInstance | undefined> => {
+    const app = await buildWaitingRoom({ logger, env })
+    // A port that cannot be had is told of by the app itself.
+    return await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `waiting for the database; ${at} answers health checks only` }).then(() => app, () => undefined)
+  }
+  const timer = setTimeout(() => { room = open() }, 500)
+  return async () => {
+    clearTimeout(timer)
+    await (await room)?.close()
+  }
 }
 
 /** What to do next, for a person: plain text, also where the log is JSON, so that it can be pasted. */

@@ -180,10 +180,20 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     wrong.password = 'canary-that-is-wrong'
     await server.stop('fast')
     const late = await startReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
-    await sleep(2_500)
+    await until(async () => await fetch(`${late.url}/health`).then(({ status }) => status === 200, () => false), 15_000, () => `no answer while waiting: ${late.output()}`)
+    assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'starting')
+    assert.equal((await fetch(`${late.url}/health/live`)).status, 200)
+    for (const [method, route] of [['GET', '/health/ready'], ['POST', '/mcp'], ['GET', '/api/servers'], ['GET', '/nothing']] as const) {
+      const answer = await fetch(`${late.url}${route}`, { method })
+      assert.equal(answer.status, 503, route)
+      assert.ok(Number(answer.headers.get('retry-after')) > 0, route)
+      assert.equal(at(await answer.json(), 'code'), 'TH_NOT_READY')
+    }
+    await sleep(1_000)
     assert.equal(late.child.exitCode, null, late.output())
     await server.start()
-    await until(async () => (await fetch(`${late.url}/health/ready`)).status === 200, 15_000, () => `never ready: ${late.output()}`)
+    await until(async () => await fetch(`${late.url}/health/ready`).then(({ status }) => status === 200, () => false), 15_000, () => `never ready: ${late.output()}`)
+    assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
     assertNoCanary([late.output()], 'the output')
     for (const [bad, says] of [[wrong.href, /password|hub/], [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/], [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/], [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]] as const) {
       const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })

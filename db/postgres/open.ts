@@ -40,7 +40,8 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
   let told = false
   for (let tries = 0; ; tries++) {
     const late = new AbortController()
-    const left = Math.max(end - Date.now(), 1)
+    // The last try, at the end of the time, gets a moment too: what it finds is what is told.
+    const left = Math.max(end - Date.now(), 1_000)
     const outcome = await Promise.race([
       driver.migrate(migrations).then(() => undefined, (error: unknown) => ({ error })),
       sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: late.signal }).catch(() => undefined)
@@ -50,8 +51,8 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
     const { error } = outcome
     if (isRefused(error)) throw new Error(`PostgreSQL at ${driver.where} cannot be used: ${phrase(error)}. Check DB_URL.`)
     if (!isAway(error)) throw new Error(`The tables cannot be made in the database at ${driver.where}: ${wordsOf(error)}`)
-    const pause = Math.min(2_000, 200 * 2 ** tries)
-    if (Date.now() + pause >= end) throw new Error(`PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`)
+    const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
+    if (pause <= 0) throw new Error(`PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`)
     if (!told) info(`waiting for PostgreSQL at ${driver.where} (${phrase(error)})`)
     told = true
     await sleep(pause)

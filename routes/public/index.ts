@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
-import { errors } from '../../plugins/errors/list.ts'
-import { Config, Health, Liveness, PublicConfig } from '../../schemas/public.ts'
+import { Config, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import health from './health.ts'
 
 export interface PublicOptions { name: string, version: string, basePath: string }
 
@@ -9,19 +9,10 @@ const tags = ['System']
 
 /** Scope `public`: no credentials. */
 const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, version, basePath }) => {
-  app.get('/health', { schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config: { effect: 'read' } }, async () => {
-    const { connected, ...others } = app.upstreams.counts()
-    const total = Object.values(others).reduce((sum, count) => sum + count, connected)
-    return { status: 'ok', timestamp: new Date().toISOString(), uptime: process.uptime(), servers: { total, connected } }
-  })
-
-  app.get('/health/live', { schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config: { effect: 'read' } }, async () => ({ status: 'ok' }))
-
-  app.get('/health/ready', { schema: { tags, summary: 'Readiness, for orchestrators', description: '503 while starting, draining, or without storage.', security: [], response: { 200: Liveness } }, config: { effect: 'read' } }, async () => {
-    const { name: phase } = app.phase
-    const problem = phase === 'ready' ? app.settings.problem : phase
-    if (problem !== undefined) throw new errors.NotReady(problem)
-    return { status: 'ok' }
+  await app.register(health, {
+    status: 'ok',
+    servers: () => app.upstreams.counts(),
+    problem: () => app.phase.name === 'ready' ? app.settings.problem : app.phase.name
   })
 
   app.get('/metrics', { schema: { tags, summary: 'Metrics, for Prometheus', security: [], produces: ['text/plain'], response: { 200: Type.String() } }, config: { effect: 'read' } }, async (_request, reply) => {
