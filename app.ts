@@ -9,6 +9,7 @@ import auth from './plugins/auth/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
+import { clientError, maxHeaderSize } from './plugins/errors/client-error.ts'
 import errors, { envelope } from './plugins/errors/index.ts'
 import { errors as list } from './plugins/errors/list.ts'
 import gateway from './plugins/gateway/index.ts'
@@ -76,9 +77,10 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     forceCloseConnections: 'idle',
     // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
     return503OnClosing: false,
-    routerOptions: { maxParamLength: 16 * 1024, ignoreTrailingSlash: true },
+    routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     frameworkErrors: envelope,
-    http: { headersTimeout: 15_000, maxHeaderSize: 16 * 1024 }
+    clientErrorHandler: clientError,
+    http: { headersTimeout: 15_000, maxHeaderSize }
   })
 
   // A body says what it means: nothing is guessed from another type. Paths and queries are text, and are converted.

@@ -21,9 +21,9 @@ async function start (): Promise<void> {
   const forPeople = process.stdout.isTTY === true
   // What is to be told before there is a log.
   const say = (sentence: string): void => { process.stderr.write(`${sentence}\n`) }
-  let log: Record<'info' | 'warn', (sentence: string) => void> = { info: say, warn: say }
+  let log: { warn: (sentence: string) => void } = { warn: say }
   const logger = { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) }
-  const endWaiting = env.DB_URL === undefined ? async () => {} : answerMeanwhile(logger, env)
+  const room = new WaitingRoom(logger, env)
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
   const { store, counters } = await openStorage({
     settingsPath,
@@ -31,7 +31,10 @@ async function start (): Promise<void> {
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
     vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
     warn: (sentence) => { log.warn(sentence) },
-    info: (sentence) => { log.info(sentence) }
+    info: (sentence) => {
+      say(sentence)
+      room.open()
+    }
   })
   const app = await buildApp({
     logger,
@@ -63,7 +66,7 @@ async function start (): Promise<void> {
     // Nothing is lost: without an admin what is stored can still be served, and the reason is told.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
-  await endWaiting()
+  await room.close()
   const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
     await firstPassword
     await app.close()
@@ -78,18 +81,31 @@ async function start (): Promise<void> {
   if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServer(base, password))
 }
 
-/** Answers what orchestrators ask, once the database is waited for. Returns what ends that, so that the port is free. */
-function answerMeanwhile (logger: AppOptions['logger'], env: Env): () => Promise<void> {
-  let room: Promise<FastifyInstance | undefined> | undefined
-  const open = async (): Promise<FastifyInstance | undefined> => {
-    const app = await buildWaitingRoom({ logger, env })
-    // A port that cannot be had is told of by the app itself.
-    return await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `waiting for the database; ${at} answers health checks only` }).then(() => app, () => undefined)
+/** Answers what orchestrators ask while the database is waited for. */
+class WaitingRoom {
+  readonly #logger: AppOptions['logger']
+  readonly #env: Env
+  #app: Promise<FastifyInstance | undefined> | undefined
+
+  constructor (logger: AppOptions['logger'], env: Env) {
+    this.#logger = logger
+    this.#env = env
   }
-  const timer = setTimeout(() => { room = open() }, 500)
-  return async () => {
-    clearTimeout(timer)
-    await (await room)?.close()
+
+  open (): void {
+    this.#app ??= this.#listen()
+  }
+
+  /** The port is free then. */
+  async close (): Promise<void> {
+    await (await this.#app)?.close()
+  }
+
+  async #listen (): Promise<FastifyInstance | undefined> {
+    const { HOST: host, PORT: port } = this.#env
+    const app = await buildWaitingRoom({ logger: this.#logger, env: this.#env })
+    // A port that cannot be had is told of when the gateway itself wants it.
+    return await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).then(() => app, () => undefined)
   }
 }
 

@@ -4,6 +4,10 @@ const reserved = new Set([
   'call', 'openapi', 'openapi.json', 'servers', 'stats', 'batch', 'group', 'groups', 'mcp', 'sse', 'messages', 'api', 'oauth', 'tools', 'prompts', 'resources'
 ])
 
+/** What nobody can see is no letter, whatever Unicode says; a mark stands on a letter. */
+const letter = '(?!\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}]'
+const grammar = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?:${letter}|[._-]))?$`, 'u')
+
 /**
  * Why a server or group may not bear this name, as a sentence; undefined when it may.
  * 1–128 code points, letters and digits of any script, `.`, `_`, `-` and inner space; not starting with `.`, `$` or `_`.
@@ -11,7 +15,11 @@ const reserved = new Set([
 export function nameProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the name must have 1 to 128 characters'
-  if (!/^[\p{L}\p{M}\p{N}-](?:[\p{L}\p{M}\p{N}._ -]*[\p{L}\p{M}\p{N}._-])?$/u.test(name)) return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
+  if (!grammar.test(name)) return 'the name may have letters, digits, ".", "_", "-" and inner spaces, and must not start with "." or "_"'
   if (reserved.has(name)) return `the name ${JSON.stringify(name)} is reserved`
   return undefined
 }
+
+/** As `nameProblem`, for a name that is new: of two ways to write the same letters it takes the composed one, so that no two names look alike. */
+export const newNameProblem = (name: string): string | undefined =>
+  nameProblem(name) ?? (name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)')

@@ -45,6 +45,25 @@ async function raw (port: number, text: string): Promise<{ status: number, text:
   })
 }
 
+test('what is no HTTP request is answered in the envelope, too', async (t) => {
+  const { port, url } = await start(t)
+  for (const [text, status, code] of [
+    [`GET /api/servers/${'a'.repeat(40_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'TH_HEADERS_TOO_LARGE'],
+    ['GET /api/servers HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n', 400, 'TH_MALFORMED_REQUEST'],
+    ['FETCH /api/servers HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'TH_MALFORMED_REQUEST'],
+    ['POST /api/servers HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400, 'TH_MALFORMED_REQUEST'],
+    ['POST /api/servers HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n', 400, 'TH_MALFORMED_REQUEST']
+  ] as const) {
+    const answer = await raw(port, text)
+    assert.equal(answer.status, status, answer.text)
+    const body = JSON.parse(answer.text.split('\r\n\r\n')[1] ?? '') as Record<string, unknown>
+    assert.deepEqual([body.success, body.code, typeof body.message], [false, code, 'string'])
+    assert.match(answer.text, /\r\nConnection: close\r\n/)
+  }
+  const uri = encodeURIComponent('字'.repeat(2_048))
+  assert.equal((await fetch(`${url}/api/servers/x/resources/${uri}/toggle`, { method: 'POST' })).status, 401, 'a URI of 2,048 characters fits')
+})
+
 test('login tokens: what is forged, old or of somebody else is none', async (t) => {
   const { app, url } = await start(t)
   const good = app.auth.login(admin)

@@ -919,6 +919,7 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       ['openapi.url', 'rest', { ...shown.rest, openapi: { ...shown.rest?.openapi as Json, url: 'https://evil.example.com/openapi.json' } }],
       ['the API below openapi', 'rest', { ...shown.rest, url: 'https://evil.example.com/v1' }],
       ['a command in place of a url', 'live', { command: 'cat', env: shown.live?.headers }],
+      ['a description in the config, beside the API', 'rest', { ...shown.rest, openapi: { ...shown.rest?.openapi as Json, schema: { openapi: '3.0.3', info: { title: 'x', version: '1' }, paths: { '/x': { get: { servers: [{ url: 'https://evil.example.com' }], responses: {} } } } } } }],
       ['a mask of another member', 'live', { ...shown.live, headers: { 'X-Other': at(shown.live, 'headers', 'X-Api-Key') } }],
       ['a mask that was never shown', 'live', { ...shown.live, headers: { 'X-Api-Key': `${MASK}zzzz` } }],
       ['proxy.url', 'remote', { ...shown.remote, proxy: { url: String(at(shown.remote, 'proxy', 'url')).replace('127.0.0.1', 'evil.example.com') } }],
@@ -1297,10 +1298,22 @@ test('new names, owners, visibility, pages', async (t) => {
   await t.test('a name that is taken, reserved or none changes nothing; its own name is no change', async () => {
     const before = await stored(hub)
     const { config } = await admin.server('after it')
-    for (const newName of ['other', 'call', 'openapi.json', '__proto__', 'toString', '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a']]) refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName))
+    for (const newName of ['\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', '__proto__', 'toString', '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a']]) refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName))
     assert.deepEqual(await stored(hub), before)
     assert.equal((await admin.ok('PUT', '/servers/after%20it', { config, newName: 'after it' })).name, 'after it')
     assert.deepEqual(await stored(hub), before)
+  })
+
+  await t.test('a group that is renamed keeps its keys, and leaves none behind for who takes its old name', async () => {
+    const group = await admin.ok('POST', '/groups', { name: 'daily', servers: ['other'] }, 201)
+    const key = await admin.ok('POST', '/auth/keys', { name: 'of the group', accessType: 'groups', allowedGroups: ['daily'] }, 201)
+    transcript.pop()
+    await admin.ok('PUT', '/groups/daily', { name: 'weekly' })
+    await admin.ok('POST', '/groups', { name: 'daily', servers: ['other'] }, 201)
+    const opens = async (route: string): Promise<number> => (await send(`${hub.url}${route}`, { body: initialize(), key: String(key.token) })).status
+    assert.deepEqual([await opens('/mcp/weekly'), await opens('/mcp/daily')], [200, 403])
+    await admin.ok('DELETE', `/auth/keys/${String(key.id)}`)
+    for (const name of ['daily', String(group.id)]) deleted(await admin.ask('DELETE', `/groups/${name}`))
   })
 
   await t.test('groups: reserved names, and the name of a server', async () => {
@@ -1309,6 +1322,7 @@ test('new names, owners, visibility, pages', async (t) => {
     fine(answer, 201)
     assert.match(String(at(answer.body, 'message')), /other|server/i)
     deleted(await admin.ask('DELETE', '/groups/other'))
+    for (const name of ['\u3164', 'a\u034fb', '\u0301x', 'e\u0301t']) refused(await admin.ask('POST', '/groups', { name }), 400, JSON.stringify(name))
     const mine = await bob.ok('POST', '/groups', { name: 'bobs' }, 201)
     refused(await bob.ask('PUT', '/groups/bobs', { name: 'other' }), 400, 'nor by a change')
     deleted(await bob.ask('DELETE', `/groups/${String(mine.id)}`))
@@ -1348,7 +1362,13 @@ test('new names, owners, visibility, pages', async (t) => {
       assert.ok(answer.status === 400 || answer.status === 403 || at(answer.body, 'data', 'config', 'owner') === 'bob', answer.text)
     }
     assert.equal(at(await admin.server('bobs'), 'config', 'owner'), 'bob')
-    await admin.ok('PUT', '/servers/by-key', { config: { ...config, owner: 'bob' } })
+    for (const owner of ['nobody yet', 'system', 'Bob']) {
+      refused(await admin.ask('PUT', '/servers/by-key', { config: { ...config, owner } }), 400, owner)
+      refused(await admin.ask('POST', '/servers', { name: 'orphan', config: { ...config, owner } }), 400, owner)
+    }
+    const { createdAt } = await admin.server('by-key')
+    await admin.ok('PUT', '/servers/by-key', { config: { ...config, owner: 'bob', createdAt: 'yesterday' } })
+    assert.equal((await admin.server('by-key')).createdAt, createdAt, 'when it was made is no matter of opinion')
     assert.equal((await bob.server('by-key')).name, 'by-key')
     await bob.ok('PUT', '/servers/by-key', { config: { ...config, description: 'mine now' }, newName: 'really mine' })
     assert.equal(at(await admin.server('really mine'), 'config', 'owner'), 'bob')

@@ -8,6 +8,9 @@ import { codeOf, isAway, isRefused, phrase } from './trouble.ts'
 /** The migrations stand in the package, beside the source; `npm start` runs what was compiled from it into `dist`. */
 const migrations = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../migrations' : '../../../db/migrations', import.meta.url))
 
+/** How long an answer may take before it is called waiting, in ms. */
+const silence = 5_000
+
 export interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
   dbUrl: string
@@ -38,14 +41,20 @@ export async function openDatabase ({ dbUrl, startupTimeout, info }: DatabaseOpt
 async function migrate (driver: Driver, startupTimeout: number, info: (sentence: string) => void): Promise<void> {
   const end = Date.now() + startupTimeout
   let told = false
+  const tell = (why: string): void => {
+    if (!told) info(`waiting for PostgreSQL at ${driver.where} (${why})`)
+    told = true
+  }
   for (let tries = 0; ; tries++) {
     const late = new AbortController()
     // The last try, at the end of the time, gets a moment too: what it finds is what is told.
     const left = Math.max(end - Date.now(), 1_000)
+    const silent = setTimeout(tell, silence, 'no answer yet')
     const outcome = await Promise.race([
       driver.migrate(migrations).then(() => undefined, (error: unknown) => ({ error })),
       sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: late.signal }).catch(() => undefined)
     ])
+    clearTimeout(silent)
     late.abort()
     if (outcome === undefined) return
     const { error } = outcome
@@ -53,8 +62,7 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
     if (!isAway(error)) throw new Error(`The tables cannot be made in the database at ${driver.where}: ${wordsOf(error)}`)
     const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
     if (pause <= 0) throw new Error(`PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`)
-    if (!told) info(`waiting for PostgreSQL at ${driver.where} (${phrase(error)})`)
-    told = true
+    tell(phrase(error))
     await sleep(pause)
   }
 }

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
-import { nameProblem } from '../../schemas/names.ts'
+import { newNameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
 import { canSee, groupNamed } from '../gateway/visibility.ts'
-import { withoutNames } from '../keys/scope.ts'
+import { withNewName, withoutNames } from '../keys/scope.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** What a caller says of a group. */
@@ -60,8 +60,9 @@ export class Groups {
       const { members: stored, ...rest } = managed(base, principal, idOrName)
       id = rest.id
       const group: Group = { ...rest, name: input.name ?? rest.name, description: input.description ?? rest.description, servers: input.servers ? withHidden(base, principal, stored, members(base, principal, input.servers, stored)) : [...stored] }
-      if (group.name !== rest.name) checkName(base, principal, group)
-      return [{ entity: 'groups', key: rest.id, value: group }]
+      if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
+      checkName(base, principal, group)
+      return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
     }, principal.username)
     const group = this.get(principal, id)
     return { group, warning: shadowed(snapshot, group.name) }
@@ -202,7 +203,7 @@ function members (snapshot: Snapshot, principal: Principal, input: Array<string 
 }
 
 function checkName (snapshot: Snapshot, principal: Principal, { id, name }: Group): void {
-  const problem = nameProblem(name)
+  const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
   const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
   if (other && other.id !== id) throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)} already`)

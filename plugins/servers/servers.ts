@@ -1,6 +1,6 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import { nameProblem } from '../../schemas/names.ts'
+import { newNameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { securityOf } from '../../schemas/rest.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
@@ -12,12 +12,13 @@ import { withoutMember } from '../groups/groups.ts'
 import { withoutNames } from '../keys/scope.ts'
 import { isMask, maskConfig, unmask } from '../secrets/mask.ts'
 import type { Settings } from '../settings/settings.ts'
+import { defaultOwner } from '../users/username.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from './overrides.ts'
 import { findItem, toRecord, type ServerRecord, type ShownItem } from './present.ts'
 
 /** What is kept of a stored server where an update does not speak of it (DECISIONS §5). */
-const kept = ['owner', 'visibility', 'visibilityDefaulted', 'enabled', 'tools', 'prompts', 'resources', 'createdAt'] as const
+const kept = ['owner', 'visibility', 'visibilityDefaulted', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /** What became of one server of many. */
 export interface Outcome { name: string, success: boolean, message?: string }
@@ -60,7 +61,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
       if (newName === undefined || newName === name) return [this.#toStore(snapshot, principal, name, config)]
-      const problem = nameProblem(newName)
+      const problem = newNameProblem(newName)
       if (problem !== undefined) throw new errors.InvalidInput(`"newName": ${problem}`)
       if (snapshot.servers.has(newName)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(newName)} already`)
       return [{ ...this.#toStore(snapshot, principal, name, config), rename: newName }]
@@ -161,7 +162,7 @@ export class Servers {
   #toStore (snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>): Change & { entity: 'mcpServers' } {
     const stored = snapshot.servers.get(name)
     if (stored) this.#managed(snapshot, principal, name)
-    const problem = nameProblem(name)
+    const problem = newNameProblem(name)
     if (problem !== undefined && !stored) throw new errors.InvalidInput(`"name": ${problem}`)
     // Whoever stores it says what it may reach, not what is sent: the mark is ours.
     const { storedByUser: _ours, ...own } = sent
@@ -178,7 +179,7 @@ export class Servers {
   /** Fills in the owner, the visibility and what the update left unsaid. */
   #withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined): ServerConfig {
     const own = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : 'admin'
-    const config: Record<string, unknown> = { ...sent }
+    const config: Record<string, unknown> = { ...sent, createdAt: stored ? stored.config.createdAt : new Date().toISOString() }
     if (stored) {
       for (const key of kept) if (config[key] === undefined && stored.config[key] !== undefined) config[key] = stored.config[key]
       // What is shown of an enabled server, sent back.
@@ -186,11 +187,12 @@ export class Servers {
       // A visibility that somebody states is meant; the one that came back unchanged with its mark is not.
       if (sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== stored.config.visibility)) delete config.visibilityDefaulted
     } else {
-      config.createdAt = new Date().toISOString()
       delete config.visibilityDefaulted
     }
     if (config.owner === undefined || !principal.isAdmin) config.owner = stored?.config.owner ?? own
     if (!principal.isAdmin && sent.owner !== undefined && sent.owner !== config.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
+    // Whoever gets the name of nobody later must not inherit it.
+    if (typeof config.owner === 'string' && config.owner !== defaultOwner && config.owner !== stored?.config.owner && !snapshot.users.has(config.owner)) throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(config.owner)}`)
     if (config.visibility === undefined) { config.visibility = 'private'; config.visibilityDefaulted = true }
     return config as ServerConfig
   }
@@ -236,10 +238,19 @@ export class Servers {
   }
 }
 
+/** What an OpenAPI description says of where its calls and credentials go, in any version of the format. */
+const placing = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
+
+/** All of that in a description, wherever it stands. @param schema the description, or its text: then the whole of it */
+function addressesOf (schema: unknown): unknown[] {
+  if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
+  return Object.entries(schema).flatMap(([key, value]) => placing.has(key) ? [value] : addressesOf(value)).filter((each) => each !== undefined)
+}
+
 /** Where a config's secrets go. */
 function targetOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig & { oauth?: Record<string, unknown> }
   const security = openapi?.security && securityOf(openapi.security)
-  const targets = [url, command, openapi?.url, security?.tokenUrl, security?.url, proxy?.url, oauth?.authorizationEndpoint, oauth?.tokenEndpoint]
+  const targets = [url, command, openapi?.url, ...addressesOf(openapi?.schema), security?.tokenUrl, security?.url, proxy?.url, oauth?.authorizationEndpoint, oauth?.tokenEndpoint]
   return JSON.stringify(targets.map((target) => isMask(target) ? undefined : target))
 }
