@@ -6,6 +6,9 @@ import { StringEnum } from './string-enum.ts'
 /** A duration: `500ms`, `5s`, `10m`, `24h`, or a bare number of milliseconds. */
 const Duration = (value: string, description: string) => Type.String({ default: value, pattern: '^[0-9]+(ms|s|m|h|d)?$', description })
 
+/** Which proxies are trusted, one by one: an address, a range, or a word for some. */
+const proxy = '(loopback|linklocal|uniquelocal|[0-9A-Fa-f.:]+(/[0-9.]+)?)'
+
 /** Every environment variable of Tool-Hub, stated once; the README's table comes from it. */
 export const Env = Type.Object({
   PORT: Type.Integer({ default: 3000, minimum: 0, maximum: 65535, description: 'Port to listen on' }),
@@ -17,12 +20,12 @@ export const Env = Type.Object({
   DB_STARTUP_TIMEOUT: Duration('60s', 'How long to wait for the database at the start'),
   ENCRYPTION_KEY: Type.Optional(Type.String({ description: 'Seals secrets in the database: 32 bytes in hex (`openssl rand -hex 32`) or base64, or a passphrase of 16 characters or more; several behind commas, of which the first seals and all open. Unset: `encryption.key` in `DATA_DIR`, made once. Several replicas need it set, and alike' })),
   ALLOWED_ORIGINS: Type.String({ default: '', description: 'Origins that may call the MCP endpoints from a browser, beside the same origin and `install.baseUrl`; comma-separated' }),
-  ALLOWED_HOSTS: Type.String({ default: '', description: 'Values of `Host` that are served; comma-separated. Checked when set, and when listening on loopback' }),
-  TRUST_PROXY: Type.String({ default: '', description: 'Whose `X-Forwarded-*` headers are believed: `true` for everybody\'s, a number of proxies, or their addresses (comma-separated)' }),
+  ALLOWED_HOSTS: Type.String({ default: '', description: 'Values of `Host` that are served; comma-separated. Checked when set, and when listening on loopback; `/health` and what is below it answers to any' }),
+  TRUST_PROXY: Type.String({ default: '', pattern: `^(true|false|[0-9]+|${proxy}( *, *${proxy})*)?$`, description: 'Whose `X-Forwarded-*` headers are believed: `true` for everybody\'s, a number of proxies, or their addresses (comma-separated)' }),
   READONLY: Type.Boolean({ default: false, description: 'Nothing can be changed; logging in, MCP and running tools go on' }),
   PUBLIC_TOOLS: StringEnum(['default', 'public', 'all', 'off'], { default: 'default', description: 'What callers without credentials reach, on MCP where bearer auth is off: `default` public servers and those of admins that never had a visibility, `public` public ones only, `all` everything; `off` is `default`, and closes the open tool routes' }),
   JWT_SECRET: Type.Optional(Type.String({ description: 'Signs login tokens, at least 32 random bytes; unset: logins end with the process' })),
-  JWT_EXPIRES_IN: Duration('24h', 'How long a login lasts'),
+  JWT_EXPIRES_IN: Type.String({ default: '24h', pattern: '^0*[1-9][0-9]*(ms|s|m|h|d)?$', description: 'How long a login lasts' }),
   ADMIN_PASSWORD: Type.Optional(Type.String({ description: 'Password of the user `admin`, made when there are no users; unset: a random one, printed once' })),
   ALLOW_REGISTRATION: Type.Boolean({ default: false, description: 'Lets anybody make an account, never an admin\'s, with `POST /api/auth/register`; otherwise only admins do' }),
   ALLOW_USER_STDIO: Type.Boolean({ default: false, description: 'Lets users who are no admins store servers that run commands' }),
@@ -48,5 +51,6 @@ const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 /** A duration of the environment in ms. */
 export function milliseconds (text: string): number {
   const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
-  return Number(number) * (units[unit] ?? 1)
+  // No timer runs longer (24.8 days), and none for no time.
+  return Math.min(Math.max(Number(number) * (units[unit] ?? 1), 1), 2 ** 31 - 1)
 }

@@ -56,7 +56,7 @@ export interface HubOptions {
 }
 
 /**
- * Starts the gateway as its own process, as an operator would, and waits until /health answers (10 s).
+ * Starts the gateway as its own process, as an operator would, and waits until /health answers (30 s: others may use the machine).
  * Stopped and cleaned up after the test.
  */
 export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<Hub> {
@@ -88,7 +88,7 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
   })
   const base = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
   const hub: Hub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop }
-  if (options.wait !== false) await until(async () => (await fetch(`${base}/health`)).ok, 10_000, () => child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
+  if (options.wait !== false) await until(async () => (await fetch(`${base}/health`)).ok, 30_000, () => child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
   return hub
 }
 

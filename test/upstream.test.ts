@@ -7,10 +7,12 @@ import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { UpstreamError } from '../protocol/errors.ts'
+import type { Asker } from '../protocol/exchange.ts'
 import { plainClass } from '../protocol/legacy/capabilities.ts'
 import { killGroup } from '../protocol/transports/process-group.ts'
 import { StdioTransport, type StdioOptions } from '../protocol/transports/stdio.ts'
 import { transportLimits } from '../protocol/transports/transport.ts'
+import { PlainAsker } from '../plugins/gateway/direct.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { attribute, type Arrival, type Target } from '../plugins/upstream/attribution.ts'
 import { backoff } from '../plugins/upstream/backoff.ts'
@@ -246,17 +248,19 @@ test('semaphore: so many at once, the others in order', async () => {
   assert.equal(order.at(-1), 'h')
 })
 
+const asker = (id: string): Asker => new PlainAsker(id, id, id, false)
+
 const slotOf = (more: Partial<LinkKey> = {}): Slot => new Slot({ ...baseKey, ...more }, {}, undefined)
 
 test('slot: what outlives one connection', async (t) => {
   await t.test('the level upstream is the lowest that anyone wants', () => {
     const slot = slotOf()
     assert.equal(slot.level, undefined)
-    assert.equal(slot.wants('a', 'error'), 'error')
-    assert.equal(slot.wants('b', 'alert'), undefined, 'nothing new for the upstream')
-    assert.equal(slot.wants('c', 'debug'), 'debug')
-    assert.equal(slot.wants('c', 'warning'), 'warning')
-    assert.equal(slot.wants('c', 'emergency'), 'error')
+    assert.equal(slot.wants(asker('a'), 'error'), 'error')
+    assert.equal(slot.wants(asker('b'), 'alert'), undefined, 'nothing new for the upstream')
+    assert.equal(slot.wants(asker('c'), 'debug'), 'debug')
+    assert.equal(slot.wants(asker('c'), 'warning'), 'warning')
+    assert.equal(slot.wants(asker('c'), 'emergency'), 'error')
     slot.forget('a')
     assert.equal(slot.level, 'alert')
     slot.forget('b')
@@ -264,9 +268,8 @@ test('slot: what outlives one connection', async (t) => {
     assert.equal(slot.level, undefined)
   })
 
-  const told: string[] = []
   const subscribe = (slot: Slot, uri: string, ...ids: string[]): void => {
-    slot.subscriptions.set(uri, new Map(ids.map((id) => [id, { id, updated: (text: string) => { told.push(`${id} ${text}`) } }])))
+    slot.subscriptions.set(uri, new Map(ids.map((id) => [id, asker(id)])))
   }
   const subscribersOf = (slot: Slot, uri: unknown): string[] => [...slot.subscribersOf(uri)].map(({ id }) => id).sort()
 
@@ -473,7 +476,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const slot = slotOf(key)
     let asked = 0
     let current = tools
-    slot.link = { catalogue: async () => { asked++; return catalogue({ capabilityClass: slot.key.capabilityClass, lists: lists(current) }) } } as unknown as Link
+    slot.link = { catalogue: async () => { asked++; return { catalogue: catalogue({ capabilityClass: slot.key.capabilityClass, lists: lists(current) }), whole: true } } } as unknown as Link
     return { slot, now: (fresh) => { current = fresh }, asked: () => asked }
   }
   const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
@@ -560,11 +563,37 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const asked: number[] = []
     for (let ms = 0; ms < 90; ms++) {
       catalogues.refresh(base.slot, true)
+      if (ms % 30 === 0) base.now([`of ${ms}`])
       t.mock.timers.tick(1)
       await settle()
       asked.push(base.asked())
     }
     assert.deepEqual([asked[28], asked[29], asked[58], asked[59], asked[88], asked[89]], [0, 1, 1, 2, 2, 3])
+  })
+
+  await t.test('a server that tells of changes whenever it is asked, and has none, is asked ever less', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+    const { catalogues } = make()
+    const base = fake({}, ['a'])
+    const run = async (ms: number): Promise<number> => {
+      const before = base.asked()
+      for (let time = 0; time < ms; time += 10) {
+        catalogues.refresh(base.slot, true)
+        t.mock.timers.tick(10)
+        await settle()
+      }
+      return base.asked() - before
+    }
+    assert.ok(await run(20_000) <= 12)
+    const late = await run(60_000)
+    assert.ok(late >= 5 && late <= 7, `${late} times in a minute`)
+    base.now(['b'])
+    let waited = 0
+    while (tools(catalogues.of(undefined, plainClass))?.[0] !== 'b') { await run(10); waited += 10 }
+    assert.ok(waited <= 10_100, `${waited} ms`)
+    base.now(['c'])
+    await run(50)
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['c'], 'real news are quick again')
   })
 
   await t.test('a burst of news is one reading, after what was being read', async (t) => {
@@ -573,7 +602,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const base = fake({}, ['a'])
     let release = (): void => {}
     const reading = new Promise<void>((resolve) => { release = resolve })
-    base.slot.link = { catalogue: async () => { await reading; return catalogue({ lists: lists(['old']) }) } } as unknown as Link
+    base.slot.link = { catalogue: async () => { await reading; return { catalogue: catalogue({ lists: lists(['old']) }), whole: true } } } as unknown as Link
     const first = catalogues.read(base.slot, true)
     base.slot.link = fake({}, ['new']).slot.link
     for (let news = 0; news < 10; news++) { catalogues.refresh(base.slot, true); t.mock.timers.tick(5) }

@@ -6,6 +6,7 @@ import { isObject } from '../../protocol/json.ts'
 import { allowsBatch, isLegacyVersion, legacyVersions, negotiate, type LegacyVersion } from '../../protocol/legacy/versions.ts'
 import { parseMessage, resultText, type Message, type Request } from '../../protocol/message.ts'
 import { kinds, listKinds, type ListKind } from '../upstream/catalogue.ts'
+import { instance, instanceKey } from '../upstream/instance.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { headerOf } from '../auth/steps/bearer-key.ts'
 import { errors } from '../errors/list.ts'
@@ -106,6 +107,7 @@ export class Downstream {
   async #initialize (view: View, request: Request, raw: ServerResponse, accepted: Accepted): Promise<void> {
     const { protocolVersion, capabilities } = request.params
     if (typeof protocolVersion !== 'string') { this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string').toText()}}`); return }
+    if (isObject(request.params._meta) && request.params._meta[instanceKey] === instance) { this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidRequest, 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in').toText()}}`); return }
     const version = negotiate(protocolVersion)
     const session = this.sessions.begin(view, version, isObject(capabilities) ? capabilities : {})
     try {

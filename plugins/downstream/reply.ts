@@ -86,7 +86,8 @@ export class HttpReply {
   #left (): void {
     if (this.#over || this.#stream?.connected) return
     clearTimeout(this.#timer)
-    if (!this.#stream || !this.#session.polls) { this.#onGone(); return }
+    // Who holds no id of an event has nothing to come back with.
+    if (this.#stream?.resumable !== true) { this.#onGone(); return }
     // A connection that we closed ourselves ended well; one that broke may have a client that never comes back.
     this.#timer = setTimeout(() => { this.#onGone() }, this.#raw.writableFinished ? limits.pollGrace : limits.resumeGrace)
     this.#timer.unref()

@@ -105,7 +105,8 @@ export class Session implements Asker, Listener<View> {
     if (this.#ended) return
     const stream = this.#open()
     if (stream) { stream.send(text); return }
-    if (this.#waiting.includes(text)) return
+    // News of the same change are one; two messages are two, though they say the same.
+    if (!text.includes('"notifications/message"') && this.#waiting.includes(text)) return
     this.#waiting.push(text)
     if (this.#waiting.length > limits.waitingMessages) this.#waiting.shift()
   }
@@ -203,10 +204,12 @@ export class Session implements Asker, Listener<View> {
   }
 
   #open (): Stream | undefined {
+    // The newest: an older one may be dead without a word, where a network changed.
+    let newest: Stream | undefined
     for (const stream of this.#news) {
-      if (stream.connected) return stream
-      this.#news.delete(stream)
+      if (stream.connected) newest = stream
+      else this.#news.delete(stream)
     }
-    return undefined
+    return newest
   }
 }

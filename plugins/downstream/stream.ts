@@ -10,6 +10,7 @@ export class Stream {
   readonly #replay: Replay
   #connection: EventStream | undefined
   #at = 0
+  #primed = false
   #ended = false
 
   constructor (number: number, replay: Replay) {
@@ -19,6 +20,8 @@ export class Stream {
 
   get connected (): boolean { return this.#connection?.open === true }
   get ended (): boolean { return this.#ended }
+  /** True when its client was given an id to resume from. */
+  get resumable (): boolean { return this.#primed || this.#at > 0 }
 
   /** Carries on over a (new) connection. */
   attach (connection: EventStream): void {
@@ -29,6 +32,7 @@ export class Stream {
 
   /** Gives the client an id to resume from before anything can be lost (SEP-1699). */
   prime (retry = retryDelay): void {
+    this.#primed = true
     this.#connection?.write(primingText(eventId(this.number, this.#at), retry))
   }
 

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Snapshot } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Asker, Exchange } from '../../protocol/exchange.ts'
@@ -10,6 +11,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { showsApps } from './apps.ts'
 import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
+import { exposedName, isCut } from './names.ts'
 import { foldSurface, hiddenKey, readerOf, type Surface, type Target } from './surface.ts'
 import { Tasks } from './tasks.ts'
 import type { View } from './view.ts'
@@ -82,14 +84,42 @@ export class Gateway {
   /** A method that we do not know is for the server to know, where there is one. */
   readonly #unknown: Method = async (exchange) => {
     const { scope } = exchange.view
-    if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    if (exchange.method.startsWith('tasks/')) return await this.#task(exchange)
+    // What is a notification, or begins a session, is no request that a server should see from a client.
+    if (scope.kind !== 'server' || isNotification(exchange.method) || exchange.method === 'initialize') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
     return await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {})
   }
 
   /** A notification of a client that is for its upstreams: they get it as it came. */
   notify (view: View, asker: Asker, method: string, paramsText: string): void {
-    if (method !== 'notifications/roots/list_changed' && view.scope.kind !== 'server') return
+    if (!isNotification(method) || (method !== 'notifications/roots/list_changed' && view.scope.kind !== 'server')) return
     for (const { server } of reach(this.#snapshot(), view, this.#anonymous)) this.#upstreams.get(server.name)?.notify(asker, method, paramsText)
+  }
+
+  /**
+   * The settings changed: clients let go of what they do not reach any more. Their calls there end, their own connections too, and
+   * nothing more comes to them.
+   */
+  withdraw (clients: Iterable<{ view: View, asker: Asker }>): void {
+    const reached = new Map<string, ReadonlySet<string>>()
+    for (const { view, asker } of clients) {
+      const touched = this.#upstreams.touchedBy(asker)
+      if (touched.length === 0) continue
+      const names = reached.get(view.key) ?? new Set(reach(this.#snapshot(), view, this.#anonymous).map(({ server }) => server.name))
+      reached.set(view.key, names)
+      const lost = new Set(touched.filter(({ name }) => !names.has(name)))
+      if (lost.size > 0) this.#upstreams.release(asker, lost).catch(() => {})
+      for (const upstream of touched) {
+        for (const uri of lost.has(upstream) ? [] : upstream.subscribedBy(asker)) if (!this.#mayRead(view, asker, upstream.name, uri)) upstream.unsubscribe(asker, uri).catch(() => {})
+      }
+    }
+  }
+
+  /** Whether a resource of a server is one that a client may read; where its server is not known yet, it may be. */
+  #mayRead (view: View, asker: Asker, server: string, uri: string): boolean {
+    const surface = this.surface(view, asker)
+    if (!surface.capabilities.has(server)) return true
+    return view.scope.kind === 'server' ? !surface.hidden.has(hiddenKey(server, uri)) : readerOf(surface, uri)?.server === server
   }
 
   /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
@@ -147,8 +177,7 @@ export class Gateway {
   async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
     const { name } = exchange.params
     if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
-    const known = this.#byName(exchange.view, this.surface(exchange.view, exchange.asker), kind, name)
-    const target = known ?? await this.#find(exchange, (surface) => this.#byName(exchange.view, surface, kind, name))
+    const target = this.#byName(exchange.view, this.surface(exchange.view, exchange.asker), kind, name) ?? await this.#findNamed(exchange, kind, name)
     if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
     return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
   }
@@ -161,14 +190,16 @@ export class Gateway {
   async #subscribe (exchange: Exchange<View>): Promise<Result> {
     const target = await this.#reader(exchange)
     const { asker } = exchange
-    const upstream = this.#upstream(target.server, asker)
-    await upstream.subscribe(asker, target.key, JSON.stringify(target.key), { id: asker.id, updated: (paramsText) => { asker.notify('notifications/resources/updated', paramsText) } })
+    await this.#upstream(target.server, asker).subscribe(asker, target.key)
     return '{}'
   }
 
   async #unsubscribe (exchange: Exchange<View>): Promise<Result> {
-    const target = await this.#reader(exchange)
-    await this.#upstream(target.server, exchange.asker).unsubscribe(exchange.asker, target.key)
+    const { asker, params: { uri } } = exchange
+    // What it subscribed to it may leave, whether it is still shown or not.
+    const upstream = typeof uri === 'string' ? this.#upstreams.touchedBy(asker).find((each) => each.isSubscribed(asker, uri)) : undefined
+    if (upstream) await upstream.unsubscribe(asker, String(uri))
+    else await this.#reader(exchange)
     return '{}'
   }
 
@@ -177,7 +208,7 @@ export class Gateway {
     const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
     if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
       const { name } = ref
-      const target = await this.#find(exchange, (surface) => this.#byName(exchange.view, surface, 'prompts', name))
+      const target = await this.#findNamed(exchange, 'prompts', name)
       if (!target) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`)
       return await this.#forward(exchange, target, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
     }
@@ -197,7 +228,9 @@ export class Gateway {
     const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
     if (exchange.view.scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
     exchange.asker.level = level
-    await Promise.all(logging.map(async (name) => { await this.#upstream(name, exchange.asker).setLevel(exchange.asker, level).catch(() => {}) }))
+    const told = Promise.all(logging.map(async (name) => { await this.#upstream(name, exchange.asker).setLevel(exchange.asker, level).catch(() => {}) }))
+    // Among several, one that is silent is not waited for: what it sends is filtered here as well.
+    await (exchange.view.scope.kind === 'server' ? told : Promise.race([told, sleep(limits.firstAnswer, undefined, { ref: false })]))
     return '{}'
   }
 
@@ -247,6 +280,24 @@ export class Gateway {
     return settled === surface ? undefined : look(settled)
   }
 
+  /** Finds a tool or prompt by the name that the view shows it under. A server that is still connecting, and whose label the name begins with, is waited for. @throws RpcError -32001 when that was in vain */
+  async #findNamed (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+    const { view, asker } = exchange
+    const look = (surface: Surface): Target | undefined => this.#byName(view, surface, kind, name)
+    const found = await this.#find(exchange, look)
+    if (found || view.scope.kind === 'server') return found
+    const late = reach(this.#snapshot(), view, this.#anonymous).flatMap(({ server, label }) => {
+      const upstream = name.startsWith(`${label}${this.separator}`) ? this.#upstreams.get(server.name) : undefined
+      return upstream?.status === 'connecting' && !upstream.listed ? [upstream] : []
+    })
+    if (late.length === 0) return undefined
+    await this.#upstreams.learn(late.map((upstream) => upstream.name), asker, true)
+    const target = look(this.surface(view, asker))
+    const away = late.find(({ status, listed }) => status !== 'connected' && !listed)
+    if (target || !away) return target
+    throw new RpcError(code.unavailable, `Server ${JSON.stringify(away.name)} is not connected: ${whyNot(away)}`)
+  }
+
   async #reader (exchange: Exchange<View>): Promise<Target> {
     const { uri } = exchange.params
     if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
@@ -262,8 +313,12 @@ export class Gateway {
     const { targets } = surface.parts[kind]
     const found = targets.get(name)
     if (found || view.scope.kind !== 'server') return found
-    const prefix = `${view.scope.name}${this.separator}`
-    return name.startsWith(prefix) ? targets.get(name.slice(prefix.length)) : undefined
+    const { name: server } = view.scope
+    const prefix = `${server}${this.separator}`
+    // Merged routes show a long name cut, and it is good here, too.
+    return name.startsWith(prefix) && targets.has(name.slice(prefix.length))
+      ? targets.get(name.slice(prefix.length))
+      : isCut(name) ? [...targets.values()].find(({ key }) => exposedName(server, this.separator, key) === name) : undefined
   }
 
   async #settled (exchange: Exchange<View>): Promise<Surface> {
@@ -277,7 +332,7 @@ export class Gateway {
   #mustBeKnown ({ scope }: View, surface: Surface): void {
     if (scope.kind !== 'server' || surface.capabilities.size > 0) return
     const upstream = this.#upstreams.get(scope.name)
-    throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${upstream?.status === 'connecting' ? 'it is still connecting' : upstream?.reason ?? 'it cannot be used as it is configured'}`)
+    throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${whyNot(upstream)}`)
   }
 
   #upstream (name: string, asker: Asker): Upstream {
@@ -295,6 +350,12 @@ export class Gateway {
     }
   }
 }
+
+/** A request without an id is none: it would run past all that looks at requests. */
+const isNotification = (method: string): boolean => method.startsWith('notifications/')
+
+/** Why a server cannot be asked now, for its clients. */
+const whyNot = (upstream: Upstream | undefined): string => upstream?.status === 'connecting' ? 'it is still connecting' : upstream?.reason ?? 'it cannot be used as it is configured'
 
 /** The params to send upstream: what was changed, and our progress token where the client gave one. */
 function paramsFor ({ params, paramsText }: Exchange, token: number, changes: Record<string, string>): string {

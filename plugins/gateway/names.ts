@@ -15,6 +15,9 @@ export function exposedName (label: string, separator: string, name: string): st
   return whole.length <= longest ? whole : withHash(whole, whole)
 }
 
+/** Whether a name may be one that was cut. */
+export const isCut = (name: string): boolean => name.length === longest && /_[0-9a-f]{8}$/.test(name)
+
 /** Another name for what met a name that was taken: `identity` tells it apart from the one that took it. */
 export const otherName = (name: string, identity: string): string => withHash(name, identity)
 

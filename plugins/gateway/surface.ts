@@ -97,7 +97,10 @@ function addItems (kind: ListKind, built: Builder, { single, separator, apps }: 
     let name = item.key
     if (named && !single) {
       name = exposedName(label, separator, item.key)
-      if (targets.has(name)) name = otherName(name, `${server.name}\n${item.key}`)
+      const taken = targets.get(name)
+      // A member that stands there twice brings nothing twice.
+      if (taken?.server === server.name && taken.key === item.key) continue
+      if (taken) name = otherName(name, `${server.name}\n${item.key}`)
     }
     // Resources keep their URIs: where two servers list one, the first in configuration has it.
     if (targets.has(name)) continue
@@ -115,7 +118,19 @@ function mergedInstructions (reached: SurfaceInput['reached']): string | undefin
   return sections.length === 0 ? undefined : sections.join('\n\n')
 }
 
-export const hiddenKey = (server: string, uri: string): string => `${server}\n${uri}`
+/** A server's resource, however its URI is spelled: most servers take all the spellings for one. */
+export const hiddenKey = (server: string, uri: string): string => `${server}\n${spelled(uri)}`
+
+/** A URI in one spelling (RFC 3986 §6.2.2): case, dot segments and needless escapes make no difference, nor does what addresses nothing. */
+function spelled (uri: string): string {
+  if (!URL.canParse(uri)) return uri
+  const url = new URL(uri)
+  url.hash = ''
+  return url.href.replace(/\?$/, '').replace(/%[0-9a-f]{2}/gi, (escaped) => {
+    const character = String.fromCharCode(parseInt(escaped.slice(1), 16))
+    return /[A-Za-z0-9._~-]/.test(character) ? character : escaped.toUpperCase()
+  })
+}
 
 function hiddenOf (reached: SurfaceInput['reached']): Set<string> {
   const hidden = new Set<string>()

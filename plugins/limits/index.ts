@@ -19,6 +19,9 @@ export const limits = {
   users: 10_000,
   /** Bearer keys of one user who is no admin; beyond: 503. */
   keysPerUser: 100,
+  /** Servers and groups of one user who is no admin; beyond: 503. */
+  serversPerUser: 100,
+  groupsPerUser: 100,
   /** Sessions at once; beyond: 503. */
   sessions: 10_000,
   /** A session without a request or an open stream ends after so many ms. */
@@ -56,6 +59,9 @@ export const limits = {
   classesPerServer: 32,
   /** Tasks whose owner is remembered; beyond: the oldest is forgotten. */
   tasks: 10_000,
+  /** Tasks and pages that a connection's clients wait for, and for how many ms at most; beyond: the oldest is forgotten, and its news are dropped. */
+  pending: 1_000,
+  pendingTime: 60 * 60_000,
   /** Links of one server; beyond: the oldest idle one goes, or 503. */
   linksPerServer: 64,
   /** One header of a client that goes on to a server (`passthroughHeaders`), in bytes; beyond: 400, or -32602. */
@@ -79,6 +85,9 @@ export const limits = {
   learnAgain: 60_000,
   /** A call or list aimed at one connecting server waits so many ms. */
   connectPatience: 10_000,
+  /** A server's list that is not answered within so many ms counts as failed; one that failed is asked for again after so many ms, and then ever later. */
+  listTime: 15_000,
+  listAgain: 5_000,
   /** Look-up, connection and TLS to one address take so many ms at most; then it counts as away. */
   connectTimeout: 10_000,
   /** The head of one HTTP answer, in bytes; beyond: the request fails. */
@@ -92,9 +101,11 @@ export const limits = {
   plainCalls: 1_000,
   /** Input schemas that arguments are checked by, in characters; beyond: the upstream checks them. */
   checkedSchema: 256 * 1024,
-  /** OpenAPI documents kept ready: how many, and how many characters in all; beyond: the one used longest ago is made again when needed. */
+  /** OpenAPI documents kept ready: how many, and how many bytes in all; beyond: the one used longest ago is made again when needed. */
   documents: 64,
   documentsSize: 64 * 1024 * 1024,
+  /** ... and how many may wait for being written; beyond: 503. */
+  documentsWaiting: 64,
   /** What an OpenAPI description may be; beyond: it is refused, or what is too much of it is left out with a warning. */
   rest: {
     /** The description, in bytes. */

@@ -5,6 +5,7 @@ import { mayBeAsked } from '../../protocol/legacy/capabilities.ts'
 import type { Notification, Response } from '../../protocol/message.ts'
 import { attribute, type Target } from './attribution.ts'
 import type { Link, Origin } from './link.ts'
+import { isOfPending } from './pending.ts'
 import type { Slot } from './slot.ts'
 
 /** What becomes of something that an upstream sent unasked. */
@@ -36,6 +37,7 @@ export async function takeQuestion ({ name, contested, onQuestion }: ArrivalDeps
   const asker = target.kind === 'call' ? target.call.exchange.asker : target.owner
   if (!mayBeAsked(asker.capabilities, question.method)) throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
   await onQuestion(question, asker)
+  if (question.method === 'elicitation/create') slot.pending.elicitation(question.params.elicitationId, asker)
   if (target.kind === 'owner') return await asker.ask(question)
   return await target.call.asking(async () => await target.call.exchange.ask(question))
 }
@@ -44,14 +46,20 @@ export async function takeQuestion ({ name, contested, onQuestion }: ArrivalDeps
 export function takeNews ({ refresh, broadcast, dropped }: ArrivalDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin): void {
   if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) { refresh(slot); return }
   if (method === 'notifications/resources/updated') {
-    for (const subscriber of slot.subscribersOf(params.uri)) subscriber.updated(paramsText)
+    for (const subscriber of slot.subscribersOf(params.uri)) subscriber.notify(method, paramsText)
+    return
+  }
+  if (isOfPending(method)) {
+    const owner = slot.pending.ownerOf(method, params)
+    if (owner) owner.notify(method, paramsText)
+    else dropped(method)
     return
   }
   const target = whom(slot, link, origin)
   switch (target.kind) {
     case 'call': target.call.exchange.notify(method, paramsText); break
     case 'owner': target.owner.notify(method, paramsText); break
-    // Only a log message is for whoever listens; other news are about somebody's task or question.
+    // Only a log message is for whoever listens.
     case 'idle': if (slot.key.affinity === 'shared' && method === 'notifications/message') broadcast(method, paramsText); else dropped(method); break
     case 'contested': case 'over': dropped(method)
   }

@@ -97,11 +97,13 @@ export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generato
   yield '}}'
 }
 
+const isItem = (value: unknown): boolean => isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
+
 /** The catalogue from the cache's value; undefined when it is not one. */
 export function toCatalogue (value: unknown): Catalogue | undefined {
   if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) return undefined
   const { lists, extras } = value
   if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  if (!kinds.every((kind) => Array.isArray(lists[kind]) && typeof extras[kind] === 'string')) return undefined
+  if (!kinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
   return { ...value, id: nextCatalogueId() } as unknown as Catalogue
 }

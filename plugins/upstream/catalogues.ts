@@ -15,8 +15,15 @@ export interface CataloguesDeps {
 
 /** How many classes are kept on disk. */
 const keptClasses = 8
-/** News of a server that changes many things at once come in a burst; in ms. */
+/** News of a server that changes many things at once come in a burst: so many ms are waited for the rest. */
 const settle = 30
+/** ... and ever longer, up to this, for one that tells of changes that are none each time it is asked. */
+const longestSettle = 10_000
+/** A list that failed is asked for again after `limits.listAgain` ms, and ever later up to this. */
+const longestPause = 60_000
+
+/** How one slot's lists are read: how long news are let settle, when they were read last, and how often that has failed in a row. */
+interface Pace { settle: number, read: number, failures: number }
 
 /** What one upstream lists, by capability class, and to single clients where that differs. */
 export class Catalogues {
@@ -24,6 +31,7 @@ export class Catalogues {
   readonly #byClass = new Map<string, Catalogue>()
   readonly #reading = new Map<Slot, Promise<void>>()
   readonly #refreshing = new Map<Slot, NodeJS.Timeout>()
+  readonly #paces = new WeakMap<Slot, Pace>()
   #known = false
 
   constructor (deps: CataloguesDeps) {
@@ -41,9 +49,16 @@ export class Catalogues {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(plainClass)
   }
 
-  /** Takes what was kept when the program last ended. */
+  /** Takes what the one before it knew, if that was read from the same place. */
+  takeOver (former: Catalogues): void {
+    if (former.#deps.target !== this.#deps.target) return
+    this.#known = former.#known
+    for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
+  }
+
+  /** Takes what was kept when the program last ended, where nothing newer is known. */
   restore (text: string | undefined): void {
-    if (text === undefined) return
+    if (text === undefined || this.#known) return
     try {
       const { target, catalogues } = JSON.parse(text) as { target?: unknown, catalogues?: unknown[] }
       if (target !== this.#deps.target) return
@@ -72,16 +87,9 @@ export class Catalogues {
 
   /** The upstream said that a list changed: reads again, once for a burst of such news. */
   refresh (slot: Slot, base: boolean): void {
-    if (this.#refreshing.has(slot)) return
-    const timer = setTimeout(() => {
-      this.#refreshing.delete(slot)
-      // What is being read may be from before the news.
-      const before = this.#reading.get(slot) ?? Promise.resolve()
-      void before.catch(() => {}).then(async () => { await this.read(slot, base) })
-        .catch((error: unknown) => { this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
-    }, settle)
-    timer.unref()
-    this.#refreshing.set(slot, timer)
+    const pace = this.#paceOf(slot)
+    if (Date.now() - pace.read > 10 * pace.settle) pace.settle = settle
+    this.#readIn(pace.settle, slot, base)
   }
 
   close (): void {
@@ -89,12 +97,39 @@ export class Catalogues {
     this.#refreshing.clear()
   }
 
+  #paceOf (slot: Slot): Pace {
+    const known = this.#paces.get(slot)
+    if (known) return known
+    const pace = { settle, read: -Infinity, failures: 0 }
+    this.#paces.set(slot, pace)
+    return pace
+  }
+
+  #readIn (time: number, slot: Slot, base: boolean): void {
+    if (this.#refreshing.has(slot)) return
+    const timer = setTimeout(() => {
+      this.#refreshing.delete(slot)
+      // What is being read may be from before the news.
+      const before = this.#reading.get(slot) ?? Promise.resolve()
+      void before.catch(() => {}).then(async () => { await this.read(slot, base) })
+        .catch((error: unknown) => { this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
+    }, time)
+    timer.unref()
+    this.#refreshing.set(slot, timer)
+  }
+
   async #read (slot: Slot, base: boolean): Promise<void> {
-    const catalogue = await slot.link?.catalogue()
-    if (!catalogue) return
-    const { capabilityClass } = catalogue
+    const { capabilityClass } = slot.key
+    const pace = this.#paceOf(slot)
+    const answer = await slot.link?.catalogue(slot.catalogue ?? this.#byClass.get(capabilityClass), limits.listTime * 2 ** pace.failures)
+    if (!answer) return
+    const { catalogue, whole } = answer
+    pace.read = Date.now()
+    pace.failures = whole ? 0 : Math.min(pace.failures + 1, 5)
+    if (!whole) this.#readIn(Math.min(limits.listAgain * 2 ** (pace.failures - 1), longestPause), slot, base)
     const before = this.#byClass.get(capabilityClass)
     const same = before !== undefined && sameCatalogue(before, catalogue)
+    pace.settle = same ? Math.min(2 * pace.settle, longestSettle) : settle
     if (slot.key.affinity !== 'shared' && before !== undefined) {
       // News on one client's own connection are that client's own, until they turn out to be what its class has.
       if (same && slot.catalogue === undefined) return

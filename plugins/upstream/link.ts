@@ -9,6 +9,7 @@ import { Peer } from '../../protocol/peer.ts'
 import { Table } from '../../protocol/table.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
 import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
+import { instance, instanceKey } from './instance.ts'
 import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
 
@@ -75,9 +76,9 @@ export class Link {
     try {
       await this.#start(dialled)
       const { capabilities, clientInfo } = this.#options
-      const result = await this.request('initialize', JSON.stringify({ protocolVersion: latestLegacy, capabilities, clientInfo }))
+      const result = await this.request('initialize', JSON.stringify({ protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }))
       const value: unknown = JSON.parse(result)
-      if (!isObject(value) || !isLegacyVersion(value.protocolVersion)) throw new UpstreamError('refused', `the server speaks MCP ${isObject(value) ? JSON.stringify(value.protocolVersion) : ''}, which Tool-Hub does not`)
+      if (!isObject(value) || !isLegacyVersion(value.protocolVersion)) throw new UpstreamError('refused', `${isObject(value) && value.protocolVersion !== undefined ? `the server speaks MCP ${JSON.stringify(value.protocolVersion)}, which Tool-Hub does not` : 'the server did not answer initialize as MCP has it: there is no protocolVersion in its result'}`)
       this.version = value.protocolVersion
       this.capabilities = isObject(value.capabilities) ? value.capabilities : {}
       this.serverInfo = memberOf(result, 'serverInfo') ?? '{}'
@@ -139,26 +140,52 @@ export class Link {
     this.#peer.notify(method, paramsText)
   }
 
-  /** Reads all that the upstream lists to this link. */
-  async catalogue (): Promise<Catalogue> {
+  /**
+   * Reads all that the upstream lists to this link. One broken list does not take the others with it: it is as it was before.
+   * @param before what it listed when it was last read
+   * @param patience how long the other lists are waited for when one is there, in ms
+   * @returns `whole`: no list failed
+   * @throws UpstreamError when none of its lists can be had
+   */
+  async catalogue (before?: Catalogue, patience = this.#options.initTimeout): Promise<{ catalogue: Catalogue, whole: boolean }> {
+    const { capabilityClass } = this.key
     const lists = {} as Record<ListKind, readonly Item[]>
     const extras = {} as Record<ListKind, string>
-    await Promise.all(kinds.map(async (kind) => {
-      lists[kind] = []
-      extras[kind] = '{}'
-      if (!isObject(this.capabilities[listKinds[kind].capability])) return
-      try {
-        const { items, extra } = await readList(kind, async (method, params) => await this.request(method, params), this.#handlers.warn)
-        lists[kind] = items
-        extras[kind] = extra
-      } catch (error) {
-        // A server that has resources need not have templates, and one broken list must not take the others with it.
-        if (!(error instanceof RpcError)) throw error
-        if (error.code !== code.methodNotFound) this.#handlers.warn(`${listKinds[kind].method} failed: ${error.message}`)
+    const listed = kinds.filter((kind) => isObject(this.capabilities[listKinds[kind].capability]))
+    const reading = listed.map(async (kind) => await this.#list(kind))
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<'late'>((resolve) => {
+      const begin = (): void => { timer ??= setTimeout(() => { resolve('late') }, patience).unref() }
+      for (const each of reading) each.then(begin, () => {})
+    })
+    const outcomes = await Promise.allSettled(reading.map(async (each) => await Promise.race([each, late])))
+    clearTimeout(timer)
+    const failures = outcomes.flatMap((outcome) => outcome.status === 'rejected' ? [outcome.reason as unknown] : [])
+    const gone = failures.find((error) => !(error instanceof UpstreamError && error.fault === 'timeout'))
+    if (gone !== undefined || (failures.length > 0 && failures.length === outcomes.length)) throw gone ?? failures[0]
+    let whole = true
+    for (const kind of kinds) {
+      const at = listed.indexOf(kind)
+      const outcome = outcomes[at]
+      const list = outcome?.status === 'fulfilled' && outcome.value !== 'late' ? outcome.value : undefined
+      if (at !== -1 && (!list || list.failure !== undefined)) {
+        whole = false
+        this.#handlers.warn(`${listKinds[kind].method} failed: ${list?.failure ?? 'no answer yet'}`)
       }
-    }))
-    const { capabilityClass } = this.key
-    return { id: nextCatalogueId(), capabilityClass, version: this.version, serverInfo: this.serverInfo, instructions: this.instructions, capabilities: this.capabilities, lists, extras }
+      lists[kind] = list?.items ?? (at === -1 ? [] : before?.lists[kind] ?? [])
+      extras[kind] = list?.extra ?? (at === -1 ? '{}' : before?.extras[kind] ?? '{}')
+    }
+    return { catalogue: { id: nextCatalogueId(), capabilityClass, version: this.version, serverInfo: this.serverInfo, instructions: this.instructions, capabilities: this.capabilities, lists, extras }, whole }
+  }
+
+  /** One list; without items, what its server says of why there are none. A server that has resources need not have templates. */
+  async #list (kind: ListKind): Promise<{ items?: readonly Item[], extra?: string, failure?: string }> {
+    try {
+      return await readList(kind, async (method, params) => await this.request(method, params), this.#handlers.warn)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      return error.code === code.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
+    }
   }
 
   /** Takes no more calls; closes when those that are open have their answers, each of which says for itself whether it ran. */
@@ -170,7 +197,7 @@ export class Link {
 
   async close (): Promise<void> {
     this.#closed = true
-    this.#peer.closed(new UpstreamError('closed', 'the link was closed'))
+    this.#peer.closed(new UpstreamError('broken', 'its connection was closed'))
     await this.#transport.close()
   }
 

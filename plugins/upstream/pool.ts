@@ -1,4 +1,4 @@
-import { code, RpcError } from '../../protocol/errors.ts'
+import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Asker } from '../../protocol/exchange.ts'
 import { bridged, shareable } from '../../protocol/legacy/capabilities.ts'
 import { isLevel } from '../../protocol/listener.ts'
@@ -28,14 +28,15 @@ export class Pool {
     if (known) return known
     if (this.#slots.size >= limits.linksPerServer) this.#evict()
     const slot = new Slot(key, key.affinity === 'session' ? bridged(asker.capabilities) : shareable(asker.capabilities), key.affinity === 'session' ? asker : undefined)
-    if (isLevel(asker.level)) slot.wants(asker.id, asker.level)
+    if (isLevel(asker.level)) slot.wants(asker, asker.level)
     this.#slots.set(key.key, slot)
     return slot
   }
 
-  /** A client is gone: so are its wants, and the link that was its own. */
+  /** A client is gone, or may not use this server any more: so are its calls and wants, and the link that was its own. */
   async release (asker: Asker): Promise<void> {
     for (const slot of this.all) {
+      for (const call of slot.link?.calls.values() ?? []) if (call.exchange.asker.id === asker.id) call.cancel(new UpstreamError('closed', 'access was withdrawn'))
       for (const uri of slot.forget(asker.id)) slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
       if (slot.owner?.id === asker.id || (slot.carriesNoMore(asker.id) && slot.idle)) await this.#end(slot)
     }

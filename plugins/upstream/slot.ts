@@ -5,18 +5,20 @@ import type { Catalogue } from './catalogue.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
-
-/** Who hears of a resource's change. */
-export interface Subscriber { id: string, updated: (paramsText: string) => void }
+import { Pending } from './pending.ts'
 
 /** A place for a link: what outlives one connection, so that the next one can be brought to the same state. */
 export class Slot {
   readonly key: LinkKey
   readonly owner: Asker | undefined
   readonly capabilities: ClientCapabilities
-  /** Subscribers by resource URI. */
-  readonly subscriptions = new Map<string, Map<string, Subscriber>>()
-  readonly #levels = new Map<string, Level>()
+  /** What is being asked for: more who want it wait for the same answer. */
+  readonly subscribing = new Map<string, Promise<unknown>>()
+  /** Who is subscribed to each resource, by URI and by client. */
+  readonly subscriptions = new Map<string, Map<string, Asker>>()
+  readonly #levels = new Map<string, { asker: Asker, level: Level }>()
+  /** What its clients began there that outlives their calls. */
+  readonly pending = new Pending()
   link: Link | undefined
   opening: Promise<Link> | undefined
   /** The link that is being opened: not usable yet, but to be closed if the slot goes. */
@@ -53,7 +55,7 @@ export class Slot {
 
   /** True when nobody would notice its link going. */
   get idle (): boolean {
-    return this.opening === undefined && this.subscriptions.size === 0 && (this.link === undefined || this.link.calls.size === 0)
+    return this.opening === undefined && this.subscriptions.size === 0 && !this.pending.any && (this.link === undefined || this.link.calls.size === 0)
   }
 
   /** Closes what it holds; the next use opens it again, unless it has ended. */
@@ -71,15 +73,45 @@ export class Slot {
   }
 
   /** Who is subscribed to a resource, or to one that it is a part of. */
-  * subscribersOf (uri: unknown): Iterable<Subscriber> {
+  * subscribersOf (uri: unknown): Iterable<Asker> {
     if (typeof uri !== 'string') return
     for (const [subscribed, subscribers] of this.subscriptions) if (isWithin(uri, subscribed)) yield * subscribers.values()
   }
 
   /** Notes what one client wants to hear; the lowest level that anyone wants, if it has changed. */
-  wants (id: string, level: Level): Level | undefined {
-    this.#levels.set(id, level)
+  wants (asker: Asker, level: Level): Level | undefined {
+    this.#levels.set(asker.id, { asker, level })
     return this.#relevel()
+  }
+
+  /** True when it is known which messages a client wants. */
+  hears (asker: Asker): boolean { return this.#levels.has(asker.id) }
+
+  /** As `wants`; a link that is open here is told. */
+  setLevel (asker: Asker, wanted: Level): void {
+    const level = this.wants(asker, wanted)
+    if (level !== undefined && this.link?.capabilities.logging !== undefined) this.link.request('logging/setLevel', JSON.stringify({ level })).catch(() => {})
+  }
+
+  /** The clients that asked for something that outlives their calls. */
+  get clients (): Asker[] {
+    const clients = new Map<string, Asker>()
+    for (const { asker } of this.#levels.values()) clients.set(asker.id, asker)
+    for (const subscribers of this.subscriptions.values()) for (const asker of subscribers.values()) clients.set(asker.id, asker)
+    return [...clients.values()]
+  }
+
+  /** Takes what a client asked for from the place where it did. A link that is open here is told of it. */
+  takeOver (from: Slot, asker: Asker): void {
+    const wanted = from.#levels.get(asker.id)
+    if (wanted) this.setLevel(asker, wanted.level)
+    for (const [uri, subscribers] of from.subscriptions) {
+      if (!subscribers.has(asker.id)) continue
+      const known = this.subscriptions.get(uri)
+      if (known) { known.set(asker.id, asker); continue }
+      this.subscriptions.set(uri, new Map([[asker.id, asker]]))
+      this.link?.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
+    }
   }
 
   /** Forgets a client. @returns the URIs that nobody is subscribed to any more */
@@ -97,7 +129,7 @@ export class Slot {
 
   #relevel (): Level | undefined {
     const before = this.level
-    this.level = [...this.#levels.values()].reduce<Level | undefined>((lowest, level) => lower(lowest, level), undefined)
+    this.level = [...this.#levels.values()].reduce<Level | undefined>((lowest, { level }) => lower(lowest, level), undefined)
     return this.level === before ? undefined : this.level
   }
 }

@@ -1,29 +1,27 @@
 import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
+import { isObject } from '../../protocol/json.ts'
 import { plainClass } from '../../protocol/legacy/capabilities.ts'
 import { isLevel } from '../../protocol/listener.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits } from '../limits/index.ts'
+import { sha256 } from '../secrets/hash.ts'
 import { takeNews, takeQuestion, type ArrivalDeps } from './arrivals.ts'
-import { backoff, healthyAfter } from './backoff.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Catalogues } from './catalogues.ts'
-import { openLink } from './connect.ts'
-import type { Link } from './link.ts'
 import { withheldNames } from './environment.ts'
-import { sha256 } from '../secrets/hash.ts'
-import { redactor } from '../secrets/redact.ts'
+import { Keeper, type Status } from './keeper.ts'
+import type { Link } from './link.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestOf, passedOn, passthroughOf, type Passed } from './passthrough.ts'
 import { Pool } from './pool.ts'
-import { Pulse } from './pulse.ts'
 import type { Semaphore } from './semaphore.ts'
-import type { Slot, Subscriber } from './slot.ts'
-import { isRemote, transportKinds, type TransportDeps, type TransportKind } from './transport.ts'
+import type { Slot } from './slot.ts'
+import { isRemote, type TransportDeps } from './transport.ts'
 import { expand } from './variables.ts'
 
-export type Status = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
+export type { Status }
 
 export interface UpstreamDeps {
   clientInfo: { name: string, version: string }
@@ -44,38 +42,22 @@ export interface UpstreamDeps {
   broadcast: (method: string, paramsText: string) => void
 }
 
-/** A server that is alive: its links, its status, its catalogues. */
+/** A server that is alive: what its clients may ask of it, on which of its links, and what it lists to whom. */
 export class Upstream {
   readonly name: string
   readonly config: ServerConfig
-  status: Status = 'connecting'
-  /** Why it is not connected, for who runs it. */
-  error: string | null = null
-  /** The same, for its clients. */
-  reason: string | undefined
-  connectedAt: number | undefined
   readonly remote: boolean
   /** What of its config has no effect, and why, in sentences for who runs it. */
   readonly warnings: readonly string[]
-  /** When it began to connect, while it has never been connected. */
-  #begun = Date.now()
-  /** The first connection attempt is still under way. */
-  #first = true
   readonly #deps: UpstreamDeps
   readonly #pool: Pool
-  readonly #pulse = new Pulse()
+  readonly #keeper: Keeper
   readonly #catalogues: Catalogues
-  readonly #arrivals: ArrivalDeps
   /** When it was last asked what it lists to a class of clients. */
   readonly #tried = new Map<string, number>()
   #contested = false
-  #kind: TransportKind | undefined
   /** Names of its clients' headers that go on to it; undefined: none do. */
   readonly #passes: readonly string[] | undefined
-  #hide = (text: string): string => text
-  #failures = 0
-  #retry: NodeJS.Timeout | undefined
-  #closed = false
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
     this.name = name
@@ -91,9 +73,10 @@ export class Upstream {
       ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to store this server for that`),
       ...passthrough.warnings
     ]
+    const warn = (sentence: string): void => { deps.log('warn', sentence) }
     const { type, command, args, url, openapi } = config
-    this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.url])), listed: deps.listed, keep: deps.keep, warn: (sentence) => { deps.log('warn', sentence) } })
-    this.#arrivals = {
+    this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.url])), listed: deps.listed, keep: deps.keep, warn })
+    const arrivals: ArrivalDeps = {
       name,
       refresh: (slot) => {
         const from = this.#lists(slot) ? slot : this.#pool.base
@@ -104,25 +87,44 @@ export class Upstream {
       broadcast: deps.broadcast,
       dropped: (method) => { deps.log('debug', `${method} could not be attributed to one client and was dropped`) }
     }
+    this.#keeper = new Keeper(config, this.#pool, this.#catalogues, {
+      ...deps,
+      passes: this.#passes !== undefined,
+      lists: (slot) => this.#lists(slot),
+      question: async (slot, ...args) => await takeQuestion(arrivals, slot, ...args),
+      news: (slot, ...args) => { takeNews(arrivals, slot, ...args) },
+      warn
+    })
   }
+
+  get status (): Status { return this.#keeper.status }
+  /** Why it is not connected, for who runs it. */
+  get error (): string | null { return this.#keeper.error }
+  /** The same, for its clients. */
+  get reason (): string | undefined { return this.#keeper.reason }
+  get connectedAt (): number | undefined { return this.#keeper.connectedAt }
+  /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
+  get promising (): number { return this.#keeper.promising }
+
+  /** Whether it is a process that can be expected to start within so many ms, as it did last time. */
+  startsWithin (ms: number): boolean { return !this.remote && this.#keeper.openTime < ms }
 
   /** What was known of it when the program last ended. */
   restore (text: string | undefined): void {
     this.#catalogues.restore(text)
   }
 
-  /** Begins to connect, and keeps at it. Returns at once. */
-  connect (): void {
-    this.#begun = Date.now()
-    for (const sentence of this.warnings) this.#deps.log('warn', sentence)
-    if (!this.#catalogues.known) this.#catalogues.keep()
-    if (this.config.startOnDemand === true && !this.remote && this.#catalogues.has(plainClass)) { this.#first = false; this.#become('disconnected', null); return }
-    void this.#ready(this.#pool.base).catch(() => {})
+  /** Takes over what the one before it listed, and what clients asked of it: its connections end, but they are told nothing, and need not ask again. @returns those clients */
+  adopt (former: Upstream): Asker[] {
+    this.#catalogues.takeOver(former.#catalogues)
+    return former.#pool.all.flatMap((from) => from.clients.filter((asker) => this.#place(asker, from) !== undefined))
   }
 
-  /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
-  get promising (): number {
-    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + limits.firstAnswer - Date.now(), 0) : 0
+  /** Begins to connect, and keeps at it. Returns at once. */
+  connect (): void {
+    for (const sentence of this.warnings) this.#deps.log('warn', sentence)
+    if (!this.#catalogues.known) this.#catalogues.keep()
+    this.#keeper.start()
   }
 
   /** What it lists to this client, as far as is known: of the client's own link, of its class, or of clients that declare nothing. */
@@ -161,7 +163,7 @@ export class Upstream {
     if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.learnAgain) this.#tried.set(capabilityClass, Date.now())
     if (this.#tried.size > limits.classesPerServer) this.#tried.clear()
     const slot = this.#pool.take(this.#passes ? listingKey(this.#pool.base.key, capabilityClass) : this.#keyOf(asker), asker)
-    await this.#ready(slot)
+    await this.#keeper.ready(slot)
     if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#pool.base)
   }
 
@@ -172,25 +174,20 @@ export class Upstream {
    * @throws RpcError -32001 when no answer can be had, in words; -32602 for a header that cannot go on
    */
   async call (exchange: Exchange, params: (token: number) => string): Promise<Response> {
+    const { asker, method } = exchange
     const passed = this.#passes && passedOn(this.name, this.#passes, exchange.headers)
-    const slot = this.#slotFor(exchange.asker, passed)
+    const { taskId } = exchange.params
+    // What is asked about a task goes where it runs.
+    const slot = (method.startsWith('tasks/') ? this.#pool.all.find(({ pending }) => pending.hasTask(taskId, asker)) : undefined) ?? this.#slotFor(asker, passed)
     const { options } = this.config
     const deadlines = {
       timeout: options?.timeout ?? this.#deps.requestTimeout,
       resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
       maxTotalTimeout: options?.maxTotalTimeout
     }
-    for (let again = true; ; again = false) {
-      const link = slot.link ?? await this.#patiently(slot, exchange)
-      try {
-        return await link.call(exchange, params, deadlines, this.#passes && (passed ?? {}))
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error
-        if (!error.didNotRun || !again || exchange.cancelled !== undefined) throw this.#explain(error)
-        if (slot.link === link) this.#lost(slot, link, error)
-        link.retire()
-      }
-    }
+    const response = await this.#once(slot, (link) => link.call(exchange, params, deadlines, this.#passes && (passed ?? {})), exchange)
+    if (exchange.params.task !== undefined || method.startsWith('tasks/') || response.errorText !== undefined) notePending(slot, exchange, response)
+    return response
   }
 
   notify (asker: Asker, method: string, paramsText: string): void {
@@ -201,55 +198,93 @@ export class Upstream {
   /** The client wants log messages of this level and above. */
   async setLevel (asker: Asker, level: unknown): Promise<void> {
     if (!isLevel(level)) return
-    const slot = this.#slotFor(asker, this.#passedBy(asker, 'logging/setLevel'))
-    const changed = slot.wants(asker.id, level)
-    if (changed !== undefined && slot.link?.capabilities.logging !== undefined) await slot.link.request('logging/setLevel', JSON.stringify({ level: changed }))
+    const slot = this.#slotOf(asker, this.#passedBy(asker, 'logging/setLevel'))
+    const changed = slot.wants(asker, level)
+    if (changed === undefined || slot.link?.capabilities.logging === undefined) return
+    await this.#once(slot, async (link) => await link.request('logging/setLevel', JSON.stringify({ level: changed })))
   }
 
   /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
-  async subscribe (asker: Asker, uri: string, uriText: string, subscriber: Subscriber): Promise<void> {
+  async subscribe (asker: Asker, uri: string): Promise<void> {
     const slot = this.#slotFor(asker, this.#passedBy(asker, 'resources/subscribe'))
-    const link = slot.link ?? await this.#patiently(slot)
-    if (slot.countOf(subscriber.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
+    if (!slot.link) await this.#patiently(slot)
+    if (slot.countOf(asker.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
     const subscribers = slot.subscriptions.get(uri)
-    if (subscribers) { subscribers.set(subscriber.id, subscriber); return }
-    slot.subscriptions.set(uri, new Map([[subscriber.id, subscriber]]))
+    if (subscribers) subscribers.set(asker.id, asker)
+    else {
+      slot.subscriptions.set(uri, new Map([[asker.id, asker]]))
+      const subscribing = this.#once(slot, async (link) => await link.request('resources/subscribe', JSON.stringify({ uri }))).finally(() => { slot.subscribing.delete(uri) })
+      slot.subscribing.set(uri, subscribing)
+    }
     try {
-      await link.request('resources/subscribe', `{"uri":${uriText}}`)
+      // Whoever comes while the upstream is being asked has its answer.
+      await slot.subscribing.get(uri)
     } catch (error) {
       slot.subscriptions.delete(uri)
-      throw error instanceof UpstreamError ? this.#explain(error) : error
+      throw error
     }
   }
 
+  isSubscribed (asker: Asker, uri: string): boolean { return this.#subscribedOn(asker, uri) !== undefined }
+
+  /** The URIs that a client is subscribed to. */
+  subscribedBy (asker: Asker): string[] {
+    return this.#pool.all.flatMap(({ subscriptions }) => [...subscriptions].flatMap(([uri, subscribers]) => subscribers.has(asker.id) ? [uri] : []))
+  }
+
+  /** An upstream that cannot be reached has nothing to unsubscribe from. The answer's error is relayed. */
   async unsubscribe (asker: Asker, uri: string): Promise<void> {
-    // It may have subscribed with other headers than it sends now.
-    const slot = this.#passes ? this.#pool.all.find(({ subscriptions }) => subscriptions.get(uri)?.has(asker.id)) : this.#pool.find(this.#keyOf(asker))
+    const slot = this.#subscribedOn(asker, uri)
     const subscribers = slot?.subscriptions.get(uri)
     if (!slot || !subscribers?.delete(asker.id) || subscribers.size > 0) return
     slot.subscriptions.delete(uri)
-    await slot.link?.request('resources/unsubscribe', JSON.stringify({ uri }))
+    await slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch((error: unknown) => { if (!(error instanceof UpstreamError)) throw error })
   }
 
-  /** A client is gone. */
+  /** A client is gone, or may not use this server any more. */
   async release (asker: Asker): Promise<void> {
     await this.#pool.release(asker)
   }
 
   /** Ends every link; resolves when nothing is left of them. */
   async close (): Promise<void> {
-    this.#closed = true
-    clearTimeout(this.#retry)
-    this.#pulse.stop()
+    this.#keeper.close()
     this.#catalogues.close()
     await this.#pool.close()
   }
 
-  /** Its questions met several clients on one connection: from now on those that can be asked get their own. */
+  /** Its questions met several clients on one connection: from now on those that can be asked get their own, and what they asked for goes with them. */
   #contest (): void {
     if (this.#contested || (this.config.isolation ?? 'auto') !== 'auto') return
     this.#contested = true
     this.#deps.log('warn', 'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
+    for (const from of this.#pool.all) {
+      for (const asker of from.clients) {
+        const to = this.#place(asker, from)
+        if (to === undefined) continue
+        for (const uri of from.forget(asker.id)) from.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
+      }
+    }
+    this.#keeper.wake()
+  }
+
+  /** Takes what a client asked for to the slot that serves it now; undefined: it is there already, or there is no room for it. */
+  #place (asker: Asker, from: Slot): Slot | undefined {
+    try {
+      const to = this.#slotOf(asker, this.#passes && from.passed)
+      if (to === from) return undefined
+      to.takeOver(from, asker)
+      return to
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      this.#deps.log('warn', `a client's subscriptions end here: ${error.message}`)
+      return undefined
+    }
+  }
+
+  #subscribedOn (asker: Asker, uri: string): Slot | undefined {
+    // It may have subscribed with other headers than it sends now.
+    return this.#pool.all.find(({ subscriptions }) => subscriptions.get(uri)?.has(asker.id))
   }
 
   #keyOf (asker: Asker, passed?: Passed): LinkKey {
@@ -257,11 +292,18 @@ export class Upstream {
       principal: asker.principal ?? asker.id,
       digest: digestOf(passed),
       session: asker.principal !== undefined,
-      eachRequest: ['streamable-http', 'openapi'].includes(this.#kind ?? this.config.type ?? '')
+      eachRequest: ['streamable-http', 'openapi'].includes(this.#keeper.kind ?? this.config.type ?? '')
     })
   }
 
+  /** The slot that serves a client now. A client that said which log messages it wants may have done so before it came here. */
   #slotFor (asker: Asker, passed: Passed | undefined): Slot {
+    const slot = this.#slotOf(asker, passed)
+    if (asker.level !== undefined && !slot.hears(asker)) slot.setLevel(asker, asker.level)
+    return slot
+  }
+
+  #slotOf (asker: Asker, passed: Passed | undefined): Slot {
     // Requests to a REST API have nothing in common that could carry one's headers to another.
     if (this.config.type === 'openapi') return this.#pool.take(this.#keyOf(asker), asker)
     const slot = this.#pool.take(this.#keyOf(asker, passed), asker)
@@ -285,7 +327,7 @@ export class Upstream {
     let timer: NodeJS.Timeout | undefined
     try {
       return await Promise.race([
-        this.#ready(slot),
+        this.#keeper.ready(slot),
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => { reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`)) }, limits.connectPatience)
           exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
@@ -298,127 +340,37 @@ export class Upstream {
     }
   }
 
-  #ready (slot: Slot): Promise<Link> {
-    if (slot.link) return Promise.resolve(slot.link)
-    slot.opening ??= this.#open(slot).finally(() => { slot.opening = undefined })
-    return slot.opening
-  }
-
-  /** Opens the slot's link and brings it to the state that the slot remembers. */
-  async #open (slot: Slot): Promise<Link> {
-    if (this.#closed) throw new UpstreamError('closed', 'the server was stopped')
-    const base = slot === this.#pool.base
-    if (base) clearTimeout(this.#retry)
-    // Callers may press a server that keeps falling, but no faster than this.
-    const spacing = slot.lastTry + 1_000 - Date.now()
-    if (spacing > 0) await new Promise((resolve) => { setTimeout(resolve, spacing) })
-    slot.lastTry = Date.now()
-    if (base) this.#become('connecting', this.error)
-    try {
-      const link = await this.#connect(slot)
-      slot.link = link
-      const fresh = base || (this.#lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
-      if (slot.level !== undefined && link.capabilities.logging !== undefined) await link.request('logging/setLevel', JSON.stringify({ level: slot.level })).catch(() => {})
-      for (const uri of slot.subscriptions.keys()) link.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
-      if (fresh) await this.#catalogues.read(slot, base)
-      if (base) this.#connected()
-      return link
-    } catch (error) {
-      const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
-      await slot.hangUp()
-      if (base && !this.#closed) this.#disconnected(failure)
-      throw failure
-    } finally {
-      if (base) this.#first = false
+  /** Does something on a slot's link; where that turns out to have expired, once more on a new one. @throws RpcError */
+  async #once<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
+    for (let again = true; ; again = false) {
+      const link = slot.link ?? await this.#patiently(slot, exchange)
+      try {
+        return await work(link)
+      } catch (error) {
+        if (!(error instanceof UpstreamError)) throw error
+        if (!error.didNotRun || !again || exchange?.cancelled !== undefined) throw this.#explain(error)
+        this.#keeper.lost(slot, link, error)
+        link.retire()
+      }
     }
-  }
-
-  async #connect (slot: Slot): Promise<Link> {
-    const { transport, clientInfo, spawning, initTimeout, log } = this.#deps
-    const { config, hide: hideVariables } = expand(this.config, transport.environment)
-    const redact = redactor({ ...config, install: transport.install?.() })
-    const hide = (text: string): string => redact(hideVariables(text))
-    this.#hide = hide
-    const { link, kind } = await openLink(slot, config, this.#passes !== undefined, this.#kind === undefined ? transportKinds(config) : [this.#kind], { transport: { ...transport, redact: hide }, clientInfo, spawning, initTimeout }, {
-      question: async (from, question, origin) => await takeQuestion(this.#arrivals, slot, from, question, origin),
-      news: (from, notification, origin) => { takeNews(this.#arrivals, slot, from, notification, origin) },
-      closed: (from, error) => { this.#lost(slot, from, error) },
-      warn: (sentence) => { log('warn', hide(sentence)) }
-    })
-    this.#kind = kind
-    return link
-  }
-
-  #connected (): void {
-    this.connectedAt = Date.now()
-    const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.config
-    this.#pulse.start({
-      keepAlive: this.remote && enableKeepAlive ? keepAliveInterval : undefined,
-      check: () => { void this.#check(Math.min(keepAliveInterval, 10_000)) },
-      idle: !this.remote && startOnDemand === true ? idleTimeoutMs : undefined,
-      idleSince: () => this.#pool.all.every((slot) => slot.idle) ? Math.max(...this.#pool.all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined,
-      stop: () => { this.#sleep() }
-    })
-    this.#become('connected', null)
-  }
-
-  #disconnected (error: UpstreamError): void {
-    this.#pulse.stop()
-    clearTimeout(this.#retry)
-    const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
-    this.#failures = healthy ? 1 : this.#failures + 1
-    this.connectedAt = undefined
-    this.reason = this.#hide(error.message)
-    this.#become('disconnected', this.#hide(`${error.message}${error.detail}`))
-    if (this.remote && this.config.enableKeepAlive === false) return
-    this.#retry = setTimeout(() => { void this.#ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
-    this.#retry.unref()
-  }
-
-  /** A link is gone. The gateway's own is remade in the background, the others at their next use. */
-  #lost (slot: Slot, link: Link, error: UpstreamError): void {
-    if (slot.link !== link) return
-    slot.link = undefined
-    slot.catalogue = undefined
-    if (this.#closed) return
-    if (slot === this.#pool.base) this.#disconnected(error)
-    else if (slot.subscriptions.size > 0) {
-      setTimeout(() => { if (!slot.ended && !this.#closed && slot.subscriptions.size > 0) void this.#ready(slot).catch(() => {}) }, backoff(++slot.failures)).unref()
-    }
-  }
-
-  async #check (timeout: number): Promise<void> {
-    const { link } = this.#pool.base
-    if (!link || link.calls.size > 0) return
-    try {
-      await link.request('ping', undefined, timeout)
-    } catch (error) {
-      if (!(error instanceof UpstreamError)) return
-      if (this.#pool.base.link === link) this.#lost(this.#pool.base, link, error)
-      await link.close()
-    }
-  }
-
-  /** Nobody has used it for long: it ends, and starts again when it is needed. */
-  #sleep (): void {
-    this.#pulse.stop()
-    for (const slot of this.#pool.all) void slot.hangUp()
-    this.connectedAt = undefined
-    this.#become('disconnected', null)
-  }
-
-  #become (status: Status, error: string | null): void {
-    if (this.status === status && this.error === error) return
-    this.status = status
-    this.error = error
-    this.#deps.moved()
   }
 
   #explain (error: UpstreamError, what = 'did not answer'): RpcError {
     const name = JSON.stringify(this.name)
-    const reason = this.#hide(error.message)
+    const reason = this.#keeper.hide(error.message)
     if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${reason}`)
     if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${reason}. The request may have run`)
     return new RpcError(code.unavailable, `Server ${name} ${what}: ${reason}`)
   }
+}
+
+/** What of an answer says that something goes on, or is over: a task, or pages to visit before the call can be repeated (-32042). */
+function notePending ({ pending }: Slot, { asker, method, params }: Exchange, { resultText, errorText }: Response): void {
+  const value: unknown = JSON.parse(resultText ?? errorText ?? '{}')
+  if (!isObject(value)) return
+  if (errorText !== undefined) {
+    const elicitations = isObject(value.data) ? value.data.elicitations : undefined
+    if (Array.isArray(elicitations)) for (const each of elicitations) if (isObject(each)) pending.elicitation(each.elicitationId, asker)
+  } else if (method === 'tasks/result') pending.taskOver(params.taskId)
+  else pending.task(isObject(value.task) ? value.task : value, asker)
 }

@@ -33,6 +33,8 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   readonly #upstreams = new Map<string, Upstream>()
   /** Which servers remember something of a client, so that its end costs no walk through all. */
   readonly #touched = new Map<string, Set<Upstream>>()
+  /** What is being ended, by name. */
+  readonly #ending = new Map<string, Promise<void>>()
   readonly #releasing = new Set<Promise<unknown>>()
   /** Servers that list something else to some client than to its class. */
   readonly #withOwn = new Set<Upstream>()
@@ -50,36 +52,57 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
 
   /** Takes up the servers of a snapshot: what is new, changed or gone, and nothing else, is connected, reconnected or dropped. */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
-    const ended: Array<Promise<void>> = []
+    const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
       if (server && isUsable(server) && (server.config === upstream.config || sameConnection(server.config, upstream.config))) continue
       this.#upstreams.delete(name)
       this.#withOwn.delete(upstream)
-      ended.push(upstream.close())
+      former.set(name, upstream)
     }
     const fresh: Upstream[] = []
     for (const [name, server] of servers) {
-      if (!isUsable(server) || this.#upstreams.has(name)) continue
-      const upstream = this.#make(server)
-      this.#upstreams.set(name, upstream)
-      fresh.push(upstream)
+      if (isUsable(server) && !this.#upstreams.has(name)) fresh.push(this.#put(server, former.get(name)))
     }
+    for (const upstream of former.values()) this.#end(upstream)
     await Promise.all(fresh.map(async (upstream) => { upstream.restore(await this.#deps.cache.read(upstream.name)) }))
-    await Promise.all(ended)
-    for (const upstream of fresh) if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
     this.#changed()
+    await Promise.all(fresh.map(async (upstream) => { await this.#connect(upstream) }))
   }
 
   /** Drops a server's connections and makes them anew; resolves when the old ones are gone. */
   async restart (name: string): Promise<void> {
     const former = this.#upstreams.get(name)
     if (!former) return
-    const upstream = this.#make({ name, config: former.config })
-    this.#upstreams.set(name, upstream)
+    const upstream = this.#put({ name, config: former.config }, former)
+    this.#end(former)
     upstream.restore(await this.#deps.cache.read(name))
-    await former.close()
-    if (this.#upstreams.get(name) === upstream) upstream.connect()
+    await this.#connect(upstream)
+  }
+
+  /** Resolves when nothing is left of what a server was before: its processes have ended. */
+  async ended (name: string): Promise<void> {
+    await this.#ending.get(name)
+  }
+
+  #end (upstream: Upstream): void {
+    const { name } = upstream
+    const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => { if (this.#ending.get(name) === ending) this.#ending.delete(name) })
+    this.#ending.set(name, ending)
+  }
+
+  /** Connects when its former self has gone: both may want the same port. Nobody else waits for that. */
+  async #connect (upstream: Upstream): Promise<void> {
+    await this.ended(upstream.name)
+    if (this.#upstreams.get(upstream.name) === upstream) upstream.connect()
+  }
+
+  /** A server's upstream, in the place of the one that it had. */
+  #put (server: Server, former: Upstream | undefined): Upstream {
+    const upstream = this.#make(server)
+    this.#upstreams.set(server.name, upstream)
+    if (former) for (const asker of upstream.adopt(former)) this.touch(asker, upstream)
+    return upstream
   }
 
   /** How many connections there are. */
@@ -103,12 +126,19 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     else this.#touched.set(asker.id, new Set([upstream]))
   }
 
-  /** A client is gone. */
-  async release (asker: Asker): Promise<void> {
+  /** The servers that remember something of a client, as they are now. */
+  touchedBy (asker: Asker): Upstream[] {
+    return [...this.#touched.get(asker.id) ?? []].filter((upstream) => this.#upstreams.get(upstream.name) === upstream)
+  }
+
+  /** A client is gone, or may not use some servers any more. @param from those that let go of it; undefined: all */
+  async release (asker: Asker, from?: ReadonlySet<Upstream>): Promise<void> {
     const touched = this.#touched.get(asker.id)
-    this.#touched.delete(asker.id)
     if (!touched) return
-    const releasing = Promise.all([...touched].map(async (upstream) => { await upstream.release(asker) })).finally(() => { this.#releasing.delete(releasing) })
+    const leaving = [...touched].filter((upstream) => from?.has(upstream) !== false)
+    for (const upstream of leaving) touched.delete(upstream)
+    if (touched.size === 0) this.#touched.delete(asker.id)
+    const releasing = Promise.all(leaving.map(async (upstream) => { await upstream.release(asker) })).finally(() => { this.#releasing.delete(releasing) })
     this.#releasing.add(releasing)
     await releasing
   }
@@ -134,8 +164,9 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     for (const name of names) {
       const upstream = this.#upstreams.get(name)
       if (!upstream || upstream.knows(asker)) continue
-      // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too.
-      const patience = upstream.status === 'connected' ? upstream.patienceFor(asker) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
+      // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too. Among several, one that has
+      // little to do for it (no process must start), or is known to be slow at that, has little time: it may have stopped answering.
+      const patience = upstream.status === 'connected' ? Math.min(upstream.patienceFor(asker), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
       if (patience <= 0) continue
       longest = Math.max(longest, patience)
       this.touch(asker, upstream)
@@ -151,7 +182,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     // Links of clients that have just gone are still being closed.
-    await Promise.allSettled(this.#releasing)
+    await Promise.allSettled([...this.#releasing, ...this.#ending.values()])
   }
 
   #changed (): void {

@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
-import { UpstreamError } from '../errors.ts'
+import { code, UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
-import { parseMessage, type Message } from '../message.ts'
+import { parseMessage, toRpcError, type Message } from '../message.ts'
 import { Answer, networkFailure } from './http-answer.ts'
 import { follow } from './redirect.ts'
 import { Table } from '../table.ts'
@@ -25,6 +25,8 @@ const notificationTimeout = 10_000
 /** How long the stream of news is waited for, in ms: some servers send its head with the first news only. */
 const newsPatience = 500
 const closeTimeout = 2_000
+/** A stream of news that stood so long, in ms, was none that fails. */
+const steady = 3_000
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 
 /**
@@ -44,6 +46,8 @@ export class HttpTransport implements Transport {
   #expired = false
   #hadNews = false
   #newsSettled: (() => void) | undefined
+  /** Told when nothing is on its way any more. */
+  #said: (() => void) | undefined
   #url: URL
 
   constructor (options: HttpOptions) {
@@ -82,6 +86,9 @@ export class HttpTransport implements Transport {
     this.#receiver = undefined
     this.#newsSettled?.()
     for (const timer of this.#timers) clearTimeout(timer)
+    // What was just said, that a call is cancelled, is still to arrive.
+    for (const key of this.#open.keys()) if (typeof key === 'number' || key === 'news') this.#open.take(key)?.abort()
+    if (this.#open.size > 0) await new Promise<void>((resolve) => { this.#said = resolve; setTimeout(resolve, closeTimeout).unref() })
     for (const key of this.#open.keys()) this.#open.take(key)?.abort()
     if (this.#session === undefined) return
     await new Promise<void>((resolve) => {
@@ -173,7 +180,7 @@ export class HttpTransport implements Transport {
         } else if (status === 200 && text !== '') {
           take(text)
           if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
-        } else if (status >= 300 || id !== undefined) this.#refused(status, text, take, fail)
+        } else if (status >= 300 || id !== undefined) this.#refused(status, text, id, take, fail)
         if (answered || id === undefined) this.#done(key, answer)
       },
       onError: (error, sent) => {
@@ -193,17 +200,20 @@ export class HttpTransport implements Transport {
   /** One exchange is over. When the session turned out to be gone, each request on its way says for itself what became of it. */
   #done (key: number | string, answer: Answer): void {
     if (this.#open.get(key) === answer) this.#open.take(key)
+    if (this.#open.size === 0) this.#said?.()
     if (this.#expired && this.#open.size === 0) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))
   }
 
   /** A status that is no success: what it means for the request. */
-  #refused (status: number, text: string, take: (text: string) => void, fail: (error: UpstreamError) => void): void {
-    if (this.#session !== undefined && (status === 404 || (status === 400 && /session/i.test(text.slice(0, 1_000))))) {
+  #refused (status: number, text: string, id: number | undefined, take: (text: string) => void, fail: (error: UpstreamError) => void): void {
+    if (status >= 400 && id !== undefined && isAnswer(text, id)) take(text)
+    else if (this.#session !== undefined && (status === 404 || (status === 400 && /session/i.test(text.slice(0, 1_000))))) {
       fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
     } else if (status === 401) fail(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
     else {
       try { if (status >= 400) take(text) } catch {}
-      fail(new UpstreamError('refused', `the upstream answered HTTP ${status}`))
+      // What stands before it gave up: it may be at work.
+      fail(new UpstreamError(status === 502 || status === 504 ? 'broken' : 'refused', `the upstream answered HTTP ${status}`))
     }
   }
 
@@ -214,6 +224,9 @@ export class HttpTransport implements Transport {
     let heard = false
     let status = 0
     let wait = delay
+    const begun = Date.now()
+    /** A stream that lasted is no failure: something on the way ends the idle ones. */
+    const lasted = (): boolean => heard || Date.now() - begun > steady
     const again = (failed: number): void => {
       this.#open.take('news')
       if (!this.#closed) this.#later(Math.min(wait * 2 ** failed, reconnect.longest), () => { this.#listen(last, delay, failed) })
@@ -236,13 +249,13 @@ export class HttpTransport implements Transport {
         }, transportLimits.message)
       },
       onEnd: () => {
-        if (opened) again(heard ? 0 : Math.min(failures + 1, 5))
+        if (opened) again(lasted() ? 0 : Math.min(failures + 1, 5))
         else if (status === 429 || status >= 500) again(failures + 1)
         else this.#done('news', answer)
       },
       onError: (error, sent) => {
         this.#newsSettled?.()
-        if (opened) again(heard ? 0 : Math.min(failures + 1, 5))
+        if (opened) again(lasted() ? 0 : Math.min(failures + 1, 5))
         else if (!sent && failures > 0) this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url)))
         else again(failures + 1)
       }
@@ -255,6 +268,18 @@ export class HttpTransport implements Transport {
     const timer = setTimeout(() => { this.#timers.delete(timer); run() }, ms)
     this.#timers.add(timer)
     timer.unref()
+  }
+}
+
+/** The codes that servers answer with under the id of a request whose session they do not know. */
+const saysGone = (errorText: string | undefined): boolean => errorText !== undefined && [code.badRequest, code.unavailable].some((each) => each === toRpcError(errorText).code)
+
+/** True for an answer to this very request, whatever its status: not for one that says that our session is gone. */
+function isAnswer (text: string, id: number): boolean {
+  try {
+    return parseAll(text).some((message) => message.kind === 'response' && message.id === id && !saysGone(message.errorText))
+  } catch {
+    return false
   }
 }
 

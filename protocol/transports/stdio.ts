@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { isUtf8 } from 'node:buffer'
 import { randomUUID } from 'node:crypto'
+import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { parseMessage } from '../message.ts'
@@ -31,6 +32,8 @@ const closeGrace = 500
 const lastWords = 200
 /** How much may wait in the child's stdin before it counts as not reading, in bytes. */
 const stdinLimit = 64 * 1024 * 1024
+/** What a pipe takes in one piece, in bytes (POSIX: PIPE_BUF), in characters of any width. */
+const atomic = 1_024
 const NEWLINE = 0x0a
 
 /**
@@ -47,6 +50,8 @@ export class StdioTransport implements Transport {
   #size = 0
   #gone: Promise<void> | undefined
   #unsent = ''
+  /** The requests in it. */
+  #unsentIds: number[] = []
   #closing = false
   #told = false
 
@@ -88,8 +93,9 @@ export class StdioTransport implements Transport {
       return
     }
     // One system call for all that is sent in one turn of the event loop: it costs more than the rest of a call.
-    if (this.#unsent === '') setImmediate(() => { stdin.write(this.#unsent); this.#unsent = '' })
+    if (this.#unsent === '') setImmediate(() => { this.#flush(stdin) })
     this.#unsent += `${oneLine(text)}\n`
+    if (options?.id !== undefined) this.#unsentIds.push(options.id)
   }
 
   drop (): void {}
@@ -106,6 +112,18 @@ export class StdioTransport implements Transport {
     await killMarked(this.#mark)
     child.stdout?.destroy()
     child.stderr?.destroy()
+  }
+
+  #flush (stdin: Writable): void {
+    const text = this.#unsent
+    const ids = this.#unsentIds
+    this.#unsent = ''
+    this.#unsentIds = []
+    // What is so short goes whole or not at all: where it does not, the process that it was for is dead and has read none of it.
+    const whole = stdin.writableLength === 0 && text.length < atomic
+    stdin.write(text, (error) => {
+      if (error && whole) for (const id of ids) this.#receiver?.failed(id, new UpstreamError('unreachable', 'the process is not running'))
+    })
   }
 
   #read (chunk: Buffer): void {

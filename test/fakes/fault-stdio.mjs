@@ -2,6 +2,7 @@
 // object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
 // grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
 // FAULT_MORTAL=1: has resources, and dies of being subscribed to. FAULT_EXTRA=1: lists `mute`, `stubborn` and `crash`, too.
+// FAULT_LIVELY=1: has a resource to subscribe to, and tasks, as the tools `touch`, `work` and `page` move them.
 import { spawn } from 'node:child_process'
 import { appendFileSync, closeSync, writeSync } from 'node:fs'
 
@@ -30,6 +31,9 @@ const noise = () => {
 
 const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }))
 if (process.env.FAULT_EXTRA) for (const name of ['mute', 'stubborn', 'crash']) tools.push({ name, description: name, inputSchema: { type: 'object' } })
+if (process.env.FAULT_LIVELY) for (const name of ['touch', 'work', 'page']) tools.push({ name, description: name, inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } })
+const subscribed = new Set()
+const tasks = new Map()
 const questions = new Map()
 const running = new Map()
 let asked = 0
@@ -107,6 +111,23 @@ async function call (id, name, args) {
       tools.push({ name: args.name, description: args.name, inputSchema: { type: 'object' } })
       line({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
       return said('grown')
+    case 'touch':
+      if (subscribed.has(args.uri)) line({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: args.uri } })
+      return said([...subscribed].join())
+    case 'work': {
+      const task = { taskId: `task-${process.pid}-${tasks.size}`, status: 'working', createdAt: new Date().toISOString(), lastUpdatedAt: new Date().toISOString(), ttl: 60_000 }
+      tasks.set(task.taskId, task)
+      setTimeout(() => {
+        task.status = 'completed'
+        line({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: task })
+      }, args.time)
+      return { task }
+    }
+    case 'page': {
+      const answer = await ask('elicitation/create', { mode: 'url', message: 'please visit', url: 'https://example.com/', elicitationId: args.id })
+      setTimeout(() => { line({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: args.id } }) }, args.time)
+      return said(JSON.stringify(answer.result))
+    }
     default: return said(name)
   }
 }
@@ -116,13 +137,25 @@ async function answer ({ id, method, params }) {
     case 'initialize':
       log({ event: 'initialize', capabilities: params.capabilities })
       if (process.env.FAULT_NOISE) noise()
-      return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true }, ...(process.env.FAULT_MORTAL ? { resources: { subscribe: true } } : {}) }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
+      return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true }, ...(process.env.FAULT_MORTAL || process.env.FAULT_LIVELY ? { resources: { subscribe: true } } : {}), ...(process.env.FAULT_LIVELY ? { logging: {}, tasks: { requests: { tools: { call: {} } } } } : {}) }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
     case 'tools/list': return { tools }
     case 'tools/call': return await call(id, params.name, params.arguments ?? {})
     case 'ping': return {}
-    case 'resources/list': if (process.env.FAULT_MORTAL) return { resources: [{ uri: 'r://1', name: 'one' }] }
+    case 'tasks/get': {
+      const task = tasks.get(params.taskId)
+      if (!task) throw Object.assign(new Error('no such task'), { code: -32602 })
+      return task
+    }
+    case 'logging/setLevel': log({ event: 'level', level: params.level }); return {}
+    case 'resources/unsubscribe': subscribed.delete(params.uri); log({ event: 'unsubscribe', uri: params.uri }); return {}
+    case 'resources/list': if (process.env.FAULT_MORTAL || process.env.FAULT_LIVELY) return { resources: [{ uri: 'r://1', name: 'one' }] }
     // falls through
     case 'resources/subscribe':
+      if (process.env.FAULT_LIVELY) {
+        subscribed.add(params.uri)
+        log({ event: 'subscribe', uri: params.uri })
+        return {}
+      }
       if (process.env.FAULT_MORTAL) {
         setTimeout(() => { process.exit(7) }, 50)
         return {}

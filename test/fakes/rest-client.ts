@@ -46,7 +46,7 @@ export async function restClient (t: Cleanup, config: ServerConfig, { rest = new
     link,
     warnings,
     news,
-    tools: async () => new Map((await link.catalogue()).lists.tools.map(({ key, text }) => [key, JSON.parse(text) as Tool])),
+    tools: async () => new Map((await link.catalogue()).catalogue.lists.tools.map(({ key, text }) => [key, JSON.parse(text) as Tool])),
     callText,
     call: async (name, args) => JSON.parse(await callText(name, args)) as Result
   }
