@@ -26,7 +26,7 @@ export default [
   direction(['schemas/**'], [[['../*', 'node:*'], 'schemas import TypeBox only'], noFastify, noDriver]),
   direction(['protocol/**'], [[['**/schemas/**', '**/db/**', '**/plugins/**', '**/routes/**'], 'protocol/ knows nothing of ours'], noFastify, noDriver]),
   direction(['db/**'], [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ knows schemas and drivers'], noFastify]),
-  direction(['db/*.ts', 'db/json/**'], [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ knows schemas and drivers'], noFastify, noDriver]),
+  direction(['db/*.ts', 'db/json/**', 'db/memory/**'], [[['**/protocol/**', '**/plugins/**', '**/routes/**'], 'db/ knows schemas and drivers'], noFastify, noDriver]),
   direction(['plugins/**'], [[['**/routes/**', '**/app.ts'], 'plugins stand below routes'], [['**/db/json/**', '**/db/postgres/**'], 'nobody above db/open.ts asks which adapter runs'], noDriver]),
   direction(['routes/**'], [[['**/db/**', '**/protocol/**'], 'routes speak to app.<noun> only'], noDriver])
 ]

@@ -1,5 +1,8 @@
 import { MemoryCounters } from './counters.ts'
 import { JsonFileStore } from './json/file.ts'
+import { FileTokens, withoutTokens } from './json/tokens.ts'
+import { MemoryGrants } from './memory/grants.ts'
+import { MemoryVectors } from './memory/vectors.ts'
 import { seed } from './seed.ts'
 import type { Storage, Vault } from './store.ts'
 
@@ -23,10 +26,14 @@ export interface StorageOptions {
  * @throws Error with one clear sentence when it cannot be had
  */
 export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
-  if (dbUrl === undefined) return { store: new JsonFileStore(settingsPath, warn), counters: new MemoryCounters() }
+  if (dbUrl === undefined) {
+    const store = new JsonFileStore(settingsPath, warn)
+    return { store, counters: new MemoryCounters(), grants: new MemoryGrants(), tokens: new FileTokens(store), vectors: new MemoryVectors() }
+  }
   // Loaded only now: who keeps settings in a file needs no driver in memory.
-  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }] = await Promise.all([import('./postgres/open.ts'), import('./postgres/store.ts'), import('./postgres/counters.ts')])
-  const driver = await openDatabase({ dbUrl, startupTimeout, info })
-  const store = new PostgresStore({ driver, vault, warn, seed: async () => await seed(settingsPath, warn) })
-  return { store, counters: new PostgresCounters(driver, () => store.health() !== undefined) }
+  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([import('./postgres/open.ts'), import('./postgres/store.ts'), import('./postgres/counters.ts'), import('./postgres/ports.ts')])
+  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn })
+  const store = new PostgresStore({ driver, vault, warn, seed: async () => withoutTokens(await seed(settingsPath, warn)) })
+  const health = (): string | undefined => store.health()
+  return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
 }

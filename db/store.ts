@@ -1,5 +1,6 @@
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
+import type { Activities, Grants, Tokens, Vectors } from './ports.ts'
 
 /** A configured server. `problem` says why it is kept but not connected. */
 export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string }
@@ -49,8 +50,10 @@ export interface Store {
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
   /** Told of each new snapshot that somebody else made: an edit on disk, another replica. Returns the function that ends it. */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
-  /** Whether it can be written now; the reason in words when not. */
-  health: () => string | undefined
+  /** Whether it can be read and written now, or only read where that is all that is wanted; the reason in words when not. */
+  health: (readonly?: boolean) => string | undefined
+  /** Gives up on what waits for an answer, since the process ends. Absent where nothing waits for long. */
+  hurry?: () => void
   close: () => Promise<void>
 }
 
@@ -105,14 +108,26 @@ export interface Vault {
   /**
    * @param value what is to be stored, plain JSON
    * @param place where it is stored, as `systemConfig` or `mcpServers/<name>`: a sealed text opens nowhere else
+   * @param plain members, as `options` or `openapi.schema`, of which only what people are not shown is a secret: of all others every text
+   * and number is one. Without it all members are such.
    * @returns the value with masks where its secrets were, and the secrets sealed; null: it has none
    */
-  hide: <Value>(value: Value, place: string) => { value: Value, sealed: string | null }
+  hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }
   /** Undoes `hide`. @throws Error with a sentence when the key that sealed it is not at hand, or it was sealed elsewhere */
   reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
+  /** Where a value shows masks in the place of secrets, as `headers.Authorization`. Stored, they would be taken for secrets. */
+  masks: (value: unknown) => string[]
   /** Whether a sealed text should be sealed anew, since another key than the newest made it. */
   outdated: (sealed: string) => boolean
 }
 
 /** All that one kind of storage keeps. */
-export interface Storage { store: Store, counters: Counters }
+export interface Storage {
+  store: Store
+  counters: Counters
+  grants: Grants
+  tokens: Tokens
+  vectors: Vectors
+  /** Kept by a database only. */
+  activities?: Activities
+}

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { apply, type Document } from '../apply.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
+import { begin, readable } from './begin.ts'
 import { Disk } from './disk.ts'
 import { read, type Reading } from '../document.ts'
 import { FileLock, Held } from './lock.ts'
@@ -10,13 +11,15 @@ import { parse } from './parse.ts'
 import { Queue } from '../queue.ts'
 import { share } from './share.ts'
 import { Watcher } from './watcher.ts'
-import { codeOf, storageError } from './write.ts'
+import type { Kept, SectionFile } from './tokens.ts'
+import { storageError } from './write.ts'
 
 /** How long a bad edit must stay the same before it is told, ms: an editor may be in the middle of it. */
 const patience = 500
 /** How often to try whether a disk that refused can be written again, ms. */
 const probeEvery = 5_000
 
+const edited = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
 const sentence = (error: unknown): string => error instanceof Error ? error.message : String(error)
 const toBytes = (document: Document): Buffer => Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
 
@@ -25,7 +28,7 @@ const toBytes = (document: Document): Buffer => Buffer.from(`${JSON.stringify(do
  * memory and disk are never compared halfway. A file that is there but cannot be used is never taken for an empty one, and never
  * written over.
  */
-export class JsonFileStore implements Store {
+export class JsonFileStore implements Store, SectionFile {
   readonly #path: string
   readonly #warn: (sentence: string) => void
   readonly #disk: Disk
@@ -58,7 +61,7 @@ export class JsonFileStore implements Store {
       }
       const lock = await this.#enter()
       try {
-        const { document, problems } = await this.#begin()
+        const { document, problems } = await begin({ disk: this.#disk, path: this.#path, locked: lock.held, recover: async () => await this.#recover() })
         const reading = this.#read(document)
         this.#now = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
         this.#watcher = new Watcher(await this.#disk.place(), () => { this.#tick() })
@@ -73,28 +76,40 @@ export class JsonFileStore implements Store {
   async commit (changes: readonly Change[], baseVersion: number): Promise<Snapshot> {
     return await this.#queue.add(async () => {
       if (this.#closed) throw new StorageError('The store is closed.', false)
-      if (!this.#now) throw new Error('load comes before commit')
-      if (baseVersion !== this.#now.snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
+      if (baseVersion !== this.#loaded().snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
       const found = await this.#look()
       if (found === 'bad') throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
       if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
-      const former = this.#now
+      const former = this.#loaded()
       checkValues(changes)
       const document = apply(former.document, changes)
       if (document === former.document && found === 'same') return former.snapshot
       const next = read(document, former.snapshot.version + 1, former)
       checkInvariants(former.snapshot, next.snapshot)
-      try {
-        await this.#hold()
-        await this.#disk.write(toBytes(document))
-      } catch (error) {
-        const failure = storageError(error)
-        this.#trouble = { why: failure.message, since: Date.now() }
-        throw failure
-      }
-      this.#trouble = undefined
+      await this.#write(document)
       this.#now = next
       return next.snapshot
+    })
+  }
+
+  section (name: string): unknown {
+    return this.#loaded().document[name]
+  }
+
+  /** Beside `commit`, for what snapshots do not tell: readers go on with the version they have. */
+  async keep<Result> (name: string, change: (value: unknown) => Kept<Result>): Promise<Result> {
+    return await this.#queue.add(async () => {
+      if (this.#closed) throw new StorageError('The store is closed.', false)
+      this.#loaded()
+      if (await this.#look() === 'bad') throw new StorageError(edited, false)
+      const now = this.#loaded()
+      const { value, result, written } = change(now.document[name])
+      if (value === now.document[name]) return result
+      const document = { ...now.document, [name]: value }
+      await this.#write(document)
+      this.#now = { ...now, document }
+      written?.()
+      return result
     })
   }
 
@@ -103,9 +118,9 @@ export class JsonFileStore implements Store {
     return () => { this.#listeners.delete(listener) }
   }
 
-  health (): string | undefined {
+  health (readonly = false): string | undefined {
     if (this.#closed) return 'The store is closed.'
-    return this.#bad ? 'The settings file was edited and cannot be used as it is; the log says what is wrong.' : this.#trouble?.why
+    return this.#bad ? edited : readonly ? undefined : this.#trouble?.why
   }
 
   async close (): Promise<void> {
@@ -115,6 +130,23 @@ export class JsonFileStore implements Store {
       this.#listeners.clear()
       this.#lock?.release()
     })
+  }
+
+  #loaded (): Reading {
+    if (!this.#now) throw new Error('load comes first')
+    return this.#now
+  }
+
+  async #write (document: Document): Promise<void> {
+    try {
+      await this.#hold()
+      await this.#disk.write(toBytes(document))
+      this.#trouble = undefined
+    } catch (error) {
+      const failure = storageError(error)
+      this.#trouble = { why: failure.message, since: Date.now() }
+      throw failure
+    }
   }
 
   /** The lock, where the folder lets us have one: without it we can read, and not write. @throws Error when another process has it */
@@ -137,32 +169,6 @@ export class JsonFileStore implements Store {
     })
   }
 
-  /** The document at the start, mended where a write in place was interrupted. @throws Error with a sentence */
-  async #begin (): Promise<{ document: Document, problems: string[] }> {
-    let found = await this.#readable(this.#disk.read())
-    if (found === undefined) return { document: {}, problems: [] }
-    const problems: string[] = []
-    let document: Document
-    try {
-      document = parse(found.bytes, this.#path)
-    } catch (error) {
-      if (!await this.#recover()) throw error
-      found = await this.#readable(this.#disk.read())
-      if (found === undefined) throw error
-      document = parse(found.bytes, this.#path)
-      problems.push(`The settings file ${this.#path} had been written only in part; it was put back from its .bak, as it was before that write.`)
-    }
-    this.#disk.take(found)
-    if (this.#lock?.held === true) await this.#disk.tidy()
-    return { document, problems }
-  }
-
-  async #readable<Found> (found: Promise<Found>): Promise<Found> {
-    return await found.catch((error: unknown) => {
-      throw new Error(`The settings file ${this.#path} cannot be read (${codeOf(error) ?? sentence(error)}). Check that it is a file and that this user may read it.`)
-    })
-  }
-
   /** Mends a file that a write in place left in part. @returns whether it was that */
   async #recover (): Promise<boolean> {
     return this.#lock?.held === true && await this.#disk.recover().catch(() => false)
@@ -181,7 +187,7 @@ export class JsonFileStore implements Store {
     const former = this.#now
     if (!former) return 'same'
     try {
-      const found = await this.#readable(this.#disk.look())
+      const found = await readable(this.#disk.look(), this.#path)
       if (found === 'same' || found === 'gone') {
         this.#bad = undefined
         return found

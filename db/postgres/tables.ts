@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import { bigint, boolean, check, doublePrecision, index, integer, jsonb, pgTable, primaryKey, real, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import type { ActivityStatus, TokenKind } from '../ports.ts'
 
 /**
  * What every entry of the settings has. `position` is its place in the order of configuration, for life; `key` its name (null: an
@@ -46,6 +47,62 @@ export const counters = pgTable('counters', {
   count: integer().notNull(),
   expires: timestamp({ withTimezone: true }).notNull()
 }, ({ expires }) => [index('counters_expires').on(expires)])
+
+/** What can be taken once, by its hash: `data` and `sealed` as in an entry. Once `taken`, they are empty, and `family` is remembered for a while. */
+export const grants = pgTable('grants', {
+  hash: text().primaryKey(),
+  family: text().notNull(),
+  data: jsonb().$type<{ secret: string }>(),
+  sealed: text(),
+  taken: boolean().notNull().default(false),
+  expires: timestamp({ withTimezone: true }).notNull()
+}, ({ expires }) => [index('grants_expires').on(expires)])
+
+/** Whose tokens a family is. Revoked, it stays until all of them have expired: none of them counts, also one that comes late. */
+export const tokenFamilies = pgTable('token_families', {
+  family: text().primaryKey(),
+  clientId: text('client_id'),
+  username: text(),
+  revoked: boolean().notNull().default(false),
+  expires: timestamp({ withTimezone: true }).notNull()
+}, ({ clientId, username, expires }) => [index('token_families_client').on(clientId), index('token_families_user').on(username), index('token_families_expires').on(expires)])
+
+/** Tokens by their hashes; a refresh token that was swapped stays as a used one. One without its family does not count. */
+export const tokens = pgTable('tokens', {
+  hash: text().primaryKey(),
+  family: text().notNull(),
+  kind: text().$type<TokenKind>().notNull(),
+  scope: text().notNull(),
+  resource: text(),
+  used: boolean().notNull().default(false),
+  expires: timestamp({ withTimezone: true }).notNull()
+}, ({ family, expires }) => [index('tokens_family').on(family), index('tokens_expires').on(expires)])
+
+/** Calls that were recorded; `timestamp` is in ms since 1970. */
+export const activities = pgTable('activities', {
+  id: uuid().primaryKey(),
+  timestamp: bigint({ mode: 'number' }).notNull(),
+  server: text().notNull(),
+  tool: text().notNull(),
+  duration: doublePrecision().notNull(),
+  status: text().$type<ActivityStatus>().notNull(),
+  input: text(),
+  output: text(),
+  group: text(),
+  username: text(),
+  keyId: text('key_id'),
+  keyName: text('key_name'),
+  sourceIp: text('source_ip'),
+  errorMessage: text('error_message')
+}, ({ timestamp, username, id }) => [index('activities_timestamp').on(timestamp, id), index('activities_username').on(username, timestamp)])
+
+/** Embeddings as unit vectors; `key` is the hash of an id, `hash` that of what was embedded. */
+export const vectors = pgTable('vectors', {
+  collection: text().notNull(),
+  key: text().notNull(),
+  hash: text().notNull(),
+  embedding: real().array().notNull()
+}, ({ collection, key }) => [primaryKey({ columns: [collection, key] })])
 
 const tables = { users, mcpServers: servers, groups, bearerKeys, systemConfig, sections }
 /** By the name of the section that each keeps; `sections` keeps the rest. */

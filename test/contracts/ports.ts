@@ -1,0 +1,315 @@
+import assert from 'node:assert/strict'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { after, before, describe, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Activities, Activity, Authorization, Issued, TokenKind } from '../../db/ports.ts'
+import type { Storage } from '../../db/store.ts'
+import type { Cleanup } from '../helper.ts'
+
+/** Storage under test, its store loaded. */
+export interface OpenedPorts {
+  storage: Storage
+  /** Another one on the same data: at the same time where that can be, else once the newest is closed. */
+  another: () => Promise<Storage>
+}
+export type OpenPorts = (t: Cleanup) => Promise<OpenedPorts>
+
+export const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex')
+/** A hash that nothing else has. */
+export const fresh = (): string => randomBytes(32).toString('hex')
+export const soon = (): number => Date.now() + 60_000
+export const issued = (kind: TokenKind, more: Partial<Issued> = {}): Issued => ({ hash: fresh(), kind, scope: 'mcp profile', expiresAt: soon(), ...more })
+export const authorization = (more: Partial<Authorization> = {}): Authorization => ({ family: randomUUID(), clientId: 'client', username: 'ann', ...more })
+export const activity = (more: Partial<Activity> = {}): Activity => ({ id: randomUUID(), timestamp: 1_790_000_000_000, server: 'files', tool: 'read', duration: 12.25, status: 'success', ...more })
+
+/** So many at once. */
+export const race = async <Result>(count: number, run: (n: number) => Promise<Result>): Promise<Result[]> => await Promise.all(Array.from({ length: count }, async (_, n) => await run(n)))
+export const counted = (answers: readonly string[]): Record<string, number> => Object.fromEntries([...new Set(answers)].sort().map((answer) => [answer, answers.filter((each) => each === answer).length]))
+
+const timeout = 60_000
+/** What a text may hold and PostgreSQL cannot, or only in quotes. */
+const odd = 'a\0b\ud800c "{,}\\ \' ü 😀'
+
+/** What all ports do, whatever they keep their data in. @param database whether it keeps activities */
+export function portsContract (name: string, open: OpenPorts, { database }: { database: boolean }): void {
+  void describe(name, { timeout: 150_000 }, () => { suite(open, database) })
+}
+
+/** One storage serves all of these tests: opening a database takes longer than most of them. */
+function suite (open: OpenPorts, database: boolean): void {
+  const ends: Array<() => unknown> = []
+  let opened: OpenedPorts | undefined
+  before(async () => { opened = await open({ after: (end) => { ends.push(end) } }) })
+  after(async () => { for (const end of ends.reverse()) await end() })
+  const it = (what: string, run: (storage: Storage, reopen: () => Promise<Storage>) => Promise<void>): void => {
+    void test(what, { timeout }, async () => {
+      assert.ok(opened)
+      const { storage, another } = opened
+      await run(storage, async () => {
+        await storage.store.close()
+        opened = { storage: await another(), another }
+        return opened.storage
+      })
+    })
+  }
+
+  // ---- grants -----------------------------------------------------------------------------------
+
+  it('a grant is taken once; who comes later is told its family', async ({ grants }) => {
+    const [one, other] = [fresh(), fresh()]
+    const value = { code_challenge: 'x', nested: [1.5, null, { [odd]: odd.replace('\ud800', '') }], list: [] }
+    await grants.put(one, 'family-1', value, soon())
+    await grants.put(other, 'family-2', 'a text', soon())
+    assert.deepEqual(await grants.take(one), { first: true, family: 'family-1', value })
+    for (let again = 0; again < 2; again++) assert.deepEqual(await grants.take(one), { first: false, family: 'family-1' })
+    assert.deepEqual(await grants.take(other), { first: true, family: 'family-2', value: 'a text' })
+    assert.equal(await grants.take(fresh()), undefined)
+  })
+
+  it('a grant that has expired is gone; one that was taken in time is remembered beyond that', async ({ grants }) => {
+    const [late, taken] = [fresh(), fresh()]
+    await grants.put(late, 'late', {}, Date.now() - 1)
+    assert.equal(await grants.take(late), undefined)
+    await grants.put(taken, 'taken', {}, Date.now() + 2_000)
+    assert.equal((await grants.take(taken))?.first, true)
+    await sleep(2_100)
+    assert.deepEqual(await grants.take(taken), { first: false, family: 'taken' })
+  })
+
+  it('of 20 who take a grant at once, one is the first', async ({ grants }) => {
+    for (let round = 0; round < 5; round++) {
+      const hash = fresh()
+      await grants.put(hash, 'family', round, soon())
+      const taken = await race(20, async () => await grants.take(hash))
+      assert.deepEqual(taken.filter((each) => each?.first === true), [{ first: true, family: 'family', value: round }])
+      assert.equal(taken.filter((each) => each?.first === false && each.family === 'family').length, 19)
+    }
+  })
+
+  // ---- tokens -----------------------------------------------------------------------------------
+
+  it('a token is found as it was put, until it expires', async ({ tokens }) => {
+    const [full, bare] = [authorization(), authorization({ username: undefined })]
+    const [access, refresh, late, plain] = [issued('access', { resource: 'https://hub.example.com/mcp' }), issued('refresh'), issued('access', { expiresAt: Date.now() - 1 }), issued('access', { scope: '' })]
+    await tokens.put(full, [access, refresh, late])
+    await tokens.put(bare, [plain])
+    assert.deepEqual(await tokens.find(access.hash), { ...full, ...access })
+    assert.deepEqual(await tokens.find(refresh.hash), { ...full, ...refresh })
+    assert.deepEqual(await tokens.find(plain.hash), { family: bare.family, clientId: 'client', ...plain })
+    assert.deepEqual([await tokens.find(late.hash), await tokens.find(fresh())], [undefined, undefined])
+    const brief = issued('access', { expiresAt: Date.now() + 300 })
+    await tokens.put(full, [brief])
+    await sleep(350)
+    assert.equal(await tokens.find(brief.hash), undefined)
+  })
+
+  it('a refresh token is swapped once; reuse ends its family, and no other', async ({ tokens }) => {
+    const [own, other] = [authorization(), authorization()]
+    const [access, first, stranger] = [issued('access'), issued('refresh'), issued('refresh')]
+    await tokens.put(own, [access, first])
+    await tokens.put(other, [stranger])
+    const [nextAccess, second] = [issued('access', { scope: 'mcp' }), issued('refresh')]
+    assert.equal(await tokens.swap(first.hash, [nextAccess, second]), 'swapped')
+    assert.equal(await tokens.find(first.hash), undefined)
+    assert.deepEqual(await tokens.find(nextAccess.hash), { ...own, ...nextAccess })
+    assert.deepEqual(await tokens.find(second.hash), { ...own, ...second })
+    assert.deepEqual(await tokens.find(access.hash), { ...own, ...access }, 'an access token lives on when its refresh token is swapped')
+
+    const [none, never] = [issued('access'), issued('refresh')]
+    assert.equal(await tokens.swap(first.hash, [none]), 'reused')
+    for (const { hash } of [access, nextAccess, second, none]) assert.equal(await tokens.find(hash), undefined)
+    assert.deepEqual([await tokens.swap(first.hash, []), await tokens.swap(second.hash, [never])], ['reused', 'unknown'])
+    await tokens.put(own, [never])
+    assert.deepEqual([await tokens.find(never.hash), await tokens.swap(never.hash, [])], [undefined, 'unknown'], 'what comes late to a revoked family is of no use')
+    assert.deepEqual(await tokens.find(stranger.hash), { ...other, ...stranger })
+  })
+
+  it('what is no refresh token in force is not swapped', async ({ tokens }) => {
+    const [access, late, next] = [issued('access'), issued('refresh', { expiresAt: Date.now() - 1 }), issued('access')]
+    await tokens.put(authorization(), [access, late])
+    for (const hash of [access.hash, late.hash, fresh()]) assert.equal(await tokens.swap(hash, [next]), 'unknown')
+    assert.equal(await tokens.find(next.hash), undefined)
+    assert.deepEqual(await tokens.find(access.hash) !== undefined, true)
+  })
+
+  it('of 20 who swap a token at once, one has swapped, and the family is revoked', async ({ tokens }) => {
+    for (let round = 0; round < 5; round++) {
+      const [own, refresh] = [authorization(), issued('refresh')]
+      await tokens.put(own, [refresh])
+      const next = Array.from({ length: 20 }, () => [issued('access'), issued('refresh')])
+      assert.deepEqual(counted(await race(20, async (n) => await tokens.swap(refresh.hash, next[n] ?? []))), { reused: 19, swapped: 1 })
+      for (const { hash } of next.flat()) assert.equal(await tokens.find(hash), undefined)
+    }
+  })
+
+  it('who reuses a token at the moment when its successor is swapped ends that one, too', async ({ tokens }) => {
+    for (let round = 0; round < 20; round++) {
+      const [first, second, third] = [issued('refresh'), issued('refresh'), issued('refresh')]
+      await tokens.put(authorization(), [first])
+      await tokens.swap(first.hash, [second])
+      const [, reuse] = await Promise.all([tokens.swap(second.hash, [third]), tokens.swap(first.hash, [])])
+      assert.equal(reuse, 'reused')
+      for (const { hash } of [second, third]) assert.equal(await tokens.find(hash), undefined)
+    }
+  })
+
+  it('tokens are revoked one by one, by family, by client and by user', async ({ tokens }) => {
+    const [ann, bob] = [authorization({ username: 'ann', clientId: 'c1' }), authorization({ username: 'bob', clientId: 'c2' })]
+    const [again, third] = [authorization({ username: 'ann', clientId: 'c2' }), authorization({ username: 'carl', clientId: 'c3' })]
+    const all = await Promise.all([ann, bob, again, third].map(async (each) => {
+      const both = [issued('access'), issued('refresh')] as const
+      await tokens.put(each, both)
+      return both
+    }))
+    const left = async (): Promise<string> => (await Promise.all(all.flat().map(async ({ hash }) => await tokens.find(hash) === undefined ? '-' : 'x'))).join('')
+    assert.equal(await left(), 'xxxxxxxx')
+    await tokens.revoke({ hash: all[0]?.[0].hash ?? '' })
+    assert.equal(await left(), '-xxxxxxx')
+    await tokens.revoke({ username: 'ann' })
+    assert.equal(await left(), '--xx--xx')
+    await tokens.revoke({ clientId: 'c2' })
+    assert.equal(await left(), '------xx')
+    await tokens.revoke({ family: third.family })
+    assert.equal(await left(), '--------')
+    for (const what of [{ hash: fresh() }, { username: 'nobody' }, { clientId: 'none' }]) await tokens.revoke(what)
+    // A family that has no tokens yet: its code was taken twice, and the first one is still on the way.
+    const [late, token] = [authorization(), issued('access')]
+    await tokens.revoke({ family: late.family })
+    await tokens.put(late, [token])
+    assert.equal(await tokens.find(token.hash), undefined)
+  })
+
+  it('a used token that is revoked by itself still tells of its reuse', async ({ tokens }) => {
+    const [first, second] = [issued('refresh'), issued('refresh')]
+    await tokens.put(authorization(), [first])
+    await tokens.swap(first.hash, [second])
+    await tokens.revoke({ hash: first.hash })
+    assert.equal(await tokens.swap(first.hash, []), 'reused')
+    assert.equal(await tokens.find(second.hash), undefined)
+  })
+
+  it('tokens, what was used and what was revoked are there after a restart', async ({ tokens }, reopen) => {
+    const [own, other, gone] = [authorization(), authorization(), authorization()]
+    const [first, second, kept, lost] = [issued('refresh'), issued('refresh'), issued('access', { resource: 'https://hub.example.com' }), issued('access')]
+    await tokens.put(own, [first])
+    await tokens.put(other, [kept])
+    await tokens.put(gone, [lost])
+    await tokens.swap(first.hash, [second])
+    await tokens.revoke({ family: gone.family })
+    const { tokens: after } = await reopen()
+    assert.deepEqual(await after.find(second.hash), { ...own, ...second })
+    assert.deepEqual(await after.find(kept.hash), { ...other, ...kept })
+    assert.deepEqual([await after.find(first.hash), await after.find(lost.hash)], [undefined, undefined])
+    assert.equal(await after.swap(first.hash, []), 'reused')
+    assert.equal(await after.find(second.hash), undefined)
+  })
+
+  // ---- vectors ----------------------------------------------------------------------------------
+
+  it('vectors: what is there, what is nearest, what is kept', async ({ vectors }) => {
+    const ids = ['east', 'north', 'northeast', odd, 'x'.repeat(10_000)]
+    const embeddings = [[2, 0], [0, 3], [1, 1], [-1, 0], [-1, -0.5]]
+    await vectors.put('c', ids.map((id, at) => ({ id, hash: hashOf(id), embedding: embeddings[at] ?? [] })))
+    await vectors.put('c', [{ id: 'long', hash: 'l', embedding: [1, 0, 0] }])
+    await vectors.put('d', [{ id: 'east', hash: 'other', embedding: [0, 1] }])
+    assert.deepEqual(await vectors.hashes('c', [...ids, 'none']), new Map(ids.map((id) => [id, hashOf(id)])))
+    assert.deepEqual([await vectors.hashes('d', ['east', 'north']), await vectors.hashes('none', ids), await vectors.hashes('c', [])], [new Map([['east', 'other']]), new Map(), new Map()])
+
+    const found = await vectors.nearest('c', [10, 1], [...ids, 'long', 'none'], 3)
+    assert.deepEqual(found.map(({ id }) => id), ['east', 'northeast', 'north'])
+    found.forEach(({ score }, at) => { assert.ok(Math.abs(score - ([10, 11 / Math.SQRT2, 1][at] ?? 0) / Math.hypot(10, 1)) < 1e-6, `${score}`) })
+    assert.deepEqual((await vectors.nearest('c', [-1, 0], ids, 2)).map(({ id }) => id), [odd, ids[4]], 'ids come back as they were given')
+    assert.deepEqual((await vectors.nearest('c', [1, 0], ['north', 'northeast', 'northeast'], 9)).map(({ id }) => id), ['northeast', 'north'], 'those that were asked for, and no others')
+    assert.deepEqual([await vectors.nearest('c', [1, 0], [], 9), await vectors.nearest('none', [1, 0], ids, 9)], [[], []])
+
+    await vectors.put('c', [{ id: 'north', hash: 'before', embedding: [1, 2] }, { id: 'north', hash: 'new', embedding: [9, 0] }])
+    assert.equal((await vectors.hashes('c', ids)).get('north'), 'new')
+    assert.ok(((await vectors.nearest('c', [1, 0], ['north'], 1))[0]?.score ?? 0) > 0.999)
+    await vectors.keep('c', ['north', 'none'])
+    assert.deepEqual([...(await vectors.hashes('c', [...ids, 'long'])).keys()], ['north'])
+    assert.equal((await vectors.hashes('d', ['east'])).size, 1)
+    await vectors.keep('c', [])
+    assert.equal((await vectors.hashes('c', ids)).size, 0)
+  })
+
+  it('vectors: many at once; one without a direction is refused, and none of its batch is put', async ({ vectors }) => {
+    const many = Array.from({ length: 1_050 }, (_, n) => ({ id: `tool-${n}`, hash: `${n}`, embedding: Array.from({ length: 64 }, (_, at) => Math.sin(n * 64 + at)) }))
+    await vectors.put('many', many)
+    const ids = many.map(({ id }) => id)
+    assert.equal((await vectors.hashes('many', ids)).size, 1_050)
+    assert.equal((await vectors.nearest('many', many[1_001]?.embedding ?? [], ids, 5))[0]?.id, 'tool-1001')
+    for (const embedding of [[], [0, 0], [1, Number.NaN], [1, Infinity]]) {
+      await assert.rejects(vectors.put('odd', [{ id: 'good', hash: 'h', embedding: [1] }, { id: 'bad', hash: 'h', embedding }]), RangeError)
+      await assert.rejects(vectors.nearest('odd', embedding, ['good'], 1), RangeError)
+    }
+    assert.equal((await vectors.hashes('odd', ['good', 'bad'])).size, 0)
+  })
+
+  // ---- activities -------------------------------------------------------------------------------
+
+  if (!database) {
+    it('keeps no activities', async ({ activities }) => { assert.equal(activities, undefined) })
+    return
+  }
+  const record = (what: string, run: (activities: Activities) => Promise<void>): void => {
+    it(what, async ({ activities }) => {
+      assert.ok(activities)
+      await activities.cleanup(Number.MAX_SAFE_INTEGER)
+      await run(activities)
+    })
+  }
+  const ids = (list: readonly Activity[]): string[] => list.map(({ id }) => id)
+
+  record('an activity is found as it was recorded; one that was recorded already is not recorded again', async (activities) => {
+    const full = activity({ input: '{"path":"/x"}', output: 'y'.repeat(100 * 1024), group: 'team', username: 'ann', keyId: 'k', keyName: 'key', sourceIp: '::1', errorMessage: 'none', status: 'error', duration: 0.1 })
+    const bare = activity()
+    await activities.append([full, bare])
+    await activities.append([full, activity({ ...bare, tool: 'another' })])
+    await activities.append([])
+    assert.deepEqual([await activities.find(full.id), await activities.find(bare.id), await activities.find(full.id.toUpperCase())], [full, bare, full])
+    assert.equal((await activities.list({}, 1, 10)).total, 2)
+    for (const id of [randomUUID(), 'x', '', '\0']) assert.equal(await activities.find(id), undefined)
+    const strange = activity({ input: odd, server: odd, errorMessage: odd })
+    await activities.append([strange])
+    assert.equal((await activities.find(strange.id))?.input, odd.replace(/[\0\ud800]/g, '\ufffd').replace('\ufffd\ude00', '😀'))
+    assert.deepEqual(ids((await activities.list({ server: odd }, 1, 10)).activities), [strange.id])
+  })
+
+  record('activities come newest first, in pages, and are filtered', async (activities) => {
+    const batch = Array.from({ length: 1_200 }, (_, n) => activity({ timestamp: 1_000 + Math.floor(n / 2), server: n % 3 === 0 ? 'files' : 'web', tool: `t${n % 4}`, status: n % 10 === 0 ? 'error' : 'success', group: n % 2 === 0 ? 'team' : undefined, username: n % 5 === 0 ? 'ann' : undefined, keyId: n % 6 === 0 ? 'k1' : undefined, duration: n }))
+    await activities.append(batch)
+    const newest = [...batch].sort((one, other) => other.timestamp - one.timestamp || (other.id < one.id ? -1 : 1))
+    for (const [page, limit] of [[1, 100], [2, 100], [12, 100], [13, 100], [240, 5]] as const) {
+      const { activities: found, total } = await activities.list({}, page, limit)
+      assert.deepEqual([ids(found), total], [ids(newest.slice((page - 1) * limit, page * limit)), 1_200], `page ${page} of ${limit}`)
+    }
+    for (const filter of [{ server: 'files' }, { tool: 't1' }, { status: 'error' }, { group: 'team' }, { username: 'ann' }, { keyId: 'k1' }, { server: 'files', status: 'error', username: 'ann' }, { server: 'none' }, { server: undefined }] as const) {
+      const wanted = newest.filter((each) => Object.entries(filter).every(([name, value]) => value === undefined || each[name as 'server'] === value))
+      const { activities: found, total } = await activities.list(filter, 1, 100)
+      assert.deepEqual([ids(found), total], [ids(wanted.slice(0, 100)), wanted.length], JSON.stringify(filter))
+      const mean = wanted.length === 0 ? 0 : wanted.reduce((sum, { duration }) => sum + duration, 0) / wanted.length
+      const { duration, ...counts } = await activities.stats(filter)
+      assert.deepEqual(counts, { total: wanted.length, errors: wanted.filter(({ status }) => status === 'error').length })
+      assert.ok(Math.abs(duration - mean) < 1e-6, `${duration} and not ${mean}`)
+    }
+    assert.deepEqual([(await activities.list({ from: 1_010, to: 1_012 }, 1, 100)).total, (await activities.list({ to: 1_001 }, 1, 100)).total], [4, 2])
+  })
+
+  record('what there is to filter by, and what is cleaned up', async (activities) => {
+    assert.deepEqual(await activities.values({}), { servers: [], tools: [], groups: [], usernames: [], keys: [] })
+    assert.deepEqual(await activities.stats({}), { total: 0, errors: 0, duration: 0 })
+    await activities.append([
+      activity({ timestamp: 1, server: 'b', tool: 'x', group: 'g', username: 'ann', keyId: 'k1', keyName: 'one' }),
+      activity({ timestamp: 2, server: 'a', tool: 'x', username: 'bob', keyId: 'k2' }),
+      activity({ timestamp: 3, server: 'a', tool: 'y' })
+    ])
+    assert.deepEqual(await activities.values({}), { servers: ['a', 'b'], tools: ['x', 'y'], groups: ['g'], usernames: ['ann', 'bob'], keys: [{ id: 'k1', name: 'one' }, { id: 'k2' }] })
+    assert.deepEqual(await activities.values({ username: 'bob' }), { servers: ['a'], tools: ['x'], groups: [], usernames: ['bob'], keys: [{ id: 'k2' }] })
+    assert.equal(await activities.cleanup(3), 2)
+    assert.deepEqual((await activities.list({}, 1, 10)).activities.map(({ timestamp }) => timestamp), [3])
+    assert.equal(await activities.cleanup(3), 0)
+    await activities.append(Array.from({ length: 5_001 }, () => activity({ timestamp: 1 })))
+    assert.equal(await activities.cleanup(2), 5_001)
+    assert.equal((await activities.list({}, 1, 10)).total, 1)
+  })
+}
