@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { withoutTokens } from '../db/json/tokens.ts'
 import { replace } from '../db/json/write.ts'
 import type { Driver } from '../db/postgres/driver.ts'
 import { openDatabase } from '../db/postgres/open.ts'
@@ -13,7 +14,8 @@ import { milliseconds, readEnv, type Env } from '../schemas/env.ts'
 
 const usage = `db:migrate                        makes or renews the tables
 db:import [file] [--replace]      stores a settings file in an empty database; --replace: in the place of what is there
-db:export [file|-] [--force]      writes what the database holds as a settings file, with secrets in plain; --force: over one that is there
+db:export [file|-] [--force]      writes what the database holds as a settings file, with secrets in plain; --force: over one that is there;
+                     [--masked]   also when secrets cannot be opened: with masks in their place, which db:import does not take
 
 The file is SETTINGS_PATH unless it is given. DB_URL says which database; ENCRYPTION_KEY or DATA_DIR has the key, as for the gateway.
 Options go behind two dashes: npm run db:import -- --replace`
@@ -22,12 +24,12 @@ Options go behind two dashes: npm run db:import -- --replace`
 const say = (sentence: string): void => { process.stderr.write(`${sentence}\n`) }
 
 async function run (args: string[]): Promise<void> {
-  const { positionals: [command, file, ...more], values } = parseArgs({ args, allowPositionals: true, options: { replace: { type: 'boolean', default: false }, force: { type: 'boolean', default: false } } })
-  const work = { migrate: async () => { say('The tables are as they should be.') }, import: importFile, export: exportFile }[command ?? '']
+  const { positionals: [command, file, ...more], values } = parseArgs({ args, allowPositionals: true, options: { replace: { type: 'boolean', default: false }, force: { type: 'boolean', default: false }, masked: { type: 'boolean', default: false } } })
+  const work = { migrate: async () => { say('The tables have all that this version needs.') }, import: importFile, export: exportFile }[command ?? '']
   if (work === undefined || more.length > 0) throw new Error(usage)
   const env = readEnv(process.env)
   if (env.DB_URL === undefined) throw new Error('DB_URL is not set: it says which database. Without one, the gateway keeps its settings in a file.')
-  const driver = await openDatabase({ dbUrl: env.DB_URL, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: say })
+  const driver = await openDatabase({ dbUrl: env.DB_URL, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: say, warn: say })
   try {
     await work({ driver, vault: await vaultOf(env), path: file === '-' ? '-' : resolve(file ?? env.SETTINGS_PATH), ...values })
   } finally {
@@ -35,7 +37,7 @@ async function run (args: string[]): Promise<void> {
   }
 }
 
-interface Task { driver: Driver, vault: Vault, path: string, replace: boolean, force: boolean }
+interface Task { driver: Driver, vault: Vault, path: string, replace: boolean, force: boolean, masked: boolean }
 
 /** The same as the gateway's, so that each opens what the other sealed. */
 const vaultOf = async ({ SETTINGS_PATH, DATA_DIR, ENCRYPTION_KEY }: Env): Promise<Vault> =>
@@ -44,13 +46,16 @@ const vaultOf = async ({ SETTINGS_PATH, DATA_DIR, ENCRYPTION_KEY }: Env): Promis
 async function importFile ({ driver, vault, path, replace }: Task): Promise<void> {
   const document = await readSettings(path)
   if (document === undefined) throw new Error(`There is no settings file ${path}.`)
-  await importDocument(driver, vault, document, replace)
+  await importDocument(driver, vault, withoutTokens(document), replace)
   say(`${path} is stored in the database at ${driver.where}.`)
 }
 
-async function exportFile ({ driver, vault, path, force }: Task): Promise<void> {
-  const document = await exportDocument(driver, vault)
-  if (document === undefined) throw new Error(`The database at ${driver.where} is empty: nothing was ever stored there.`)
+async function exportFile ({ driver, vault, path, force, masked }: Task): Promise<void> {
+  const exported = await exportDocument(driver, vault)
+  if (exported === undefined) throw new Error(`The database at ${driver.where} is empty: nothing was ever stored there.`)
+  const { document, locked } = exported
+  if (locked.length > 0 && !masked) throw new Error(`${locked.join('\n')}\nNothing was written. With --masked all the rest is, and masks (••••) where these secrets should be.`)
+  for (const each of locked) say(each)
   const text = `${JSON.stringify(document, null, 2)}\n`
   if (path === '-') {
     await new Promise<void>((resolve, reject) => { process.stdout.write(text, (error) => { if (error) reject(error); else resolve() }) })

@@ -4,11 +4,16 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { cp, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import bcrypt from 'bcryptjs'
+import { drizzle } from 'drizzle-orm/postgres-js'
+import { migrate } from 'drizzle-orm/postgres-js/migrator'
+import postgres from 'postgres'
+import { openStorage } from '../db/open.ts'
+import type { Store } from '../db/store.ts'
 import { Keys } from '../plugins/keys/keys.ts'
 import { Settings } from '../plugins/settings/settings.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from './client.ts'
@@ -17,10 +22,10 @@ import { killRounds } from './contracts/store-kill.ts'
 import { modelRun } from './contracts/store-model.ts'
 import { cluster, database, type Database } from './database.ts'
 import { assertNoCanary, canary } from './fakes/canaries.ts'
-import { login, loggedIn, manage, managed, parked, serverNames, shared, startReplica } from './fakes/replica.ts'
+import { login, loggedIn, manage, managed, parked, serverNames, shared, startReplica, vault } from './fakes/replica.ts'
 import { openPglite, openPostgres } from './fakes/store-database.ts'
 import { openFile, temporaryFolder } from './fakes/store-file.ts'
-import { bearerKey, path, until } from './helper.ts'
+import { bearerKey, freePort, path, until } from './helper.ts'
 
 const timeout = 120_000
 
@@ -92,6 +97,88 @@ void test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found
   assert.ok(median <= 1.5)
 })
 
+/** A store on a database that is there. */
+const openAt = async (dbUrl: string, settingsPath = '/nonexistent/mcp_settings.json', warn: (sentence: string) => void = () => {}): Promise<Store> =>
+  (await openStorage({ settingsPath, dbUrl, startupTimeout: 10_000, vault: await vault(), warn, info: () => {} })).store
+
+void test('migrations are noted under a name of our own: what is noted under Drizzle\'s is another program\'s, or what an early version ran', { timeout }, async (t) => {
+  const note = async (query: Database['query']): Promise<unknown> => await query("INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('another program''s', 4102444800000)")
+  const noted = async (query: Database['query'], table: string): Promise<string[]> => (await query<{ hash: string }>(`SELECT hash FROM drizzle.${table} ORDER BY created_at`)).map(({ hash }) => hash)
+  const work = async (url: string): Promise<void> => {
+    for (const [at, name] of ['first', 'second'].entries()) {
+      const store = await openAt(url)
+      const snapshot = await store.load()
+      assert.equal(snapshot.servers.size, at)
+      await store.commit([{ entity: 'mcpServers', key: name, value: parked() }], snapshot.version)
+      await store.close()
+    }
+  }
+
+  const foreign = await database(t)
+  await foreign.query('CREATE SCHEMA drizzle')
+  await foreign.query('CREATE TABLE drizzle.__drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)')
+  await note(foreign.query)
+  await work(foreign.url)
+  assert.deepEqual(await noted(foreign.query, '__drizzle_migrations'), ['another program\'s'])
+
+  // As an early version left it: its first migration, noted under Drizzle's name.
+  const early = await database(t)
+  const folder = join(await temporaryFolder(t), 'migrations')
+  await cp(path('db/migrations'), folder, { recursive: true })
+  const journal = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8')) as { entries: unknown[] }
+  await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ ...journal, entries: journal.entries.slice(0, 1) }))
+  const client = postgres(early.url, { max: 1, onnotice: () => {} })
+  await migrate(drizzle(client), { migrationsFolder: folder })
+  await client.end()
+  await note(early.query)
+  const before = await noted(early.query, '__drizzle_migrations')
+  await work(early.url)
+  assert.deepEqual(await noted(early.query, '__drizzle_migrations'), before)
+  const [first, ...later] = await noted(early.query, 'tool_hub_migrations')
+  assert.equal(first, before[0])
+  assert.equal(later.length, journal.entries.length - 1)
+})
+
+void test('tables that are there want no right to make some, and those of a newer version are warned of', { timeout }, async (t) => {
+  const { url, name, query } = await database(t)
+  await (await openAt(url)).close()
+  const user = `${name}_user`
+  await query(`CREATE ROLE ${user} LOGIN PASSWORD 'limited'`)
+  try {
+    const { host } = new URL(url)
+    await assert.rejects(openAt(`postgres://${user}:limited@${host}/${name}`), /may not make a schema and tables there, or not use those that are there, 42501/)
+    await query(`GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`)
+    const warnings: string[] = []
+    const warn = (sentence: string): void => { warnings.push(sentence) }
+    // The first of two hosts is not there.
+    const store = await openAt(`postgres://${user}:limited@127.0.0.1:${await freePort()},${host}/${name}`, undefined, warn)
+    const { version } = await store.load()
+    await store.commit([{ entity: 'mcpServers', key: 'a', value: parked() }], version)
+    await store.close()
+    assert.deepEqual(warnings, [])
+    await query("INSERT INTO drizzle.tool_hub_migrations (hash, created_at) VALUES ('newer', 4102444800000)")
+    await (await openAt(url, undefined, warn)).close()
+    assert.match(warnings.join(), /^A newer version of Tool-Hub has changed the tables/)
+  } finally {
+    await query(`DROP OWNED BY ${user}; DROP ROLE ${user}`)
+  }
+})
+
+void test('a database that has entries and does not know where they stand is left alone', { timeout }, async (t) => {
+  const folder = await temporaryFolder(t)
+  const { url, query } = await database(t)
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ mcpServers: { one: parked() } }))
+  const store = await openAt(url, join(folder, 'mcp_settings.json'))
+  await store.load()
+  await store.close()
+  await query('DELETE FROM revision')
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ users: [{ username: 'ann', password: 'x', isAdmin: true }] }))
+  const again = await openAt(url, join(folder, 'mcp_settings.json'))
+  t.after(async () => { await again.close() })
+  await assert.rejects(again.load(), /has lost its settings: the table "revision" is empty/)
+  assert.deepEqual([(await query('SELECT * FROM servers')).length, (await query('SELECT * FROM users')).length, (await query('SELECT * FROM revision')).length], [1, 0, 0])
+})
+
 // ---- what is in the tables ------------------------------------------------------------------------
 
 /** Every row of every table, as text. */
@@ -105,13 +192,14 @@ async function allRows (query: Database['query']): Promise<string[]> {
 /** A config with a secret in every place that takes one. */
 const secretive = (): Json => ({
   type: 'streamable-http',
-  url: `https://user:${canary('userinfo')}@127.0.0.1:9/mcp?api_key=${canary('query')}`,
+  url: `https://user:${canary('userinfo')}@127.0.0.1:9/${canary('path')}/mcp?api_key=${canary('query')}`,
   headers: { Authorization: `Bearer ${canary('header')}`, 'X-Plain-Name': canary('other-header') },
   oauth: { clientId: 'client', clientSecret: canary('oauth') },
   proxy: { url: `http://proxy:${canary('proxy')}@127.0.0.1:9` },
+  odd: [{ pem: canary('odd') }],
   enabled: false
 })
-const secretiveChild = (): Json => ({ command: 'node', args: ['server.js', '--api-key', canary('arg'), `--token=${canary('arg')}`, `https://u:${canary('arg')}@host/`], env: { PLAIN_NAME: canary('env'), API_KEY: canary('env') }, enabled: false })
+const secretiveChild = (): Json => ({ command: 'node', args: ['server.js', '--api-key', canary('arg'), `--token=${canary('arg')}`, `https://u:${canary('arg')}@host/`, canary('arg'), '-c', `export X=${canary('arg')}; run`, '--config', JSON.stringify([{ key: canary('arg') }])], env: { PLAIN_NAME: canary('env'), API_KEY: canary('env') }, enabled: false })
 
 const strange = { deep: [{ er: null }, 'ü', 1.5, { '': '' }], comment: 'mine' }
 
@@ -119,16 +207,17 @@ const strange = { deep: [{ er: null }, 'ü', 1.5, { '': '' }], comment: 'mine' }
 const full = (): Json => ({
   $schema: 'https://example.com/schema.json',
   'x-top': strange,
-  users: [{ username: 'ann', password: bcrypt.hashSync('Open-Sesame-1', 4), isAdmin: true, nick: 'boss' }, { username: 'bob', password: bcrypt.hashSync('Open-Sesame-2', 4) }],
+  users: [{ username: 'ann', password: bcrypt.hashSync('Open-Sesame-1', 4), isAdmin: true, nick: 'boss' }, { username: 'bob', password: bcrypt.hashSync('Open-Sesame-2', 4), apiToken: canary('user') }],
   mcpServers: { remote: secretive(), child: secretiveChild(), open: { ...parked(), visibility: 'public', owner: 'bob' }, marked: parked('no visibility'), odd: { command: 'x', args: 'y' }, 'x-note': { ...parked(), 'x-note': strange } },
-  groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', description: 'ours', servers: ['remote', { name: 'child', tools: ['a'], alias: 'c' }], owner: 'ann', color: 'red' }],
-  bearerKeys: [bearerKey(), bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'plain', token: `thk_0000-${canary('token')}`, note: 'for tests' })],
+  groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', description: 'ours', servers: ['remote', { name: 'child', tools: ['a'], alias: 'c' }], owner: 'ann', color: 'red', hooks: { secret: canary('group') } }],
+  bearerKeys: [bearerKey(), bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'plain', token: `thk_0000-${canary('token')}`, note: 'for tests', webhook: `https://x:${canary('key')}@127.0.0.1/` })],
   systemConfig: {
     routing: { enableGlobalRoute: true },
     install: { baseUrl: 'https://hub.example.com' },
     mcpRouter: { apiKey: canary('router'), title: 'hub' },
     smartRouting: { enabled: false, llmProviderApiKey: canary('llm'), dbUrl: `postgres://u:${canary('db-url')}@127.0.0.1/x` },
-    'x-section': strange
+    'x-section': strange,
+    'x-odd': { plain: canary('section') }
   },
   oauthClients: [{ clientId: 'c1', clientSecret: canary('client'), name: 'a client', redirectUris: ['http://localhost/cb'] }],
   oauthTokens: [{ accessToken: canary('access'), refreshToken: canary('refresh'), clientId: 'c1', username: 'ann' }],
@@ -215,7 +304,14 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
   assert.deepEqual({ ...written, mcpServers: 0, bearerKeys: 0 }, { ...content, mcpServers: 0, bearerKeys: 0 })
   // Of a token the hash is enough, and all that is left.
   assert.deepEqual((written.bearerKeys as Json[]).map(({ token, tokenHash, tokenMask, ...key }) => key), (content.bearerKeys as Json[]).map(({ token, ...key }) => key))
-  for (const { stdout, stderr } of [imported, twice, exported]) assertNoCanary([stdout, stderr], 'the output')
+  // A database that has entries and does not know where they stand is not taken for an empty one.
+  await query('DELETE FROM revision')
+  const lost = await npm('db:export', ['-'], env)
+  assert.deepEqual([lost.code, lost.stdout], [1, ''])
+  assert.match(lost.stderr, /has lost its settings/)
+  assert.equal((await npm('db:import', ['--replace'], env)).code, 0)
+  assert.equal((await npm('db:export', ['-'], env)).stdout, await readFile(to, 'utf8'))
+  for (const { stdout, stderr } of [imported, twice, exported, lost]) assertNoCanary([stdout, stderr], 'the output')
   // A gateway takes the file that came out.
   const hub = await startReplica(t, '', { settings: written })
   assert.equal((await send(`${hub.url}/mcp`, { key: plainToken(content), body: initialize() })).status, 200)
@@ -268,6 +364,75 @@ void test('no secret stands in a table, or is printed; db:export has them back',
   assert.equal(other.code, 1)
   assert.match(other.stderr, /ENCRYPTION_KEY/)
   assertNoCanary([other.stdout, other.stderr], 'the output')
+})
+
+void test('a replica with another key: what it cannot open is told of whenever it comes, is given to nobody half, and counts once it is given anew', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const prompts = [{ name: 'p', template: '{{x}}' }]
+  const content = settings({ remote: secretive(), plain: parked() }, { prompts, systemConfig: { mcpRouter: { apiKey: canary('router') }, smartRouting: { enabled: false, llmProviderApiKey: canary('llm') } } })
+  const one = await startReplica(t, url, { settings: content })
+  const two = await startReplica(t, url, { env: { ENCRYPTION_KEY: 'f'.repeat(64) } })
+  const headers = await loggedIn(one)
+  const exportOf = async (hub: typeof one): Promise<{ status: number, body: unknown }> => await manage(hub, 'GET', '/mcp-settings/export?includeSecrets=true', undefined, headers)
+  const refused = async (hub: typeof one, ...locked: string[]): Promise<void> => {
+    const { status, body } = await exportOf(hub)
+    assert.deepEqual([status, at(body, 'code'), at(body, 'message')], [409, 'TH_SECRETS_LOCKED', `These secrets cannot be opened, so they cannot be exported: ${locked.join(', ')}`])
+  }
+  assert.equal((await exportOf(one)).status, 200)
+  assert.match(two.output(), /server \\"remote\\" is not connected: .*ENCRYPTION_KEY/)
+  await refused(two, '"remote"', '"systemConfig"')
+  assert.equal((await manage(two, 'GET', '/mcp-settings/export', undefined, headers)).status, 200, 'masks do no harm where masks are asked for')
+
+  const put = async (body: Json): Promise<[number, string]> => {
+    const { status, body: answer } = await manage(two, 'PUT', '/system-config', body, headers)
+    return [status, String(at(answer, 'message'))]
+  }
+  for (const [body, masks] of [[{ nameSeparator: '+' }, 'mcpRouter.apiKey, smartRouting.llmProviderApiKey'], [{ mcpRouter: { apiKey: canary('new') } }, 'smartRouting.llmProviderApiKey'], [{ mcpRouter: null }, 'smartRouting.llmProviderApiKey']] as const) {
+    const [status, message] = await put(body)
+    assert.equal(status, 400)
+    assert.ok(message.startsWith(`"systemConfig" cannot be changed while its secrets cannot be opened, unless all of them are given anew, or removed, by the same change: ${masks}. `), message)
+  }
+  const fresh = canary('new-llm')
+  assert.doesNotMatch(one.output(), /left out/)
+  assert.equal((await put({ mcpRouter: null, smartRouting: { llmProviderApiKey: fresh } }))[0], 200)
+  assert.equal((await put({ nameSeparator: '+' }))[0], 200)
+  await until(() => /the secrets in \\"systemConfig\\" are left out: .*ENCRYPTION_KEY/.test(one.output()), 5_000, 'a replica that could open everything at the start says nothing of what it cannot open now')
+  await refused(one, '"systemConfig"')
+
+  const shown = at(await managed(two, 'GET', '/servers/remote', undefined, headers), 'config')
+  assert.equal((await manage(two, 'PUT', '/servers/remote', { config: shown }, headers)).status, 400)
+  const config = secretive()
+  await managed(two, 'PUT', '/servers/remote', { config }, headers)
+  const { status, body } = await exportOf(two)
+  assert.equal(status, 200)
+  assert.deepEqual([at(body, 'data', 'mcpServers', 'remote', 'headers'), at(body, 'data', 'systemConfig')], [config.headers, { smartRouting: { enabled: false, llmProviderApiKey: fresh }, nameSeparator: '+' }])
+  const warnings = one.output().match(/are left out/g)?.length
+  assert.equal(warnings, 1, 'told once, not with each change')
+  for (const hub of [one, two]) {
+    assertNoCanary([hub.output()], 'the output')
+    assert.equal(await hub.stop(), 0)
+  }
+
+  // What is lost with a key can be got over without the API, too.
+  const file = join(await temporaryFolder(t), 'masked.json')
+  const env = { DB_URL: url, ...shared }
+  const whole = await npm('db:export', [file], env)
+  assert.equal(whole.code, 1)
+  assert.match(whole.stderr, /^systemConfig cannot be opened: .*\nmcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\nsystemConfig cannot be opened/)
+  assert.ok(!existsSync(file))
+  const masked = await npm('db:export', [file, '--masked'], env)
+  assert.equal(masked.code, 0, masked.stderr)
+  assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
+  const written = JSON.parse(await readFile(file, 'utf8')) as Json
+  assert.deepEqual(written.prompts, prompts)
+  assert.equal(at(written, 'mcpServers', 'remote', 'headers', 'X-Plain-Name'), `••••${String(at(config, 'headers', 'X-Plain-Name')).slice(-4)}`)
+  const taken = await npm('db:import', [file, '--replace'], env)
+  assert.equal(taken.code, 1)
+  assert.match(taken.stderr, /masks where secrets should be.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/)
+  await writeFile(file, JSON.stringify({ ...written, mcpServers: { remote: config }, systemConfig: { nameSeparator: '+' } }))
+  assert.equal((await npm('db:import', [file, '--replace'], env)).code, 0)
+  const mended = await npm('db:export', ['-'], env)
+  assert.deepEqual([at(JSON.parse(mended.stdout), 'mcpServers', 'remote', 'headers'), at(JSON.parse(mended.stdout), 'prompts')], [config.headers, prompts])
 })
 
 void test('no token or password stands in the settings file, where there is no database', { timeout }, async (t) => {

@@ -1,9 +1,10 @@
 // The settings on an embedded PostgreSQL, in the gateway's own process: the contract of all stores, and one process only.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readdir, readFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
+import { PGlite } from '@electric-sql/pglite'
 import { openStorage } from '../db/open.ts'
 import type { Storage } from '../db/store.ts'
 import { connected, Session, settings, text, within } from './client.ts'
@@ -32,6 +33,18 @@ void test('PGlite: kill -9 under continuous writes loses nothing that was acknow
   }
   await stored()
   t.diagnostic(`${await killRounds(t, url, 5, stored, 'test/fakes/database-writer.ts')} acknowledged`)
+})
+
+void test('PGlite: migrations that were noted under Drizzle\'s own name are taken over', { timeout }, async (t) => {
+  const { url, folder } = await pglite(t)
+  await chmod(folder, 0o755)
+  const engine = await PGlite.create(folder)
+  await engine.exec('ALTER TABLE drizzle.tool_hub_migrations RENAME TO __drizzle_migrations')
+  await engine.close()
+  const { store } = await openAt(url)
+  assert.equal((await store.load()).servers.size, 0)
+  await store.close()
+  assert.equal((await stat(folder)).mode & 0o777, 0o700, 'a folder that was open to everybody')
 })
 
 void test('a gateway on an embedded database: all of it is there after a restart, and a second gateway is refused', { timeout }, async (t) => {

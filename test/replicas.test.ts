@@ -1,13 +1,18 @@
 // Gateways on a database that goes away and comes back, and two of them on one.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { assertPlain, at, connected, initialize, send, Session, settings, sleep, text, within, type Json } from './client.ts'
+import { change } from './contracts/store.ts'
 import { cluster, database, passwordCanary } from './database.ts'
 import { assertNoCanary } from './fakes/canaries.ts'
 import { startUpstream } from './fakes/fault-http.ts'
 import { asThird, login, loggedIn, manage, managed, parked, serverNames, startReplica, type Answer } from './fakes/replica.ts'
+import { openPostgres } from './fakes/store-database.ts'
+import { temporaryFolder } from './fakes/store-file.ts'
+import { certificate, startTlsPostgres } from './fakes/tls-postgres.ts'
 import { freePort, path, until, type Cleanup, type Hub } from './helper.ts'
 
 const timeout = 120_000
@@ -155,7 +160,18 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     await until(async () => (await manage(hub, 'POST', '/servers', { name: 'thawed', config: parked() })).status !== 503, 15_000, 'still away')
     assert.ok((await serverNames(hub)).includes('thawed'))
     assertNoCanary([hub.output()], 'the output')
-    assert.equal(await hub.stop(), 0)
+    // Nor does the end of the process wait for it.
+    const thawAgain = server.freeze()
+    try {
+      const waiting = Promise.all(Array.from({ length: 3 }, async (_, n) => await manage(hub, 'POST', '/servers', { name: `last-${n}`, config: parked() })))
+      waiting.catch(() => {})
+      await sleep(500)
+      const since = Date.now()
+      assert.equal(await hub.stop(), 0, hub.output().slice(-2_000))
+      t.diagnostic(`ended after ${Date.now() - since} ms`)
+      assert.ok(Date.now() - since < 10_000)
+      for (const answer of await waiting) assertAway(answer)
+    } finally { thawAgain() }
   })
 
   void test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout }, async (t) => {
@@ -195,7 +211,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     await until(async () => await fetch(`${late.url}/health/ready`).then(({ status }) => status === 200, () => false), 15_000, () => `never ready: ${late.output()}`)
     assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
     assertNoCanary([late.output()], 'the output')
-    for (const [bad, says] of [[wrong.href, /password|hub/], [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/], [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/], [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]] as const) {
+    for (const [bad, says] of [[wrong.href, /password|hub/], [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/], [`postgres://hub:100%${encodedCanary}@127.0.0.1/x`, /DB_URL.*%25/], [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/], [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]] as const) {
       const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
       if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
       assert.equal(hub.child.exitCode, 1, hub.output())
@@ -204,6 +220,25 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       assertNoCanary([hub.output()], 'the output')
     }
   })
+})
+
+void test('TLS that is asked for: who offers none, and a certificate that is not right, are told of in words; an address may stand in it', { timeout }, async (t) => {
+  const [plain, secure] = [await startTlsPostgres(t, false), await startTlsPostgres(t, true)]
+  const trusted = join(await temporaryFolder(t), 'ca.pem')
+  await writeFile(trusted, certificate)
+  for (const [place, mode, says, env] of [
+    [`127.0.0.1:${plain}`, 'require', /could not be reached .*it seems to offer no TLS, which sslmode in DB_URL asks for/, {}],
+    [`127.0.0.1:${secure}`, 'verify-full', /cannot be used: nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS/, {}],
+    [`localhost:${secure}`, 'verify-full', /cannot be used: its TLS certificate is for another name/, { NODE_EXTRA_CA_CERTS: trusted }],
+    [`127.0.0.1:${secure}`, 'verify-full', /it refuses the user or the password/, { NODE_EXTRA_CA_CERTS: trusted }],
+    [`127.0.0.1:${secure}`, 'require', /it refuses the user or the password/, {}]
+  ] as const) {
+    const hub = await startReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, { wait: false, env: { DB_STARTUP_TIMEOUT: '5s', ...env } })
+    if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+    assert.equal(hub.child.exitCode, 1, hub.output())
+    assert.match(hub.output(), says)
+    assertNoCanary([hub.output()], 'the output')
+  }
 })
 
 // ---- two gateways on one database -----------------------------------------------------------------
@@ -231,6 +266,15 @@ void test('two gateways that start at once on an empty database: migrated once, 
     assert.doesNotMatch(hub.output(), /error|already exists|duplicate/i)
     assert.equal(await hub.stop(), 0)
   }
+})
+
+void test('of replicas that begin at once without ADMIN_PASSWORD, one prints the password that counts', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const hubs = await Promise.all([0, 1, 2].map(async () => await startReplica(t, url, { env: { ADMIN_PASSWORD: '' } })))
+  const printed = hubs.flatMap((hub) => [...hub.output().matchAll(/with password "([^"]+)"/g)].map(([, password = '']) => password))
+  assert.equal(printed.length, 1, printed.join())
+  for (const hub of hubs) assert.equal((await login(hub, 'admin', printed[0])).status, 200)
+  assert.equal(hubs.filter((hub) => hub.output().includes('Add a first server')).length, 1)
 })
 
 void test('two gateways on one database', { timeout }, async (t) => {
@@ -328,6 +372,27 @@ void test('two gateways on one database', { timeout }, async (t) => {
     assertNoCanary([hub.output()], 'the output')
     assert.equal(await hub.stop(), 0)
   }
+})
+
+void test('a listener that was lost is replaced while changes go on', { timeout }, async (t) => {
+  const { store, another, query } = await openPostgres(t)
+  const other = (await another()).store
+  await other.load()
+  const seen = new Map<string, number>()
+  other.onChange(({ servers }) => { for (const name of servers.keys()) if (!seen.has(name)) seen.set(name, Date.now()) })
+  const latency = async (name: string): Promise<number> => {
+    const since = Date.now()
+    await change(store, () => [{ entity: 'mcpServers', key: name, value: parked() }])
+    await until(() => seen.has(name), 5_000, `${name} is not seen`)
+    return (seen.get(name) ?? Infinity) - since
+  }
+  assert.ok(await latency('before') < 1_000)
+  assert.equal((await query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tool-hub listener'")).length, 2)
+  const latencies: number[] = []
+  for (let n = 0; n < 6; n++) latencies.push(await latency(`after-${n}`))
+  t.diagnostic(`seen after ${latencies.join(', ')} ms`)
+  // One may have been missed, and one look may have crossed a change: no more than that waits for the next look.
+  for (const each of latencies.slice(2)) assert.ok(each < 1_000, latencies.join())
 })
 
 void test('an authenticated tools/call makes no query', { timeout }, async (t) => {

@@ -9,6 +9,7 @@ import { apply, type Document } from '../db/apply.ts'
 import { JsonFileStore } from '../db/json/file.ts'
 import { recover, writeInPlace } from '../db/json/recovery.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../db/store.ts'
+import { Settings } from '../plugins/settings/settings.ts'
 import { change, storeContract } from './contracts/store.ts'
 import { killRounds, startWriter } from './contracts/store-kill.ts'
 import { openFile, temporaryFolder, type OpenedFile } from './fakes/store-file.ts'
@@ -130,7 +131,7 @@ onFile('a bad edit is told once and ignored, and never written over', { mcpServe
   await sleep(1_500)
   assert.equal(warnings.length, 1, warnings.join('\n'))
   assert.ok(warnings[0]?.includes(path))
-  assert.ok(store.health() !== undefined)
+  assert.ok(store.health() !== undefined && store.health(true) !== undefined)
   assert.equal(await readFile(path, 'utf8'), '{"mcpServers": {')
   await writeFile(path, '{"mcpServers":{"a":{"command":"x"}}}')
   await until(() => store.health() === undefined, 3_000, 'still bad')
@@ -194,6 +195,8 @@ onFile('in a folder that cannot be written it is read, and says why it cannot wr
     const snapshot = await store.load()
     assert.equal(snapshot.servers.size, 1)
     assert.match(store.health() ?? '', /EACCES/)
+    const [settings, readonly] = [await Settings.open(store), await Settings.open(store, true)]
+    assert.deepEqual([settings.problem, readonly.problem], [store.health(), undefined], 'who is not to write is ready')
     await assert.rejects(store.commit([server('b')], snapshot.version), (error) => error instanceof StorageError && !error.full && !error.message.includes(folder))
     await chmod(path, 0o000).catch(() => {})
     if (isRoot) process.seteuid?.(0)

@@ -2,8 +2,8 @@ import type { Driver } from './driver.ts'
 
 /** How often to look, in ms: NOTIFY tells sooner, unless it is lost. */
 const every = 3_000
-/** The same while the database is away. */
-const everyAway = 1_000
+/** The same while the database is away, or nothing listens. */
+const everyAlone = 1_000
 
 export interface LookoutOptions {
   driver: Driver
@@ -19,6 +19,8 @@ export class Lookout {
   readonly #look: LookoutOptions['look']
   readonly #hear: LookoutOptions['hear']
   #timer: NodeJS.Timeout | undefined
+  /** Turns come one after the other: two at once would listen twice. */
+  #turns = Promise.resolve()
   #unlisten: (() => void) | undefined
   #closed = false
 
@@ -36,7 +38,7 @@ export class Lookout {
   /** Looks again after so many ms. */
   soon (ms: number): void {
     clearTimeout(this.#timer)
-    if (!this.#closed) this.#timer = setTimeout(() => { void this.#turn() }, ms).unref()
+    if (!this.#closed) this.#timer = setTimeout(() => { this.#turns = this.#turns.then(async () => { await this.#turn() }) }, ms).unref()
   }
 
   close (): void {
@@ -46,21 +48,27 @@ export class Lookout {
   }
 
   async #turn (): Promise<void> {
+    const listened = this.#unlisten !== undefined
     await this.#listen()
     const { news, away } = await this.#look()
-    // What only a look found should have been heard of: whatever listened there does not any more.
-    if (news) this.#unlisten?.()
-    this.soon(away ? everyAway : every)
+    // What only a look found should have been heard of: whatever listened there all the time does not any more.
+    if (news && listened) this.#unlisten?.()
+    this.soon(away || this.#unlisten === undefined ? everyAlone : every)
   }
 
   /** Begins to listen, if nothing listens. That it cannot is no trouble of its own: looking goes on. */
   async #listen (): Promise<void> {
     if (this.#closed || this.#unlisten !== undefined) return
-    const end = await this.#driver.listen((head) => { this.#hear(head) }, () => { this.#unlisten = undefined }).catch(() => undefined)
+    const end = await this.#driver.listen((head) => { this.#hear(head) }, () => { this.#lost() }).catch(() => undefined)
     this.#unlisten = end && (() => {
       this.#unlisten = undefined
       end()
     })
     if (this.#closed) this.#unlisten?.()
+  }
+
+  #lost (): void {
+    this.#unlisten = undefined
+    this.soon(100)
   }
 }

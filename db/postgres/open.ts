@@ -18,19 +18,21 @@ export interface DatabaseOptions {
   startupTimeout: number
   /** Told in a sentence what is being waited for. */
   info: (sentence: string) => void
+  /** Told in a sentence what an operator should know of the database. */
+  warn: (sentence: string) => void
 }
 
 /**
  * A database with our tables in it.
  * @throws Error with one sentence, without user and password, when it cannot be had within that time
  */
-export async function openDatabase ({ dbUrl, startupTimeout, info }: DatabaseOptions): Promise<Driver> {
+export async function openDatabase ({ dbUrl, startupTimeout, info, warn }: DatabaseOptions): Promise<Driver> {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
   if (folder === undefined && !/^postgres(ql)?:\/\//.test(dbUrl)) throw new Error('DB_URL is none that is known: use postgres://… for a server, or pglite://<folder> for an embedded database.')
   const driver = folder === undefined ? new PostgresJs(dbUrl) : await Embedded.open(folder)
   try {
-    await migrate(driver, startupTimeout, info)
+    if (await migrate(driver, startupTimeout, info)) warn(`A newer version of Tool-Hub has changed the tables in the database at ${driver.where}. With each change this one may lose what that one keeps in them: use the newer version again, or a backup of before it.`)
     return driver
   } catch (error) {
     await driver.end()
@@ -38,7 +40,7 @@ export async function openDatabase ({ dbUrl, startupTimeout, info }: DatabaseOpt
   }
 }
 
-async function migrate (driver: Driver, startupTimeout: number, info: (sentence: string) => void): Promise<void> {
+async function migrate (driver: Driver, startupTimeout: number, info: (sentence: string) => void): Promise<boolean> {
   const end = Date.now() + startupTimeout
   let told = false
   const tell = (why: string): void => {
@@ -51,12 +53,12 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
     const left = Math.max(end - Date.now(), 1_000)
     const silent = setTimeout(tell, silence, 'no answer yet')
     const outcome = await Promise.race([
-      driver.migrate(migrations).then(() => undefined, (error: unknown) => ({ error })),
-      sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: late.signal }).catch(() => undefined)
+      driver.migrate(migrations).then((newer) => ({ newer }), (error: unknown) => ({ error })),
+      sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: late.signal })
     ])
     clearTimeout(silent)
     late.abort()
-    if (outcome === undefined) return
+    if ('newer' in outcome) return outcome.newer
     const { error } = outcome
     if (isRefused(error)) throw new Error(`PostgreSQL at ${driver.where} cannot be used: ${phrase(error)}. Check DB_URL.`)
     if (!isAway(error)) throw new Error(`The tables cannot be made in the database at ${driver.where}: ${wordsOf(error)}`)

@@ -1,9 +1,10 @@
-import { mkdir } from 'node:fs/promises'
+import { chmod, mkdir } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import type { PgliteDatabase } from 'drizzle-orm/pglite'
 import { FileLock, Held } from '../json/lock.ts'
 import { channel, type Db, type Driver } from './driver.ts'
+import { migrateBy } from './migrations.ts'
 
 /** Text as it is, for JSON: Drizzle parses it, and twice would be once too often. */
 const raw = (text: string): string => text
@@ -32,6 +33,8 @@ export class Embedded implements Driver {
     })
     try {
       await mkdir(path, { recursive: true, mode: 0o700 })
+      // Also one that was there: PGlite makes files in it that everybody may read and write.
+      await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: raw, 3802: raw } })
       return new Embedded(path, engine, drizzle(engine), lock)
     } catch (error) {
@@ -49,9 +52,9 @@ export class Embedded implements Driver {
 
   get db (): Db { return this.#drizzle }
 
-  async migrate (folder: string): Promise<void> {
+  async migrate (folder: string): Promise<boolean> {
     const { migrate } = await import('drizzle-orm/pglite/migrator')
-    await migrate(this.#drizzle, { migrationsFolder: folder })
+    return await migrateBy(this.#drizzle, folder, async (config) => { await migrate(this.#drizzle, config) })
   }
 
   async listen (hear: (payload: string) => void): Promise<() => void> {

@@ -1,8 +1,10 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
+import { isIP } from 'node:net'
 import postgres from 'postgres'
 import { channel, connectTimeout, statementTimeout, type Db, type Driver } from './driver.ts'
 import { Lane, type LaneClient } from './lane.ts'
+import { migrateBy } from './migrations.ts'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
@@ -29,14 +31,33 @@ const working: Options = {
 /** Connections for single statements, and for transactions: there is one at a time, and one that waits for its turn. */
 const most = { single: 4, lanes: 4 }
 
-/** The host and port of a DB_URL. @throws Error with a sentence, without any of it */
-export function placeOf (url: string): string {
-  const [, rest = ''] = /^postgres(?:ql)?:\/\/(.*)$/s.exec(url) ?? []
-  const authority = rest.split(/[/?#]/, 1)[0] ?? ''
+/** How a DB_URL wants TLS, where the driver does not do it: whose certificate it must be is not told to Node when the host is an address. */
+function tlsOf (url: string): Pick<Options, 'ssl'> {
+  const { hostname, searchParams } = parse(url).first
+  const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'
+  return isIP(hostname) !== 0 && !['disable', 'false', 'allow', 'prefer', 'require'].includes(mode) ? { ssl: { host: hostname } } : {}
+}
+
+/** Whether each % begins a character, as `URL` does not ask. */
+function isEncoded (text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A DB_URL with the first of its hosts only, and the places that it names. @throws Error with a sentence, without any of it */
+function parse (url: string): { first: URL, where: string } {
+  const [, scheme = '', authority = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(url) ?? []
+  const [userinfo, hosts] = [authority.slice(0, authority.lastIndexOf('@') + 1), authority.slice(authority.lastIndexOf('@') + 1).split(',')]
+  const first = `${scheme}${userinfo}${hosts[0] ?? ''}${rest}`
   // An @ behind the first slash: it is a password that has one.
-  if (rest.slice(authority.length).split('?', 1)[0]?.includes('@') || !URL.canParse(url)) throw new Error('DB_URL cannot be read: it is postgres://<user>:<password>@<host>:<port>/<database>, with special characters of the password as %xx ("/" is %2F, "@" is %40, "#" is %23).')
-  const hosts = authority.slice(authority.lastIndexOf('@') + 1).split(',').filter(Boolean).map((host) => /:[0-9]+$/.test(host) ? host : `${host}:5432`)
-  return hosts.join(', ') || 'localhost:5432'
+  if (rest.split('?', 1)[0]?.includes('@') || !URL.canParse(first) || !hosts.every((host) => URL.canParse(`${scheme}${host}/`)) || !isEncoded(authority)) {
+    throw new Error('DB_URL cannot be read: it is postgres://<user>:<password>@<host>:<port>/<database>, with special characters of the password as %xx ("/" is %2F, "@" is %40, "#" is %23, "%" is %25).')
+  }
+  return { first: new URL(first), where: hosts.filter(Boolean).map((host) => /:[0-9]+$/.test(host) ? host : `${host}:5432`).join(', ') || 'localhost:5432' }
 }
 
 /** Drizzle on a pool for single statements, and on lanes for transactions. */
@@ -50,7 +71,7 @@ class Connections {
 
   constructor (url: string) {
     this.#url = url
-    this.#sql = postgres(url, { ...working, max: most.single })
+    this.#sql = postgres(url, { ...working, ...tlsOf(url), max: most.single })
     const begin = async <Result>(work: (client: LaneClient) => Promise<Result>): Promise<Result> => await this.#begin(work)
     this.db = drizzle(Object.assign(this.#sql, { begin }) as unknown as postgres.Sql)
   }
@@ -77,7 +98,7 @@ class Connections {
   }
 
   #another (): Lane {
-    const lane = new Lane(this.#url, working)
+    const lane = new Lane(this.#url, { ...working, ...tlsOf(this.#url) })
     // As Drizzle does with the client that it is given.
     Object.assign(lane.options.parsers, this.#sql.options.parsers)
     Object.assign(lane.options.serializers, this.#sql.options.serializers)
@@ -96,21 +117,22 @@ export class PostgresJs implements Driver {
 
   /** Nothing is connected until something is asked. @throws Error with a sentence when the URL cannot be read */
   constructor (url: string) {
-    this.where = placeOf(url)
+    this.where = parse(url).where
     this.#url = url
     this.#connections = new Connections(url)
   }
 
   get db (): Db { return this.#connections.db }
 
-  async migrate (folder: string): Promise<void> {
-    const lane = new Lane(this.#url, { ...options, connection: { application_name: 'tool-hub migrations' } })
+  async migrate (folder: string): Promise<boolean> {
+    const lane = new Lane(this.#url, { ...options, ...tlsOf(this.#url), connection: { application_name: 'tool-hub migrations' } })
     try {
-      await lane.begin(async (client) => {
+      return await lane.begin(async (client) => {
         // Drizzle's own transaction is this one: the lock ends with it.
         const sql = Object.assign(client, { begin: async (work: (client: LaneClient) => Promise<void>) => { await work(client) } }) as unknown as postgres.Sql
         await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
-        await migrate(drizzle(sql), { migrationsFolder: folder })
+        const db = drizzle(sql)
+        return await migrateBy(db, folder, async (config) => { await migrate(db, config) })
       })
     } finally {
       await lane.end()
@@ -127,6 +149,7 @@ export class PostgresJs implements Driver {
     // Not sql.listen: that gives up for good when it cannot listen again at the first try.
     const sql = postgres(this.#url, {
       ...options,
+      ...tlsOf(this.#url),
       max: 1,
       max_lifetime: null,
       connection: { application_name: 'tool-hub listener' },
@@ -134,11 +157,15 @@ export class PostgresJs implements Driver {
       onclose: () => { if (!over) { end(); lost() } }
     } as Options)
     this.#listener = sql
+    // A connection that was made may fall silent, and nothing else would end the wait.
+    const late = setTimeout(end, 2_000 * connectTimeout).unref()
     try {
       await sql.unsafe(`listen ${channel}`)
     } catch (error) {
       end()
       throw error
+    } finally {
+      clearTimeout(late)
     }
     return end
   }

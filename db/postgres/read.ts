@@ -29,10 +29,19 @@ export async function readRows (db: Db, vault: Vault, former?: Found): Promise<F
   return await db.transaction(async (tx) => await readIn(tx, vault, former), { isolationLevel: 'repeatable read', accessMode: 'read only' })
 }
 
+/** Whether no entry is stored. */
+export async function isEmpty (db: Db): Promise<boolean> {
+  for (const name of tableNames) if ((await db.select({ position: tableOf(name).position }).from(tableOf(name)).limit(1)).length > 0) return false
+  return true
+}
+
+/** That settings stand somewhere is told by the head, and nothing else tells which they are. */
+export const lost = (): Error => new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
+
 /** As `readRows`, in a transaction that sees one moment, or keeps others from committing. */
 export async function readIn (tx: Transaction, vault: Vault, former?: Found): Promise<Found> {
   const now = await readHead(tx)
-  if (now === undefined) throw new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
+  if (now === undefined) throw lost()
   if (former !== undefined && sameHead(former, now)) return former
   const touched = former === undefined ? undefined : await touchedSince(tx, former, now)
   const outdated: Array<{ table: TableName, row: Row, sealed: string }> = []

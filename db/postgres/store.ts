@@ -47,7 +47,9 @@ export class PostgresStore implements Store {
   #turn: Turn | undefined
   /** The newest commit that was heard of, and not looked at yet. */
   #heard: string | undefined
+  /** Nothing begins any more. */
   #closed = false
+  #ended = false
 
   constructor ({ driver, vault, warn, seed }: PostgresStoreOptions) {
     this.#driver = driver
@@ -94,11 +96,17 @@ export class PostgresStore implements Store {
     return this.#closed ? 'The store is closed.' : this.#trouble
   }
 
+  hurry (): void {
+    this.#closed = true
+    this.#lookout.close()
+    this.#driver.reset()
+  }
+
   async close (): Promise<void> {
     this.#lookout.close()
     await this.#queue.add(async () => {
-      if (this.#closed) return
-      this.#closed = true
+      if (this.#ended) return
+      this.#closed = this.#ended = true
       this.#turn?.release()
       this.#listeners.clear()
       await this.#driver.end()
@@ -128,7 +136,7 @@ export class PostgresStore implements Store {
     checkValues(changes)
     const document = apply(former.document, changes)
     const rows = follow({ rows: base.rows, document: former.document }, document, changes)
-    checkLocks(base.rows, rows)
+    checkLocks(base.rows, rows, this.#vault)
     const reading = document === former.document ? former : read(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
@@ -167,14 +175,14 @@ export class PostgresStore implements Store {
   /** Finds out whether a commit was made. @throws StorageError when that cannot be had */
   async #find (base: Found, id: string): Promise<boolean> {
     const until = Date.now() + patience.write
-    for (;;) {
+    while (!this.#closed && Date.now() <= until) {
       try {
         return await within(this.#driver, patience.look, async (db) => await wasMade(db, base, id))
       } catch {
-        if (this.#closed || Date.now() > until) throw new StorageError('The database went away while it was being written, so it is not known whether the change was made. Look again when it is back.', false)
         await sleep(250)
       }
     }
+    throw new StorageError('The database went away while it was being written, so it is not known whether the change was made. Look again when it is back.', false)
   }
 
   /** Takes up what others have committed, and tells of it. */

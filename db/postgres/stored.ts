@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../apply.ts'
 import { lock, lockOf } from '../document.ts'
+import { ServerConfig } from '../../schemas/server.ts'
+import { SystemConfig } from '../../schemas/settings.ts'
+import { SystemSections } from '../../schemas/system.ts'
 import { Invalid, type Vault } from '../store.ts'
 import { difference, keyOf, type Row, type Rows } from './rows.ts'
 import type { Stored, TableName } from './tables.ts'
@@ -30,15 +33,22 @@ function inOrder (value: unknown): boolean {
   return names.every((name, at) => { const before = names[at - 1]; return before === undefined || (before.length - name.length || before.compare(name)) < 0 }) && Object.values(value).every(inOrder)
 }
 
-/** Whether an entry may hold a secret in plain. Keys and passwords are hashes, unless somebody wrote them into a file. */
-function mayHide (table: TableName, entry: unknown): boolean {
-  if (table === 'mcpServers' || table === 'systemConfig' || table === 'sections') return true
-  if (!isObject(entry)) return false
-  if (table === 'bearerKeys') return entry.token !== undefined
-  return table === 'users' && typeof entry.password === 'string' && !/^(scrypt\$|\$2[aby]\$)/.test(entry.password)
+/** What may be read in a table: nobody is to look for secrets there, so nothing is plain because nobody thought of it. */
+const plain: Partial<Record<TableName, ReadonlySet<string>>> = {
+  mcpServers: new Set([...Object.keys(ServerConfig.properties).filter((name) => !['args', 'url', 'oauth', 'proxy', 'openapi'].includes(name)), 'openapi.schema']),
+  systemConfig: new Set([...Object.keys(SystemSections.properties), ...Object.keys(SystemConfig.properties), 'auth'])
 }
 
-const placeOf = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${keyOf(table, row) ?? ''}`
+/** An entry with its secrets sealed. A password is one only until it is a hash. */
+function hide (table: TableName, row: Row, entry: unknown, vault: Vault): { value: unknown, sealed: string | null } {
+  const { password } = isObject(entry) ? entry : {}
+  if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) return vault.hide(entry, placeOf(table, row), plain[table])
+  const { value, sealed } = vault.hide({ ...entry as object, password: null }, placeOf(table, row))
+  return { value: { ...value, password }, sealed }
+}
+
+/** What a row is called, for people and for what is sealed with it. */
+export const placeOf = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${keyOf(table, row) ?? ''}`
 
 /**
  * Rows as the table keeps them. A name counts for the first entry that has it.
@@ -53,8 +63,7 @@ export function encode (table: TableName, rows: readonly Row[], all: readonly Ro
   return rows.map((row) => {
     const { position, entry } = row
     // A section that we do not know may hold anything: all of it is a secret.
-    const plain = table === 'sections' ? { secret: JSON.stringify(entry) } : entry
-    const { value, sealed } = mayHide(table, entry) ? vault.hide(plain, placeOf(table, row)) : { value: plain, sealed: null }
+    const { value, sealed } = hide(table, row, table === 'sections' ? { secret: JSON.stringify(entry) } : entry, vault)
     const text = JSON.stringify(value)
     const jsonb = asJsonb(text)
     return {
@@ -104,13 +113,16 @@ function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
   return { ...system, routing }
 }
 
-/** What cannot be opened is not written over: masks would take the place of secrets. @throws Invalid */
-export function checkLocks (former: Rows, next: Rows): void {
+/** What cannot be opened is not written over while masks would take the place of secrets, or nobody sees what is there. @throws Invalid */
+export function checkLocks (former: Rows, next: Rows, vault: Vault): void {
   for (const [table, { written }] of difference(former, next)) {
     const before = new Map(former[table].map((row) => [row.position, row]))
-    for (const { position, name } of written) {
+    for (const { position, name, entry } of written) {
       const why = lockOf(before.get(position)?.entry)
-      if (why !== undefined) throw new Invalid(`${name === '' ? 'An entry' : JSON.stringify(name)} cannot be changed while its secrets cannot be opened; it can be removed, and made anew. ${why}`)
+      if (why === undefined) continue
+      if (table !== 'mcpServers' && table !== 'systemConfig') throw new Invalid(`There is an entry of that name in "${table}" already, and its secrets cannot be opened. ${why}`)
+      const masks = vault.masks(entry)
+      if (masks.length > 0) throw new Invalid(`${JSON.stringify(name)} cannot be changed while its secrets cannot be opened, unless all of them are given anew, or removed, by the same change: ${masks.join(', ')}. ${why}`)
     }
   }
 }

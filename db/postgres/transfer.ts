@@ -2,25 +2,30 @@ import { randomUUID } from 'node:crypto'
 import type { Document } from '../apply.ts'
 import { lockOf } from '../document.ts'
 import type { Vault } from '../store.ts'
-import type { Driver, Transaction } from './driver.ts'
-import { readHead, readRows } from './read.ts'
+import type { Driver } from './driver.ts'
+import { isEmpty, lost, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
-import { revision, tableNames, tableOf } from './tables.ts'
+import { placeOf } from './stored.ts'
+import { revision, tableNames } from './tables.ts'
 import { sentence } from './trouble.ts'
 import { plan, write } from './write.ts'
 
-/** What the database holds, as a settings file says it, secrets in plain; undefined: nothing was ever stored. @throws Error with a sentence */
-export async function exportDocument (driver: Driver, vault: Vault): Promise<Document | undefined> {
+/** What a database holds, as a settings file says it. `locked`: whose secrets cannot be opened, in sentences. They have masks there; a section that has no table of its own is left out. */
+export interface Exported { readonly document: Document, readonly locked: readonly string[] }
+
+/** What the database holds, secrets in plain; undefined: nothing was ever stored. @throws Error with a sentence */
+export async function exportDocument (driver: Driver, vault: Vault): Promise<Exported | undefined> {
   return await plainly(async () => {
-    if (await readHead(driver.db) === undefined) return undefined
-    const { rows } = await readRows(driver.db, vault)
-    for (const table of tableNames) {
-      for (const { name, entry } of rows[table]) {
-        const why = lockOf(entry)
-        if (why !== undefined) throw new Error(`The secrets of ${name === '' ? `an entry of "${table}"` : JSON.stringify(name)} cannot be opened: ${why}`)
-      }
+    if (await readHead(driver.db) === undefined) {
+      if (await isEmpty(driver.db)) return undefined
+      throw lost()
     }
-    return toDocument(rows)
+    const { rows } = await readRows(driver.db, vault)
+    const locked = tableNames.flatMap((table) => rows[table].flatMap((row) => {
+      const why = lockOf(row.entry)
+      return why === undefined ? [] : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : placeOf(table, row)} cannot be opened: ${why}`]
+    }))
+    return { document: toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) }), locked }
   })
 }
 
@@ -31,7 +36,10 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Doc
  */
 export async function importDocument (driver: Driver, vault: Vault, document: Document, replace: boolean): Promise<void> {
   const id = randomUUID()
-  const changes = plan(noRows, toRows(document), vault)
+  const rows = toRows(document)
+  const masks = tableNames.filter((table) => table !== 'sections').flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${placeOf(table, row)}`)))
+  if (masks.length > 0) throw new Error(`The file has masks where secrets should be. Write the secrets themselves there, or remove what has them: ${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`)
+  const changes = plan(noRows, rows, vault)
   await plainly(async () => {
     await driver.db.transaction(async (tx) => {
       await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
@@ -41,11 +49,6 @@ export async function importDocument (driver: Driver, vault: Vault, document: Do
       await write(tx, base, id, changes, true)
     })
   })
-}
-
-async function isEmpty (tx: Transaction): Promise<boolean> {
-  for (const name of tableNames) if ((await tx.select().from(tableOf(name)).limit(1)).length > 0) return false
-  return true
 }
 
 async function plainly<Result> (work: () => Promise<Result>): Promise<Result> {

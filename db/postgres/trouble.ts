@@ -29,19 +29,35 @@ const away: Readonly<Record<string, string>> = {
   57014: 'it takes too long',
   '25P03': 'it takes too long'
 }
+const untrusted = 'nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with others to trust'
 /** What no waiting helps against: somebody must do something. */
 const refused: Readonly<Record<string, string>> = {
   '28P01': 'it refuses the user or the password',
-  28000: 'it refuses the user, or connections from here',
+  28000: 'it refuses the user, or connections from here, or those without TLS (sslmode=require)',
   '3D000': 'there is no database of that name',
-  42501: 'this user may not do that there',
-  SASL_SIGNATURE_MISMATCH: 'it refuses the user or the password'
+  42501: 'this user may not make a schema and tables there, or not use those that are there',
+  SASL_SIGNATURE_MISMATCH: 'it refuses the user or the password',
+  DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
+  SELF_SIGNED_CERT_IN_CHAIN: untrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT: untrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrusted,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its TLS certificate is for another name than that in DB_URL',
+  CERT_HAS_EXPIRED: 'its TLS certificate has expired',
+  CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
+}
+/** The end of a connection where TLS should begin. Node says so in words only: the code is that of every broken connection. */
+const withoutTls = /before secure TLS connection was established/
+
+function isWithoutTls (error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause) if (withoutTls.test(each.message)) return true
+  return false
 }
 
 /** Why a connection cannot be had, as a phrase without user, password, host or SQL. */
 export function phrase (error: unknown): string {
   const code = codeOf(error)
-  const why = code === undefined ? undefined : away[code] ?? refused[code] ?? (code.startsWith('08') ? 'the connection broke' : undefined)
+  const why = isWithoutTls(error) ? 'it seems to offer no TLS, which sslmode in DB_URL asks for' : code === undefined ? undefined : away[code] ?? refused[code] ?? (code.startsWith('08') ? 'the connection broke' : undefined)
   return `${why ?? 'it reports an error'}${code === undefined ? '' : `, ${code}`}`
 }
 

@@ -1,7 +1,7 @@
 import { and, eq, inArray, lte, sql } from 'drizzle-orm'
 import type { Vault } from '../store.ts'
 import { channel, type Db, type Transaction } from './driver.ts'
-import { chunk, type Found, type Head } from './read.ts'
+import { chunk, isEmpty, lost, type Found, type Head } from './read.ts'
 import { difference, type Rows } from './rows.ts'
 import { encode } from './stored.ts'
 import { patience } from './within.ts'
@@ -65,13 +65,15 @@ export async function wasMade (db: Db, base: Head, id: string): Promise<boolean>
   })
 }
 
-/** The first commit of a database that nothing was ever stored in. Of several replicas, one makes it. */
+/** The first commit of a database that nothing was ever stored in. Of several replicas, one makes it. @throws Error with a sentence when something is stored there all the same */
 export async function begin (db: Db, id: string, changes: Plan): Promise<void> {
   await db.transaction(async (tx) => {
     // The second one waits here until the first has ended, which may have much to write.
     await tx.execute(sql.raw(`set local statement_timeout = ${patience.begin}`))
     const mine = await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing().returning({ version: revision.version })
-    if (mine.length > 0) await write(tx, { version: 0, head: id }, id, changes)
+    if (mine.length === 0) return
+    if (!await isEmpty(tx)) throw lost()
+    await write(tx, { version: 0, head: id }, id, changes)
   })
 }
 

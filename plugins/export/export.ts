@@ -1,3 +1,4 @@
+import { lockOf } from '../../db/document.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
@@ -23,11 +24,12 @@ export class Export {
 
   /**
    * @param secrets the real ones, and the hashes of passwords and tokens, instead of masks; for admins
-   * @throws Forbidden
+   * @throws Forbidden, SecretsLocked
    */
   get (principal: Principal, secrets: boolean): Exported {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     const snapshot = this.#settings.current
+    if (secrets) checkLocks(snapshot)
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
     const mcpServers = Object.fromEntries(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
     const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
@@ -40,6 +42,13 @@ export class Export {
       bearerKeys: [...snapshot.keys.values()].map(({ token, tokenHash, ...key }) => secrets ? { ...key, token, tokenHash } : key)
     }
   }
+}
+
+/** What cannot be opened has masks where its secrets should be: a backup must not look whole. @throws SecretsLocked */
+function checkLocks ({ servers, system }: Snapshot): void {
+  const locked = [...servers.values()].flatMap(({ name, config }) => lockOf(config) === undefined ? [] : [JSON.stringify(name)])
+  if (lockOf(system) !== undefined) locked.push('"systemConfig"')
+  if (locked.length > 0) throw new errors.SecretsLocked(`${locked.slice(0, 20).join(', ')}${locked.length > 20 ? ' …' : ''}`)
 }
 
 const managed = (snapshot: Snapshot, principal: Principal): Server[] => [...snapshot.servers.values()].filter((server) => canManage(principal, server))

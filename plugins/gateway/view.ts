@@ -1,3 +1,5 @@
+import type { Snapshot } from '../../db/store.ts'
+
 /** Who is asking. Made once for a request, never changed. */
 export interface Principal {
   /** Tells principals apart: sessions are bound to it. */
@@ -11,6 +13,8 @@ export interface Principal {
   readonly isAdmin: boolean
   /** Why it may not use some routes, if it is scoped. */
   readonly grant?: Grant
+  /** What its credential makes of it in a later snapshot; undefined: nobody, it does not count any more. Absent where it writes nothing. */
+  readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
 
 /** The routes that a scoped bearer key opens. */

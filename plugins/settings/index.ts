@@ -6,12 +6,20 @@ declare module 'fastify' {
   interface FastifyInstance { settings: Settings }
 }
 
-export interface SettingsOptions { store: Store }
+export interface SettingsOptions {
+  store: Store
+  /** Whether nobody may change anything. */
+  readonly: boolean
+}
 
 /** `app.settings`: what is written down. @throws when it cannot be read: the program does not start */
-export default fp<SettingsOptions>(async (app, { store }) => {
-  const settings = await Settings.open(store)
+export default fp<SettingsOptions>(async (app, { store, readonly }) => {
+  const settings = await Settings.open(store, readonly)
   for (const problem of settings.current.problems) app.log.warn(problem)
+  settings.on('changed', ({ problems }, former) => {
+    const known = new Set(former.problems)
+    for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
+  })
   app.decorate('settings', settings)
   app.addHook('onClose', async () => { await settings.close() })
 }, { name: 'settings' })

@@ -36,7 +36,11 @@ export const headerOf = ({ system }: Snapshot): string => (system.routing?.beare
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
-  return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true }
+  const standing = ({ keys }: Snapshot): Principal | undefined => {
+    const now = keys.get(key.id)
+    return now && now.enabled !== false ? managerOf(now) : undefined
+  }
+  return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true, standing }
 }
 
 const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()

@@ -1,6 +1,10 @@
+import type { Snapshot } from '../../../db/store.ts'
+import type { Principal } from '../../gateway/view.ts'
 import type { Step } from '../chain.ts'
 
 /** Everybody is the guest admin on the management API where `routing.skipAuth` says so; MCP is not opened by it. */
-export const guest: Step = (_credentials, routes, { system }) => routes === 'api' && system.routing?.skipAuth === true
-  ? { key: 'guest', kind: 'guest', user: 'guest', username: 'guest', isAdmin: true }
+export const guest: Step = (_credentials, routes, snapshot) => routes === 'api' ? principalOf(snapshot) : undefined
+
+const principalOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true
+  ? { key: 'guest', kind: 'guest', user: 'guest', username: 'guest', isAdmin: true, standing: principalOf }
   : undefined

@@ -1,5 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
+import type { Principal } from '../../gateway/view.ts'
 import type { Step } from '../chain.ts'
 
 /** What a login token says: whose it is, and the `mark` of the account as it was then. */
@@ -9,14 +11,20 @@ export interface LoginClaims { sub: string, mark: string }
  * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is a tool's argument. The
  * user is read again: demotion, deletion and another password take effect at once.
  */
-export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): Step => ({ headers, query }, routes, { users }) => {
+export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): Step => ({ headers, query }, routes, snapshot) => {
   if (routes === 'mcp') return undefined
   for (const token of [headers['x-auth-token'], routes === 'api' ? query.token : undefined]) {
     const claims = typeof token === 'string' ? claimsOf(token) : undefined
-    const user = claims && users.get(claims.sub)
-    if (user && sameMark(claims.mark, markOf(user))) return { key: `user ${user.username}`, kind: 'user', user: user.username, username: user.username, isAdmin: user.isAdmin === true }
+    const principal = claims && principalOf(claims, snapshot)
+    if (principal) return principal
   }
   return undefined
+}
+
+function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
+  const user = users.get(claims.sub)
+  if (!user || !sameMark(claims.mark, markOf(user))) return undefined
+  return { key: `user ${user.username}`, kind: 'user', user: user.username, username: user.username, isAdmin: user.isAdmin === true, standing: (snapshot) => principalOf(claims, snapshot) }
 }
 
 /** Changes with the password, and with the account: who gets a deleted user's name is not who had it. Tells nothing of either. */
