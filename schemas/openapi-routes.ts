@@ -19,7 +19,7 @@ export const DocumentQuery = Type.Object({
 export const PartQuery = Type.Omit(DocumentQuery, ['servers'])
 export const PartName = Type.Object({ name: Type.String({ description: 'A group by id or name, else a server' }) })
 
-export const ServerNames = Type.Object({ success: Type.Literal(true), data: Type.Array(Type.String()) })
+export const ServerNames = Type.Object({ success: Type.Literal(true), data: Type.Array(Type.String()) }, { examples: [{ success: true, data: ['issues', 'files'] }] })
 
 export const ToolStats = Type.Object({
   success: Type.Literal(true),
@@ -28,12 +28,20 @@ export const ToolStats = Type.Object({
     totalTools: Type.Integer(),
     serverBreakdown: Type.Array(Type.Object({ name: Type.String(), toolCount: Type.Integer(), status: Type.String() }))
   })
-})
+}, { examples: [{ success: true, data: { totalServers: 1, totalTools: 12, serverBreakdown: [{ name: 'issues', toolCount: 12, status: 'connected' }] } }] })
 
 export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
 export const PartToolPath = Type.Object({ name: Type.String({ description: 'A group by id or name, else the server' }), server: Type.String(), tool: Type.String() })
 
 /** What is sent as the text that it came in, or is kept in. */
-const AsText = (description: string) => Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description }))
-export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`')
-export const OpenApiDocument = AsText('An OpenAPI 3.0.3 document')
+const AsText = (description: string, example: object) => Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
+export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', { content: [{ type: 'text', text: 'Hello' }] })
+/** The same beside what was called, on the management API. */
+export const CalledTool = Type.Object({
+  toolName: Type.String(),
+  arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),
+  content: Type.Optional(Type.Unknown({ description: 'As the tool gave it: blocks of text, images, audio and resources' })),
+  structuredContent: Type.Optional(Type.Unknown({ description: 'As the tool gave it' })),
+  isError: Type.Optional(Type.Unknown({ description: 'As the tool gave it: true where it failed' }))
+}, { additionalProperties: true })
+export const OpenApiDocument = AsText('An OpenAPI 3.0.3 document', { openapi: '3.0.3', info: { title: 'Tool-Hub', version: '1.0.0' }, paths: {} })

@@ -5,6 +5,7 @@ import type { Server, Snapshot, StoredGroup } from '../db/store.ts'
 import { plainClass } from '../protocol/legacy/capabilities.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { showsApps, withoutApps } from '../plugins/gateway/apps.ts'
+import { convertArguments } from '../plugins/gateway/arguments.ts'
 import { exposedName, otherName } from '../plugins/gateway/names.ts'
 import { foldSurface, hiddenKey, readerOf, type Surface, type SurfaceInput } from '../plugins/gateway/surface.ts'
 import { Tasks } from '../plugins/gateway/tasks.ts'
@@ -18,7 +19,7 @@ import type { GroupMember, SystemConfig } from '../schemas/settings.ts'
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
-interface Given { servers?: Record<string, ServerConfig & { problem?: string }>, groups?: Array<{ id: string, name: string, members: Array<string | GroupMember> }>, admins?: string[], users?: string[], system?: SystemConfig }
+interface Given { servers?: Record<string, ServerConfig & { problem?: string }>, groups?: Array<{ id: string, name: string, owner?: string, members: Array<string | GroupMember> }>, admins?: string[], users?: string[], system?: SystemConfig }
 
 function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], system = {} }: Given): Snapshot {
   return {
@@ -131,9 +132,20 @@ test('toScope: a group by id, then by name, then a server', () => {
     ['S', undefined, undefined], ['', undefined, undefined], ['__proto__', undefined, undefined], ['constructor', undefined, undefined]
   ]
   for (const [word, byName, byId] of table) {
-    assert.deepEqual(toScope(snapshotOf(given), word), byName, word)
-    assert.deepEqual(toScope(snapshotOf({ ...given, system: { routing: { enableGroupNameRoute: true } } }), word), byName, word)
-    assert.deepEqual(toScope(snapshotOf({ ...given, system: { routing: { enableGroupNameRoute: false } } }), word), byId, word)
+    assert.deepEqual(toScope(snapshotOf(given), word, true), byName, word)
+    assert.deepEqual(toScope(snapshotOf(given), word, false), byId, word)
+  }
+})
+
+test('toScope: of a group and a server of one name the server, where the group is of somebody else who is no admin', () => {
+  const table: Array<[ofGroup: string | undefined, ofServer: string | undefined, kind: string]> = [
+    ['bob', undefined, 'server'], ['bob', 'admin', 'server'], ['bob', 'root', 'server'], ['bob', 'ann', 'server'], ['gone', 'ann', 'server'],
+    ['bob', 'bob', 'group'], ['root', 'ann', 'group'], ['admin', 'ann', 'group'], [undefined, 'ann', 'group']
+  ]
+  for (const [ofGroup, ofServer, kind] of table) {
+    const snapshot = snapshotOf({ servers: { both: { owner: ofServer }, s: {} }, groups: [{ id: 'g1', name: 'both', owner: ofGroup, members: ['s'] }], admins: ['root'], users: ['ann', 'bob'] })
+    assert.equal(toScope(snapshot, 'both', true)?.kind, kind, `group of ${ofGroup}, server of ${ofServer}`)
+    assert.equal(toScope(snapshot, 'g1', true)?.kind, 'group', 'by its id in any case')
   }
 })
 
@@ -506,6 +518,40 @@ test('templates: which URIs fit', async (t) => {
     const uri = `x${`b${'a'.repeat(size - 1)}`.repeat(9)}z`
     assert.ok(spent(`x{v}b${'a'.repeat(size)}{w}`, uri) < 500, 'it is not linear in the URI')
   })
+})
+
+test('convertArguments: a text is what the schema takes', async (t) => {
+  const literal = { anyOf: [{ type: 'integer' }, { type: 'string', enum: ['auto'] }] }
+  const table: Array<[says: string, schema: unknown, given: unknown, expected: unknown]> = [
+    ['a text among others stays one', { type: ['string', 'integer'] }, '5', '5'],
+    ['a text among others stays one, by a choice', { anyOf: [{ type: 'integer' }, { type: 'string' }] }, '5', '5'],
+    ['a number beside named texts', literal, '5', 5],
+    ['a named text', literal, 'auto', 'auto'],
+    ['neither', literal, 'else', 'else'],
+    ['beside a constant', { oneOf: [{ type: 'number' }, { const: 'auto' }] }, '1.5', 1.5],
+    ['by reference', { anyOf: [{ $ref: '#/$defs/word' }, { type: 'boolean' }] }, 'true', true],
+    ['by reference, a named text', { anyOf: [{ $ref: '#/$defs/word' }, { type: 'boolean' }] }, 'on', 'on'],
+    ['named values of several types', { enum: [1, 'a', true] }, '1', 1],
+    ['named values of several types, another', { enum: [1, 'a', true] }, 'true', true],
+    ['named values of several types, a text', { enum: [1, 'a', true] }, 'a', 'a'],
+    ['a type, and named values of it', { type: ['boolean', 'string'], enum: [true, 'auto'] }, 'true', true],
+    ['what fits counts, not what comes first', { enum: [true, 2] }, '1', true],
+    ['a number before the 1 of booleans', { type: ['boolean', 'integer'] }, '1', 1],
+    ['null', { enum: [null, 'a'] }, 'null', null],
+    ['allOf narrows', { allOf: [{ type: ['string', 'integer'] }, { enum: ['x', 7] }] }, '7', 7],
+    ['one of a list', { type: 'array', items: literal }, '1,auto', [1, 'auto']],
+    ['what fits nothing is of the right type', { type: 'integer', enum: [1, 2] }, '3', 3],
+    ['a circle', { $ref: '#/$defs/circle' }, '5', '5'],
+    ['a list of lists of itself', { $ref: '#/$defs/lists' }, '5,6', ['5', '6']]
+  ]
+  for (const [says, schema, given, expected] of table) {
+    await t.test(says, () => {
+      const root = { type: 'object', properties: { v: schema }, $defs: { word: { type: 'string', enum: ['on', 'off'] }, circle: { anyOf: [{ $ref: '#/$defs/circle' }] }, lists: { type: 'array', items: { $ref: '#/$defs/lists' } } } }
+      assert.deepEqual(convertArguments(root, { v: given }), { v: expected })
+    })
+  }
+  const doubling = { $defs: Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`d${n}`, n === 39 ? { const: 'x' } : { anyOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] }])), properties: { v: { $ref: '#/$defs/d0' } } }
+  assert.deepEqual(convertArguments(doubling, { v: '5' }), { v: '5' })
 })
 
 test('tasks: who may ask about one, and where', async (t) => {

@@ -9,11 +9,16 @@ import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
-import { foldBody, headOf } from '../plugins/openapi/document.ts'
+import { TextCache } from '../plugins/openapi/cache.ts'
+import { frameOf, headOf, responses, unique, type BodyInput } from '../plugins/openapi/document.ts'
+import { notations } from '../plugins/openapi/notation.ts'
 import { OpenApi } from '../plugins/openapi/openapi.ts'
+import { toOperation } from '../plugins/openapi/operation.ts'
 import { Translation } from '../plugins/openapi/translate.ts'
+import { writeBody, writeHead, writeServers } from '../plugins/openapi/write.ts'
 import { assertPlain, at, connected, everything, KEY, OTHER, otherKey, plain, settings, sleep, text, within, type Json } from './client.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from './fakes/fault-http.ts'
+import { measureHold } from './fakes/loop-hold.ts'
 import { as30, samples, schemas } from './fakes/schemas.ts'
 import { npmServer, startHub, until, type Hub } from './helper.ts'
 
@@ -164,6 +169,12 @@ test('what each keyword becomes', () => {
     [{ oneOf: [{ type: 'string' }, { contains: {} }] }, { anyOf: [{ type: 'string' }, {}] }],
     [{ type: 'object', properties: { a: true, b: false }, required: ['a', 'a', 7] }, { type: 'object', properties: { a: {}, b: { not: {} } }, required: ['a'] }],
     [{ type: 'string', examples: ['x', 'y'], contentEncoding: 'base64', $comment: 'no' }, { type: 'string', format: 'byte', example: 'x' }],
+    [{ type: 'string', contentEncoding: 'base64', format: 'binary' }, { type: 'string', format: 'byte' }],
+    // Whatever holds a reference is taken for one, wherever it stands.
+    [{ type: 'object', default: { $ref: '#/x' }, examples: [[{ $ref: 'file:///x' }]], title: 'T' }, { type: 'object', title: 'T' }],
+    [{ type: 'object', enum: [{ a: { $ref: '#/x' } }] }, { type: 'object' }],
+    [{ not: { const: { $ref: '#/x' } } }, {}],
+    [{ type: 'object', properties: { $ref: { type: 'string' }, o: { type: 'integer' } }, additionalProperties: false }, { type: 'object', properties: { o: { type: 'integer' } } }],
     [{ $ref: 'https://elsewhere.example/schema' }, {}],
     [{ $ref: '#/$defs/kind', description: 'which', $defs: { kind: { enum: ['x', 'y'] } } }, { description: 'which', type: 'string', enum: ['x', 'y'] }],
     [{ $ref: '#/definitions/n', minimum: 5, $schema: 'http://json-schema.org/draft-07/schema#', definitions: { n: { type: 'integer' } } }, { type: 'integer' }],
@@ -235,6 +246,7 @@ test('documents', async (t) => {
     tool('open', object({}, { additionalProperties: { type: 'integer' } })),
     tool('cases', { inputSchema: { type: 'object', oneOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { properties: { b: { type: 'string' } }, required: ['b'] }] } }),
     tool('tree', object({ root: { $ref: '#/$defs/Node' } }, { $defs: { Node: { type: 'object', required: ['name'], properties: { name: { type: 'string' }, children: { type: 'array', items: { $ref: '#/$defs/Node' } } } } } })),
+    tool('unions', object({ u: { anyOf: [{ type: 'integer' }, { type: 'string', enum: ['auto'] }] }, e: { enum: [1, 'a', true] }, c: { oneOf: [{ type: 'boolean' }, { const: 'auto' }] } })),
     tool('odd', { title: 'Odd', inputSchema: { type: 'object', properties: { 'a b&c=d': { type: 'string' }, 'é%': { type: 'integer' }, yes: { type: 'boolean' }, list: { type: 'array', prefixItems: [{ const: 1 }], items: false }, deep: { type: 'object', patternProperties: { '^x': { type: ['string', 'null'] } }, additionalProperties: false } } } })
   ]
   const fake = await startUpstream(t, { tools, on: echoArguments })
@@ -257,7 +269,7 @@ test('documents', async (t) => {
     await valid(whole)
     assert.equal(at(whole, 'servers', 0, 'url'), here)
     const methods = Object.fromEntries(operations(whole).map(({ id, method }) => [id, method]))
-    assert.deepEqual(methods, { fake_ten: 'GET', fake_eleven: 'POST', fake_none: 'GET', fake_mixed: 'GET', fake_list: 'POST', fake_nested: 'POST', fake_anything: 'POST', fake_maybe: 'POST', fake_open: 'POST', fake_cases: 'POST', fake_tree: 'POST', fake_odd: 'POST', other_second: 'GET' })
+    assert.deepEqual(methods, { fake_ten: 'GET', fake_eleven: 'POST', fake_none: 'GET', fake_mixed: 'GET', fake_list: 'POST', fake_nested: 'POST', fake_anything: 'POST', fake_maybe: 'POST', fake_open: 'POST', fake_cases: 'POST', fake_tree: 'POST', fake_unions: 'GET', fake_odd: 'POST', other_second: 'GET' })
     const mixed = at(whole, 'paths', '/tools/fake/mixed', 'get')
     assert.deepEqual(at(mixed, 'parameters'), [
       { name: 'n', in: 'query', required: true, schema: { type: 'integer', minimum: 1 } },
@@ -291,7 +303,8 @@ test('documents', async (t) => {
       for (const path of ['/api/openapi.json', '/api/openapi.yaml', '/api/fake/openapi.json']) refused(await get(hub, `${path}?serverUrl=${encodeURIComponent(serverUrl)}`), 400, /serverUrl/)
     }
     for (const query of ['includeDisabled=maybe', 'title=a&title=b', 'servers=a&servers=b']) refused(await get(hub, `/api/openapi.json?${query}`), 400)
-    const elsewhere = await plain(`http://127.0.0.1:${hub.port}/hub/api/openapi.json`, { headers: { host: 'evil.example', 'x-forwarded-host': 'evil.example' } })
+    const elsewhere = await plain(`http://127.0.0.1:${hub.port}/hub/api/openapi.json`, { headers: { 'x-forwarded-host': 'evil.example' } })
+    assert.equal(elsewhere.status, 200)
     assert.ok(!elsewhere.body.includes('evil.example'))
   })
 
@@ -300,6 +313,8 @@ test('documents', async (t) => {
       const group = await document(hub, `/api/${name}/openapi.json`)
       await valid(group)
       assert.ok(ids(group).includes('other_second') && ids(group).includes('fake_ten') && !ids(group).includes('other_other'), ids(group).join())
+      const elsewhere = await document(hub, `/api/${name}/openapi.json?serverUrl=https%3A%2F%2Felse.example%2Fapi%2F`)
+      assert.deepEqual([at(elsewhere, 'servers', 0, 'url'), at(elsewhere, 'paths', '/tools/fake/ten', 'servers')], ['https://else.example/api/', [{ url: 'https://else.example/api/g-1' }]])
       assert.deepEqual([at(group, 'info', 'title'), at(group, 'servers', 0, 'url'), at(group, 'paths', '/tools/fake/ten', 'servers')], ['team one', here, [{ url: `${here}/g-1` }]])
     }
     assert.ok(ids(await document(hub, '/api/other/openapi.json')).every((id) => id.startsWith('fake_')))
@@ -311,12 +326,17 @@ test('documents', async (t) => {
     }
     assert.equal((await post(hub, '/api/g-1/tools/other/second', {})).status, 200)
     assert.equal((await post(hub, '/api/tools/other/second?group=g-1', { a: 1 })).status, 200)
+    for (const query of ['group=team%20one&group=team%20one', 'group=g-1&group=nope']) {
+      refused(await get(hub, `/api/tools/other/second?${query}`), 400, /group/)
+      refused(await post(hub, `/api/tools/other/second?${query}`, {}), 400, /group/)
+    }
+    assert.deepEqual(at(JSON.parse((await get(hub, '/api/g-1/tools/other/second?group=a&group=b')).text), 'structuredContent', 'args'), { group: ['a', 'b'] })
     for (const path of ['/api/g-2/tools/other/second', '/api/fake/tools/other/second', '/api/tools/other/second?group=g-2', '/api/tools/other/second?group=nope', '/api/tools/fake/none?group=fake', '/api/nope/tools/fake/none']) refused(await get(hub, path), 404)
   })
 
   await t.test('which servers, and how many tools', async () => {
     assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/servers')).text), { success: true, data: ['fake', 'other'] })
-    assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/stats')).text), { success: true, data: { totalServers: 2, totalTools: 13, serverBreakdown: [{ name: 'fake', toolCount: 12, status: 'connected' }, { name: 'other', toolCount: 1, status: 'connected' }] } })
+    assert.deepEqual(JSON.parse((await get(hub, '/api/openapi/stats')).text), { success: true, data: { totalServers: 2, totalTools: 14, serverBreakdown: [{ name: 'fake', toolCount: 13, status: 'connected' }, { name: 'other', toolCount: 1, status: 'connected' }] } })
   })
 
   await t.test('an ETag spares what has not changed, and changes with what it covers', async () => {
@@ -327,6 +347,7 @@ test('documents', async (t) => {
       for (const seen of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
         const again = await get(hub, path, { 'if-none-match': seen })
         assert.deepEqual([again.status, again.text, again.headers.get('etag')], [304, '', etag], `${path} ${seen}`)
+        assert.deepEqual([again.headers.get('content-length'), again.headers.get('content-type')], [null, null])
       }
       assert.equal((await get(hub, path, { 'if-none-match': '"other"' })).text, first.text)
     }
@@ -353,14 +374,24 @@ test('documents', async (t) => {
   })
 })
 
+test('YAML of numbers that readers of YAML 1.1 take for numbers, too', () => {
+  // Their numbers with an exponent have a dot.
+  const number = /^of: [-+]?\d+(\.\d+([eE][-+]\d+)?)?$/
+  for (const value of [1e21, -1e21, 1e-7, -1.5e-7, 1.25e300, 5e-324, 0, 12, -0.5]) {
+    const text = notations.yaml.members({ of: value }, 0)
+    assert.equal(at(parse(text), 'of'), value)
+    assert.match(text.trim(), number)
+  }
+})
+
 test('names of every kind work in paths, and operations are never confused', async (t) => {
   const odd = ['with space', 'dots.in.it', '.hidden', '...', 'slash/inside', 'per%cent', 'a%2Fb', 'question?', 'hash#', 'plus+and&', 'semi;colon', 'brace{d}', 'naïve', '工具', 'инструмент', '🛠️', '"quoted"', "it's", 'back\\slash', '__proto__', 'constructor', '~1', 'tab\there', 'x'.repeat(1_500)]
   const unnameable = ['.', '..', '\ud800']
   const fake = await startUpstream(t, { tools: [...odd, ...unnameable].map((name) => tool(name, object({ v: { type: 'string' } }))), on: echoArguments })
   const first = await startUpstream(t, { tools: [tool('c'), tool('b_c')], on: echoArguments })
-  const mcpServers = { 'сервер 1.x': { url: fake.url }, a_b: { url: first.url }, a: { url: first.url } }
+  const mcpServers = { 'сервер 1.x': { url: fake.url }, a_b: { url: first.url }, a: { url: first.url }, users: { url: first.url } }
   const hub = await startHub(t, { settings: settings(mcpServers) })
-  await connected(hub, 3)
+  await connected(hub, 4)
   const whole = await document(hub)
   await valid(whole)
   assert.deepEqual(parse((await get(hub, '/api/openapi.yaml')).text), whole)
@@ -372,12 +403,17 @@ test('names of every kind work in paths, and operations are never confused', asy
     assert.deepEqual(at(JSON.parse(answer.text), 'structuredContent'), { tool: odd[n], args: { v: 'text' } }, operation.path)
   }
   // a_b + c and a + b_c would both be a_b_c.
-  const others = operations(whole).filter(({ server }) => server !== 'сервер 1.x')
+  const others = operations(whole).filter(({ server }) => server === 'a_b' || server === 'a')
   assert.equal(new Set(others.map(({ id }) => id)).size, 4)
   assert.deepEqual(others.slice(0, 3).map(({ id }) => id), ['a_b_c', 'a_b_b_c', 'a_c'])
   assert.match(String(others[3]?.id), /^a_b_c_[0-9a-f]{8}$/)
   for (const operation of others) assert.equal(at(JSON.parse((await run(hub, whole, operation, true)).text), 'structuredContent', 'tool'), operation.path.split('/').at(-1), operation.id)
   assert.deepEqual(ids(await document(hub)), ids(whole))
+  // Not taken for a user.
+  const users = await document(hub, '/api/users/openapi.json')
+  assert.deepEqual(ids(users), ['users_c', 'users_b_c'])
+  assert.deepEqual(parse((await get(hub, '/api/users/openapi.yaml')).text), users)
+  for (const operation of operations(users)) assert.equal((await run(hub, users, operation, true)).status, 200)
 })
 
 // ---- tools over plain HTTP -------------------------------------------------------------------------
@@ -385,13 +421,20 @@ test('names of every kind work in paths, and operations are never confused', asy
 test('tools over plain HTTP', async (t) => {
   const typed = { n: { type: 'integer' }, x: { type: 'number' }, b: { type: 'boolean' }, s: { type: 'string' }, l: { type: 'array', items: { type: 'integer' } }, w: { type: 'array', items: { type: 'string' } }, o: { type: 'object' }, m: { anyOf: [{ type: 'integer' }, { type: 'null' }] }, e: { enum: [1, 2] }, z: { type: ['string', 'integer'] } }
   const seen: Call[] = []
+  let result = ''
   const fake = await startUpstream(t, {
     tools: [
+      tool('odd'),
       tool('typed', object(typed)),
       tool('strict', object({ q: { type: 'string', minLength: 2, pattern: '^[a-z]+$' }, n: { type: 'integer', maximum: 5 } }, { required: ['q'], additionalProperties: false })),
       tool('group', object({ group: { type: 'string' }, token: { type: 'string' }, limit: { type: 'integer' } })),
       tool('slow'), tool('hang'), tool('refuse'), tool('fail'), tool('raw'), tool('off'),
       tool('evil', object({ p: { type: 'string', pattern: '^(a+)+$' }, q: { type: 'string', pattern: 'a*a*a*a*b' } })),
+      tool('digits', object({ u: { type: 'string', pattern: '^\\d+$' }, c: { type: 'string', pattern: '^C' } }, { patternProperties: { '^x-': { type: 'string' } }, additionalProperties: false })),
+      tool('sized', object({ u: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^\\d+(px|%)$' }] }, v: { anyOf: [{ type: 'integer' }, { type: 'string', minLength: 3 }] }, s: { type: 'string' }, any: {} })),
+      tool('tuple', object({ z: { type: 'string' }, t: { type: 'array', items: [{ type: 'string' }, { type: 'number' }] } }, { required: ['z'], additionalProperties: false })),
+      tool('parts', object({ z: { type: 'integer', exclusiveMinimum: true }, n: { type: 'integer', maximum: 5 }, k: { $ref: '#/$defs/Kind' }, gone: { $ref: 'https://elsewhere.example/schema' } }, { required: ['n'], additionalProperties: false, $defs: { Kind: { enum: ['x', 'y'] } } })),
+      tool('inherited', object({ constructor: { type: 'string' }, toString: { type: 'string' }, valueOf: { type: 'integer' } }, { required: ['valueOf'] })),
       tool('broken', { inputSchema: { type: 'object', properties: { a: { $ref: 'https://elsewhere.example/schema' } } } }),
       tool('old', { inputSchema: { $schema: 'http://json-schema.org/draft-07/schema#', type: 'object', properties: { pair: { type: 'array', items: [{ type: 'integer' }, { type: 'string' }], additionalItems: false } } } })
     ],
@@ -400,6 +443,7 @@ test('tools over plain HTTP', async (t) => {
       seen.push(call)
       switch (call.params.name) {
         case 'fail': return { content: [{ type: 'text', text: 'it failed' }], isError: true }
+        case 'odd': return new Raw(result)
         case 'refuse': return new Refusal(-32000, 'not today')
         case 'raw': return new Raw('{ "content": [], "big": 12345678901234567890, "huge": 1e400, "__proto__": {"x":1}, "last":"\\u00e9" }')
         case 'slow': await sleep(3_000); return { content: [] }
@@ -429,6 +473,13 @@ test('tools over plain HTTP', async (t) => {
     assert.deepEqual(args(await get(hub, '/api/tools/fake/group?group=mine&token=secret&limit=3')), { group: 'mine', token: 'secret', limit: 3 })
     assert.deepEqual(args(await get(hub, '/api/tools/fake/strict?q=ab&n=5')), { q: 'ab', n: 5 })
     assert.deepEqual(args(await get(hub, '/api/tools/fake/old?pair=%5B1,%22a%22%5D')), { pair: [1, 'a'] })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/inherited?valueOf=1')), { valueOf: 1 })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/sized?u=5&v=7&s=8&any=9')), { u: 5, v: 7, s: '8', any: '9' })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/sized?u=5px&v=700')), { u: '5px', v: '700' })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/tuple?z=1&t=%5B%22a%22,1%5D')), { z: '1', t: ['a', 1] })
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/parts?n=5&k=x&z=1&gone=any')), { n: 5, k: 'x', z: 1, gone: 'any' })
+    // Each schema has patterns of its own, whichever were compiled before.
+    assert.deepEqual(args(await get(hub, '/api/tools/fake/digits?u=12&c=C&x-a=1')), { u: '12', c: 'C', 'x-a': '1' })
     for (const body of ['', '{}', ' ']) assert.deepEqual(args(await post(hub, '/api/tools/fake/typed', body)), {})
     assert.deepEqual(args(await fetch(`${hub.url}/api/tools/fake/typed`, { method: 'POST' }).then(async (reply) => ({ status: reply.status, text: await reply.text() }))), {})
     // What the gateway cannot check, the upstream does.
@@ -442,6 +493,34 @@ test('tools over plain HTTP', async (t) => {
     assert.deepEqual([failed.status, JSON.parse(failed.text), failed.headers.get('cache-control'), failed.headers.get('content-type')], [200, { content: [{ type: 'text', text: 'it failed' }], isError: true }, 'no-store', 'application/json; charset=utf-8'])
   })
 
+  await t.test('... on the management API, too, and so do the arguments', async () => {
+    const call = async (body: string, server = 'fake'): Promise<{ status: number, text: string }> => await post(hub, `/api/tools/call/${server}`, body, { authorization: `Bearer ${KEY}` })
+    const raw = async (text: string): Promise<{ status: number, text: string }> => { result = text; return await call('{"toolName":"odd"}') }
+    const said = (text: string): string => `{"success":true,"data":{${text},"toolName":"odd","arguments":{}}}`
+    for (const members of ['"content":{"a":1}', '"content":["abc",5,null]', '"content":[],"structuredContent":[1,2,3]', '"structuredContent":"text"', '"structuredContent":null', '"isError":"yes"', '"content":[],"big":12345678901234567890,"huge":1e400,"_meta":{"x":1}']) {
+      assert.deepEqual(await raw(`{${members}}`), { status: 200, text: said(members) })
+    }
+    assert.equal((await raw('{ "toolName": "mine", "content": [] }')).text, '{"success":true,"data":{"toolName": "odd","content": [],"arguments":{}}}')
+    for (const text of ['5', 'null', '"text"', '[]']) assert.deepEqual([(await raw(text)).status, at(JSON.parse((await raw(text)).text), 'code')], [502, 'TH_UPSTREAM_FAILED'], text)
+    seen.length = 0
+    for (const [body, status, says] of [['{"toolName":"typed","arguments":{"n":12345678901234567890}}', 400, /12345678901234567890/], ['{"toolName":"typed","arguments":{"x":1e400}}', 400, /1e400/], ['{bad', 400, /JSON/], ['[]', 400, /./], ['', 400, /toolName/]] as const) {
+      const answer = await call(body)
+      assert.equal(answer.status, status, answer.text)
+      assert.match(String(at(JSON.parse(answer.text), 'message')), says)
+      assert.equal((await call(body, 'nope')).status, 404, body)
+    }
+    assert.equal((await post(hub, '/api/tools/call/nope', 'x', { authorization: `Bearer ${KEY}`, 'content-type': 'text/plain' })).status, 404)
+    assert.equal(seen.length, 0)
+  })
+
+  await t.test('on the management API arguments are converted for a server that is still connecting, too', async (t) => {
+    const slow = await startUpstream(t, { tools: [tool('typed', object(typed))], on: async (call) => { if (call.method === 'initialize') await sleep(1_500); return await echoArguments(call) } })
+    const headers = { authorization: `Bearer ${KEY}` }
+    assert.equal((await post(hub, '/api/servers', { name: 'slow', config: { url: slow.url } }, headers)).status, 200)
+    const answer = await post(hub, '/api/tools/call/slow', { toolName: 'typed', arguments: { n: '5', b: 'true', l: '1,2', s: '5' } }, headers)
+    assert.deepEqual(at(JSON.parse(answer.text), 'data', 'structuredContent', 'args'), { n: 5, b: true, l: [1, 2], s: '5' }, answer.text)
+  })
+
   await t.test('bad input gets a clear error and never reaches the upstream', async () => {
     seen.length = 0
     const table: Array<[string, RegExp]> = [
@@ -450,12 +529,17 @@ test('tools over plain HTTP', async (t) => {
       ['typed?b=yes', /\bb\b.*boolean/], ['typed?b=TRUE', /\bb\b/], ['typed?b=', /\bb\b/], ['typed?b=true&b=false', /\bb\b/], ['typed?s=a&s=b', /\bs\b.*string/],
       ['typed?l=1,a', /l\.1.*integer/], ['typed?o=%7Bx', /\bo\b.*object/], ['typed?o=%7B%22k%22:1e400%7D', /\bo\b/], ['typed?o=%5B%5D', /\bo\b/], ['typed?e=3', /\be\b.*1, 2/], ['typed?m=x', /\bm\b/],
       ['strict', /\bq\b.*required/], ['strict?q=a', /\bq\b/], ['strict?q=AB', /\bq\b.*pattern/], ['strict?q=ab&n=6', /\bn\b.*5/], ['strict?q=ab&extra=1', /extra.*not known/], ['strict?q=a&n=x&extra=1', /(?=.*\bq\b)(?=.*\bn\b)(?=.*extra)/],
+      ['sized?u=5em', /\bu\b/], ['sized?v=ab', /\bv\b/],
+      ['tuple', /z.*required/], ['tuple?z=1&bogus=2', /bogus.*not known/], ['tuple?z=1&t=%5B1,1%5D', /t\.0.*string/],
+      ['parts', /n.*required/], ['parts?n=6', /\bn\b.*5/], ['parts?n=1&k=z', /\bk\b/], ['parts?n=1&bogus=2', /bogus.*not known/],
+      ['digits?u=ab', /\bu\b.*pattern/], ['digits?c=12', /\bc\b.*pattern/], ['digits?y-a=1', /y-a.*not known/], ['inherited', /valueOf.*required/], ['inherited?valueOf=1&constructor=a&constructor=b', /constructor.*string/],
       ['old?pair=%5B1,2%5D', /pair/], ['old?pair=%5B1,%22a%22,3%5D', /pair/], ['typed?s=%ZZ', /percent/], ['typed?s=%ff', /percent/]
     ]
     for (const [path, says] of table) refused(await get(hub, `/api/tools/fake/${path}`), 400, says)
     const bodies: Array<[string, number, RegExp]> = [
       ['[]', 400, /object/], ['null', 400, /object/], ['7', 400, /object/], ['"text"', 400, /object/], ['{', 400, /JSON/], ['{"n":1e400}', 400, /1e400/], ['{"n":12345678901234567890}', 400, /12345678901234567890/], ['{"deep":[{"n":-12345678901234567890}]}', 400, /12345678901234567890/],
-      ['{"n":true}', 400, /\bn\b/], ['{"n":[1]}', 400, /\bn\b/], ['{"s":1}', 400, /\bs\b/], ['{"o":[]}', 400, /\bo\b/], [`{"o":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, 400, /nested/], [`{"s":"${'x'.repeat(1_100_000)}"}`, 413, /larger/]
+      ['{"n":true}', 400, /\bn\b/], ['{"n":[1]}', 400, /\bn\b/], ['{"s":1}', 400, /\bs\b/], ['{"o":[]}', 400, /\bo\b/], [`{"o":{"a":${'['.repeat(300)}${']'.repeat(300)}}}`, 400, /nested/], [`{"s":"${'x'.repeat(1_100_000)}"}`, 413, /larger/],
+      ...[300, 3_000, 20_000].map((levels): [string, number, RegExp] => [JSON.stringify({ o: `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}` }), 400, /\bo\b.*object/])
     ]
     for (const [body, status, says] of bodies) refused(await post(hub, '/api/tools/fake/typed', body), status, says)
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) refused(await post(hub, '/api/tools/fake/typed', '{"n":1}', { 'content-type': type }), 415)
@@ -465,7 +549,7 @@ test('tools over plain HTTP', async (t) => {
       for (const method of ['GET', 'POST']) {
         const answer = await plain(`http://127.0.0.1:${hub.port}/api/tools/fake/typed`, { method, headers })
         refused({ status: answer.status, text: answer.body }, 403)
-        assert.equal(answer.headers['cache-control'], 'no-store')
+        if (headers.host === undefined) assert.equal(answer.headers['cache-control'], 'no-store')
       }
     }
     for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'QUERY']) {
@@ -607,32 +691,124 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
 
 // ---- size --------------------------------------------------------------------------------------------
 
-test('a document over 1,000 tools takes less than 100 ms of CPU, and then next to nothing', () => {
-  const properties = { q: { type: 'string', description: 'What to look for' }, n: { anyOf: [{ type: 'integer', exclusiveMinimum: 0 }, { type: 'null' }], default: null }, tags: { type: 'array', items: { $ref: '#/$defs/Tag' } }, o: { type: 'object', properties: several(6, { type: ['string', 'null'] }), additionalProperties: false } }
-  const fresh = (): ReturnType<typeof serversOf> => serversOf(Array.from({ length: 1_000 }, (_, n) => ({ key: `tool-${n}`, text: JSON.stringify(tool(`tool-${n}`, { description: 'A tool that does something. '.repeat(10), inputSchema: { type: 'object', properties, required: ['q'], $defs: { Tag: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/$defs/Tag' } } } } } })) })))
-  const serversOf = (items: Array<{ key: string, text: string }>) => [{ name: 'big', description: undefined, catalogue: 1, tools: () => items.map((item) => ({ item, description: undefined, enabled: true })) }]
-  const cpu = (work: () => unknown): number => { const before = process.cpuUsage(); work(); const { user, system } = process.cpuUsage(before); return (user + system) / 1_000 }
-  const build = (servers: ReturnType<typeof fresh>): string => JSON.stringify({ ...headOf({ title: '', description: '', version: '', serverUrl: '/api' }), ...foldBody({ servers, disabled: false, groupUrl: undefined, secured: false }) })
+const manyProperties = { q: { type: 'string', description: 'What to look for' }, n: { anyOf: [{ type: 'integer', exclusiveMinimum: 0 }, { type: 'null' }], default: null }, tags: { type: 'array', items: { $ref: '#/$defs/Tag' } }, o: { type: 'object', properties: several(6, { type: ['string', 'null'] }), additionalProperties: false } }
+/** As many tools as a large API has, each of a size that they have. */
+const manyTools = (count: number, name = 'tool'): Array<{ key: string, text: string }> => Array.from({ length: count }, (_, n) => ({
+  key: `${name}-${n}`,
+  text: JSON.stringify(tool(`${name}-${n}`, { description: 'A tool that does something. '.repeat(10), inputSchema: { type: 'object', properties: manyProperties, required: ['q'], $defs: { Tag: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/$defs/Tag' } } } } } }))
+}))
+const listing = (items: Array<{ key: string, text: string }>, name = 'big'): BodyInput['servers'][number] => ({ name, description: undefined, catalogue: 1, tools: () => items.map((item) => ({ item, description: undefined, enabled: true })) })
+const cpu = async (work: () => unknown): Promise<number> => { const before = process.cpuUsage(); await work(); const { user, system } = process.cpuUsage(before); return (user + system) / 1_000 }
+
+/** Documents of one server whose catalogue and settings a test may change. */
+function documentsOf (items: Array<{ key: string, text: string }>) {
+  const world = { version: 1, catalogue: 1, items, builds: 0 }
+  const upstream = { status: 'connected', error: null, config: {}, get listed () { const { catalogue: id, items } = world; return { id, lists: { get tools () { world.builds++; return items } } } } }
+  const snapshot = { servers: new Map([['big', { name: 'big', config: {} }]]), groups: new Map(), keys: new Map(), users: new Map(), system: {}, problems: [] }
+  const view = { principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, scope: { kind: 'global' }, key: 'open anyone global', open: true } as const
+  const openapi = new OpenApi({ snapshot: () => ({ ...snapshot, version: world.version }), access: { open: () => view } as never, upstreamOf: () => upstream as never, anonymous: 'default', basePath: '' })
+  return { world, ask: async (title: string, format: 'json' | 'yaml' = 'json') => await openapi.document(view.principal, undefined, { title }, format) }
+}
+
+test('a document is written piece by piece as it would be in one go', () => {
+  const odd = [{ name: 'with space', description: 'é "q"\u2028 \ud83d\ude00', inputSchema: { type: 'object', properties: manyProperties, $defs: { Tag: { type: 'object', properties: { t: { $ref: '#/$defs/Tag' } } } } } }, { name: '.', inputSchema: { type: 'object' } }, { name: 'z'.repeat(1_200), inputSchema: { type: 'object' } }, { name: 'c', inputSchema: { $ref: '#/$defs/E', $defs: { E: {} } } }].map((each) => ({ key: each.name, text: JSON.stringify(each) }))
+  const servers = [listing(odd, 'a_b'), { ...listing(manyTools(30), 'сервер'), description: 'Said of it' }, { ...listing(odd, 'a'), tools: () => odd.map((item, n) => ({ item, description: n === 0 ? 'Said by an admin' : undefined, enabled: n !== 1 && n !== 3 })) }, listing([{ key: 'b_c', text: odd[3]?.text ?? '' }], 'a')]
+  const inputs: BodyInput[] = [servers, [], [listing([])], [listing(odd)]].flatMap((servers) => [false, true].flatMap((flag) => [false, true].map((inGroup) => ({ servers, disabled: flag, secured: flag, inGroup }))))
+  const url = 'https://hub.example/api/g-1'
+  const head = headOf({ title: 'T "x"', description: 'about', version: '1', serverUrl: '/api' })
+  for (const input of inputs) {
+    const { components, ...frame } = frameOf(input)
+    const paths: Json = {}
+    const schemas: Json = { ...components.schemas }
+    const ids = new Set<string>()
+    for (const { name, tools } of input.servers) {
+      for (const { item, description: said, enabled } of tools()) {
+        const operation = enabled || input.disabled ? toOperation(name, item) : undefined
+        if (!operation) continue
+        const { path, method, summary, description } = operation
+        const text = said ?? description
+        const operationId = unique(`${name}_${item.key}`, `${name}\n${item.key}`, ids)
+        paths[path] = { ...(input.inGroup ? { servers: [{ url }] } : {}), [method]: { operationId, summary, ...(text === undefined ? {} : { description: text }), tags: [name], ...operation.input, responses } }
+        Object.assign(schemas, operation.components)
+      }
+    }
+    const whole = { ...head, ...frame, paths, components: { ...components, schemas } }
+    const pieces = (format: 'json' | 'yaml'): string => writeHead(head, notations[format]) + [...writeBody(input, format)].map((piece) => piece ?? writeServers(url, notations[format])).join('')
+    // Twice: what is remembered of a tool is the same.
+    for (let n = 0; n < 2; n++) {
+      assert.equal(pieces('json'), JSON.stringify(whole))
+      assert.equal(pieces('yaml'), `${notations.yaml.members(whole, 0).slice(1)}\n`)
+    }
+    assert.deepEqual(parse(pieces('yaml')), whole)
+  }
+})
+
+test('a document over 1,000 tools takes less than 100 ms of CPU, and then next to nothing', async () => {
+  const fresh = (): BodyInput => ({ servers: [listing(manyTools(1_000))], disabled: false, inGroup: false, secured: false })
+  const build = (input: BodyInput): string => `{${[...writeBody(input, 'json')].join('')}`
   build(fresh())
   const all = [fresh(), fresh(), fresh(), fresh(), fresh()]
   assert.ok(build(fresh()).length > 1_000_000)
-  const taken = Math.min(...all.map((servers) => cpu(() => build(servers))))
-  assert.ok(taken < 100, `${taken} ms`)
+  const taken: number[] = []
+  for (const input of all) taken.push(await cpu(() => build(input)))
+  assert.ok(Math.min(...taken) < 100, `${taken.join()} ms`)
 
-  const [one] = all
-  const snapshot = { version: 1, servers: new Map([['big', { name: 'big', config: {} }]]), groups: new Map(), keys: new Map(), users: new Map(), system: {}, problems: [] }
-  const view = { principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, scope: { kind: 'global' }, key: 'open anyone global', open: true } as const
-  const catalogue = { id: 1, lists: { tools: one?.[0]?.tools().map(({ item }) => item) } }
-  const upstream = { status: 'connected', error: null, config: {}, listed: catalogue }
-  let built = 0
-  const openapi = new OpenApi({ snapshot: () => snapshot, access: { open: () => view } as never, upstreamOf: () => { built++; return upstream as never }, anonymous: 'default', basePath: '' })
-  const ask = (title: string, format: 'json' | 'yaml' = 'json'): string => openapi.document(view.principal, undefined, { title }, format).etag
-  ask('first')
-  ask('first', 'yaml')
-  const kept = cpu(() => { for (let n = 0; n < 100; n++) { ask(`other ${n}`); ask(`other ${n}`, 'yaml') } }) / 200
-  assert.ok(kept < 3 && built > 0, `${kept} ms for one that is kept`)
-  const yaml = Math.min(...Array.from({ length: 3 }, () => { snapshot.version++; return cpu(() => ask('first', 'yaml')) }))
+  const { world, ask } = documentsOf(manyTools(1_000))
+  await ask('first')
+  await ask('first', 'yaml')
+  const kept = await cpu(async () => { for (let n = 0; n < 100; n++) { await ask(`other ${n}`); await ask(`other ${n}`, 'yaml') } }) / 200
+  assert.ok(kept < 3 && world.builds === 2, `${kept} ms for one that is kept, ${world.builds} builds`)
+  const again: number[] = []
+  for (let n = 0; n < 3; n++) { world.version++; again.push(await cpu(async () => { await ask('first', 'yaml') })) }
   const folded: unknown = JSON.parse(build(fresh()))
-  const library = cpu(() => stringify(folded, { aliasDuplicateObjects: false }))
-  assert.ok(yaml < library / 4, `${yaml} ms for YAML, ${library} ms by the library`)
+  const library = await cpu(() => stringify(folded, { aliasDuplicateObjects: false }))
+  assert.ok(Math.min(...again) < library / 4, `${again.join()} ms for YAML, ${library} ms by the library`)
+})
+
+test('a large document does not hold the event loop, is written once for all who ask, and is of one moment', async () => {
+  const { world, ask } = documentsOf(manyTools(3_000))
+  for (const format of ['json', 'yaml'] as const) {
+    world.builds = 0
+    const end = measureHold()
+    await sleep(10)
+    const asked = Array.from({ length: 20 }, async (_, n) => await ask(`title ${n}`, format))
+    // What comes later is for those who ask later.
+    const before = world.items
+    world.version++
+    world.catalogue++
+    world.items = manyTools(2, 'later')
+    const all = await Promise.all(asked)
+    const held = end()
+    assert.ok(held < 50, `${format}: held for ${held} ms`)
+    assert.equal(world.builds, 1, format)
+    assert.equal(new Set(all.map(({ etag }) => etag)).size, 20)
+    const texts = all.map(({ bytes }) => bytes().toString())
+    assert.ok(texts.every((text) => text.length > 4_000_000 && !text.includes('later-') && text.includes('/tools/big/tool-2999"')), format)
+    const later = (await ask('later', format)).bytes().toString()
+    assert.ok(later.includes('/tools/big/later-1"') && !later.includes('tool-0'), format)
+    world.catalogue++
+    world.items = before
+  }
+})
+
+test('documents are written one after the other, and not more may wait than the bound says', async () => {
+  const cache = new TextCache({ most: 2, mostSize: 1_000, waiting: 3 })
+  const made: string[] = []
+  let running = 0
+  const make = (key: string) => async (): Promise<{ chunks: Buffer[], hash: string }> => {
+    assert.equal(++running, 1, 'two at once')
+    made.push(key)
+    await sleep(5)
+    running--
+    if (key === 'bad') throw new Error('it failed')
+    return { chunks: [Buffer.from(key)], hash: key }
+  }
+  const get = async (key: string): Promise<string> => (await cache.get(key, make(key))).hash
+  const failing = assert.rejects(get('bad'), /it failed/)
+  const [first, same, second] = [get('a'), get('a'), get('b')]
+  await assert.rejects(get('c'), /ask again/)
+  await failing
+  assert.deepEqual(await Promise.all([first, same, second]), ['a', 'a', 'b'])
+  assert.deepEqual([await get('a'), await get('c'), await get('a'), await get('b'), await get('bad').catch(() => 'again')], ['a', 'c', 'a', 'b', 'again'])
+  assert.deepEqual(made, ['bad', 'a', 'b', 'c', 'b', 'bad'])
 })

@@ -85,7 +85,7 @@ test('parameters: encoding, digits, defaults and what must not pass', async (t) 
       schema: openapi({
         '/things/{id}': {
           parameters: [parameter('id', 'path', { required: true }), parameter('shared', 'query', { description: 'of the path' })],
-          get: { operationId: 'one', parameters: [parameter('q', 'query'), parameter('raw', 'query', { allowReserved: true }), parameter('filter', 'query', { content: { 'application/json': { schema: { type: 'object' } } } }), parameter('shared', 'query', { description: 'of the operation', required: true }), parameter('deep', 'query', { style: 'deepObject' }), parameter('expand[]', 'query')], ...ok }
+          get: { operationId: 'one', parameters: [parameter('q', 'query'), parameter('raw', 'query', { allowReserved: true }), parameter('filter', 'query', { content: { 'application/json': { schema: { type: 'object' } } } }), parameter('plain', 'query', { content: { 'text/plain': { schema: { type: 'string' } } } }), parameter('any', 'query', { content: { '*/*': {} } }), parameter('shared', 'query', { description: 'of the operation', required: true }), parameter('deep', 'query', { style: 'deepObject' }), parameter('expand[]', 'query')], ...ok }
         },
         '/clash/{id}': { post: { operationId: 'clash', parameters: [parameter('id', 'query'), parameter('id', 'path', { required: true }), parameter('id', 'header'), parameter('id_query', 'cookie')], ...ok } },
         '/undeclared/{who}/{what}.json?fixed=1': { get: { operationId: 'undeclared', parameters: [parameter('more', 'query')], ...ok } },
@@ -108,9 +108,9 @@ test('parameters: encoding, digits, defaults and what must not pass', async (t) 
     await client.call('one', '{"id":12345678901234567890,"q":[1e400,0.10],"shared":true,"raw":null,"deep":{"a":{"b":[9007199254740993,null]},"none":[]},"expand[]":[]}')
     assert.equal(api.last().url, '/base/things/12345678901234567890?shared=true&q=1e400&q=0.10&deep%5Ba%5D%5Bb%5D%5B0%5D=9007199254740993')
   })
-  await t.test('a content parameter is JSON', async () => {
-    await client.call('one', { id: 1, filter: { a: [1, 'ö'] }, shared: 1 })
-    assert.equal(decodeURIComponent(query()), 'shared=1&filter={"a":[1,"ö"]}')
+  await t.test('a content parameter is JSON, or the text that it is', async () => {
+    await client.call('one', { id: 1, filter: { a: [1, 'ö'] }, plain: 'some "text"', any: 'a', shared: 1 })
+    assert.equal(decodeURIComponent(query()), 'shared=1&filter={"a":[1,"ö"]}&plain=some "text"&any="a"')
   })
   await t.test('an operation speaks of a parameter last', () => {
     const one = tools.get('one')
@@ -199,6 +199,8 @@ test('bodies', async (t) => {
         '/multi': body({ 'multipart/form-data': { schema: { type: 'object', properties: { name: { type: 'string' }, file: { type: 'string', format: 'binary' }, files: { type: 'array', items: { type: 'string', format: 'binary' } }, meta: { type: 'object' }, list: { type: 'array', items: {} }, png: {} } }, encoding: { png: { contentType: 'image/png' }, list: { contentType: 'application/json' } } } }),
         '/text': body({ 'text/csv': { schema: { type: 'string' } } }),
         '/bytes': body({ 'image/png': { schema: { type: 'string', format: 'binary' } } }),
+        '/raw': body({ '*/*': { schema: { type: 'string', format: 'binary' } } }),
+        '/image': body({ 'image/*': {} }),
         '/any': body({ '*/*': { schema: { type: 'object' } } })
       })
     }
@@ -261,12 +263,19 @@ test('bodies', async (t) => {
     assert.deepEqual(await file('file'), ['file', 'application/octet-stream', bytes])
     assert.deepEqual(await file('files', 1), ['a b.txt', 'text/plain', Buffer.from('b')])
     assert.deepEqual(await file('png'), ['png', 'image/png', Buffer.from([1, 2, 3])])
+    const bytesSaid = { type: 'string', contentEncoding: 'base64', description: 'Bytes in base64, or a data: address' }
+    assert.deepEqual([schema('multi')?.properties.file, schema('multi')?.properties.files], [bytesSaid, { type: 'array', items: bytesSaid }])
     for (const wrong of ['%%%', 'data:text/plain,plain', 5]) assert.equal((await client.call('post_multi', { file: wrong })).isError, true)
   })
   await t.test('text and bytes', async () => {
     assert.deepEqual(await send('text', { body: 'a,b\n"c"' }).then(({ type, body }) => [type, body]), ['text/csv', 'a,b\n"c"'])
     const { type, seen } = await send('bytes', { body: 'iVBO Rw0K\n' })
     assert.deepEqual([type, seen.body.toString('hex')], ['image/png', '89504e470d0a'])
+    // A data: address says the type where the description leaves it open.
+    for (const [name, given, expected] of [['bytes', 'data:image/gif;base64,AQ==', 'image/png'], ['image', 'data:image/gif;base64,AQ==', 'image/gif'], ['image', 'AQ==', 'application/octet-stream'], ['raw', 'AQ==', 'application/octet-stream'], ['raw', 'data:image/gif;base64,AQ==', 'image/gif']] as const) {
+      const sent = await send(name, { body: given })
+      assert.deepEqual([sent.type, sent.seen.body.toString('hex')], [expected, '01'], `${name} ${given}`)
+    }
   })
 })
 
@@ -411,6 +420,21 @@ test('credentials', async (t) => {
     assert.deepEqual((await client.call('get')).structuredContent, { auth: 'Bearer oidc' })
   })
 
+  await t.test('the description says what the configuration does not: relative to its first server, and of several schemes the one that it asks for', async () => {
+    api.at('/v2/token', (_request, response) => { json(response, { access_token: 'relative' }) })
+    api.at('/oidc/.well-known/openid-configuration', (_request, response) => { json(response, { token_endpoint: `${api.url}/v2/token` }) })
+    api.answer(({ headers, url }, response) => { json(response, { auth: headers.authorization ?? url }) })
+    const of = async (security: object, securitySchemes: object): Promise<unknown> => {
+      const schema = { ...openapi({ '/get': { get: { operationId: 'get', ...ok } } }), servers: [{ url: '/v2/' }], components: { securitySchemes }, security: [{ asked: [] }] }
+      const client = await restClient(t, { url: `${api.url}/v1`, openapi: { schema, security: { clientId: 'id', clientSecret: 'secret', ...security } } } as never)
+      return (await client.call('get')).structuredContent
+    }
+    const flow = (tokenUrl: string): object => ({ type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } })
+    for (const tokenUrl of ['token', '/v2/token', `${api.url}/v2/token`]) assert.deepEqual(await of({ type: 'oauth2' }, { asked: flow(tokenUrl) }), { auth: 'Bearer relative' }, tokenUrl)
+    assert.deepEqual(await of({ type: 'openIdConnect' }, { asked: { type: 'openIdConnect', openIdConnectUrl: '/oidc/.well-known/openid-configuration' } }), { auth: 'Bearer relative' })
+    assert.deepEqual(await of({ type: 'oauth2' }, { other: flow('/nowhere'), asked: flow('token') }), { auth: 'Bearer relative' })
+    assert.deepEqual(await of({ type: 'apiKey', value: 'k' }, { other: { type: 'apiKey', in: 'header', name: 'x-other' }, asked: { type: 'apiKey', in: 'query', name: 'key' } }), { auth: '/v1/get?key=k' })
+  })
   await t.test('no token: the error says what to check, and never what the endpoint said', async () => {
     api.at('/token', (_request, response) => { json(response, { error: 'invalid_client', error_description: 'leak' }, 400) })
     const client = await connect({ type: 'oauth2', clientId: 'id', clientSecret: 'secret' })
@@ -468,10 +492,12 @@ test('answers', async (t) => {
   })
   await t.test('a status of 400 or more is an error with its line and its body, cut', async () => {
     answer(422, 'application/json', '{"message":"no"}')
-    assert.deepEqual(await client.call('get'), { content: [{ type: 'text', text: 'HTTP 422 Unprocessable Entity\n{"message":"no"}' }], isError: true })
+    assert.deepEqual(await client.call('get'), { content: [{ type: 'text', text: 'HTTP 422 Unprocessable Entity' }, { type: 'text', text: '{"message":"no"}' }], structuredContent: { message: 'no' }, isError: true })
+    answer(500, 'application/json', `{"message":"${'x'.repeat(limits.rest.errorBody)}"}`)
+    assert.equal((await client.call('get')).structuredContent, undefined)
     answer(500, 'text/plain', 'x'.repeat(1_000_000))
     const { isError, content } = await client.call('get')
-    assert.deepEqual([isError, content[0]?.text?.length], [true, 'HTTP 500 Internal Server Error\n'.length + limits.rest.errorBody])
+    assert.deepEqual([isError, content[0]?.text, content[1]?.text?.length], [true, 'HTTP 500 Internal Server Error', limits.rest.errorBody])
   })
   await t.test('too large, cut off, away: errors that say so, and the link stays', async () => {
     api.answer((_request, response) => { response.writeHead(200, { 'content-type': 'text/plain' }); for (let count = 0; count < 17; count++) response.write('x'.repeat(1024 * 1024)); response.end() })
@@ -600,7 +626,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
           post: { operationId: 'post', parameters: [{ name: 'pet', in: 'body', required: true, schema: { $ref: '#/definitions/Pet' } }] }
         },
         '/form': { post: { operationId: 'form', consumes: ['application/x-www-form-urlencoded'], parameters: [{ name: 'a', in: 'formData', type: 'string', required: true }, { name: 'list', in: 'formData', type: 'array', items: {}, collectionFormat: 'pipes' }] } },
-        '/upload': { post: { operationId: 'upload', consumes: ['multipart/form-data'], parameters: [{ name: 'file', in: 'formData', type: 'file', required: true }, { name: 'note', in: 'formData', type: 'string' }] } }
+        '/upload': { post: { operationId: 'upload', consumes: ['multipart/form-data'], parameters: [{ name: 'file', in: 'formData', type: 'file', required: true }, { name: 'note', in: 'formData', type: 'string' }, ...['csv', 'ssv', 'multi'].map((collectionFormat) => ({ name: collectionFormat, in: 'formData', type: 'array', items: { type: 'string' }, collectionFormat })), { name: 'unsaid', in: 'formData', type: 'array', items: { type: 'integer' } }] } }
       }
     }
     const client = await restClient(t, { openapi: { schema, security: { type: 'apiKey', value: 'k' } } })
@@ -618,6 +644,9 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     await client.call('upload', { file: 'AQI=', note: 'hi' })
     assert.match(api.last().body.toString('latin1'), /name="file"; filename="file"\r\nContent-Type: application\/octet-stream\r\n\r\n/)
     assert.ok(api.last().body.includes(Buffer.from([13, 10, 1, 2, 13, 10])))
+    await client.call('upload', { file: 'AQI=', csv: list, ssv: list, multi: list, unsaid: [1, 2] })
+    const form = await new Response(new Uint8Array(api.last().body), { headers: { 'content-type': api.last().headers['content-type'] ?? '' } }).formData()
+    assert.deepEqual(['csv', 'ssv', 'multi', 'unsaid'].map((name) => form.getAll(name)), [['a b,c'], ['a b c'], ['a b', 'c'], ['1,2']])
   })
 
   await t.test('servers: of the path, of the operation, with variables, relative to the address of the API', async () => {
@@ -630,6 +659,13 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     assert.equal(api.last().url, '/path-server/a')
     await client.call('b')
     assert.equal(api.last().url, '/v1/first/a')
+    // On the host of the description's own server it is the API, and the configuration says where that is.
+    const at = (url: string): object => ({ servers: [{ url }], ...ok })
+    const pinned = await connect({ ...openapi({ '/e': { get: { operationId: 'e', ...at('https://api.test/v1') }, put: { operationId: 'f', ...at(`http://localhost:${api.port}/upload`) }, post: { operationId: 'g', ...at('http://api.test/v2/') } } }), servers: [{ url: '//api.test/v1' }] }, { url: `${api.url}/base` })
+    for (const [name, expected] of [['e', '127.0.0.1/base/e'], ['f', 'localhost/upload/e'], ['g', '127.0.0.1/v2/e']] as const) {
+      await pinned.call(name)
+      assert.equal(`${api.last().headers.host?.split(':')[0]}${api.last().url}`, expected)
+    }
     assert.deepEqual(client.warnings, ['its description: GET /c is left out: the server "{broken}" has a variable "broken" without a default', 'its description: GET /d is left out: the server "ftp://x.test" is not reached by http or https'])
   })
 
@@ -699,6 +735,10 @@ test('descriptions: names, places, versions and what is wrong with them', async 
       ['a: &x [*x]\nopenapi: 3.0.0\npaths: {}', /nested deeper than 300 levels, or holds itself/],
       ['{"openapi":"3.0.0","paths":{},"x":' + '['.repeat(100_000) + ']'.repeat(100_000) + '}', /nested deeper|nested too deeply|not valid JSON/]
     ] as const) await assert.rejects(connect(document), refused(says), document.slice(0, 60))
+    // Not a piece of it: who sees the error may not be whom it is for.
+    for (const document of ['[SECRET', '{"a" SECRET}', '{"a":"SECRET', '[{"a":1} SECRET', 'a: !SECRET x', 'a: *SECRET', 'a: "SECRET', 'a: !<tag:SECRET> x', 'a: !e!SECRET x', 'a: !!int SECRET']) {
+      await assert.rejects(connect(document), (error) => error instanceof UpstreamError && /not valid (JSON|YAML): .*\(line 1, column \d+\)/.test(error.message) && !error.message.includes('SECRET'), document)
+    }
     await assert.rejects(restClient(t, { openapi: { schema: openapi({ '/a': { get: ok } }) } }), refused(/names no server with an address of its own: give the address of the API as "url"/))
   })
 })
@@ -786,7 +826,7 @@ test('a large description does not hold up the event loop', async (t) => {
   await new Promise((resolve) => { setTimeout(resolve, 200) })
   const stop = measureHold()
   const client = await restClient(t, { url: `${api.url}/large.json` })
-  const { lists } = await client.link.catalogue()
+  const { catalogue: { lists } } = await client.link.catalogue()
   const held = stop()
   assert.equal(lists.tools.length, 3_000)
   assert.ok(held < 50, `held for ${held} ms`)

@@ -1,33 +1,41 @@
-import { isObject } from '../../protocol/json.ts'
-import { lookUp, shapeOf, typesOf, type SchemaType } from './input-shape.ts'
+import { isDeeperThan, isObject } from '../../protocol/json.ts'
+import { limits } from '../limits/index.ts'
+import { lookUp, shapeOf, takes, typesOf, type SchemaType } from './input-shape.ts'
 import { inexactNumber } from './numbers.ts'
 
 /**
  * Arguments as a tool's input schema wants them, where a caller wrote them as text (DECISIONS §8): integers and finite numbers,
  * `true|false|1|0`, lists from repeats or commas, objects and lists from JSON. What fits no such rule stays as it is: whoever
  * checks it says what is wrong with it.
+ * @param eager a text becomes something else where it can, even where the schema may take it as it is
  */
-export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
   const { properties, others } = shapeOf(schema)
-  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : others, value, schema)]))
+  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : others, value, { root: schema, eager, isElement: false })]))
 }
 
-function convert (schema: unknown, value: unknown, root: unknown): unknown {
+/** What a text is taken for, the first that fits: the most telling first. Numbers come before the `1` and `0` of booleans. */
+const order: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
+
+/** How texts are read. `isElement`: it stood between commas, so that it is no list itself unless in JSON. */
+interface Reading { readonly root: unknown, readonly eager: boolean, readonly isElement: boolean }
+
+function convert (schema: unknown, value: unknown, reading: Reading): unknown {
+  const { root, eager } = reading
   if (Array.isArray(value)) {
     const items = itemsOf(schema, root)
-    return items === undefined ? value : value.map((each) => convert(items, each, root))
+    return items === undefined ? value : value.map((each) => convert(items, each, reading))
   }
   if (typeof value !== 'string') return value
+  const isText = takes(schema, value, root)
+  if (isText && !eager) return value
   const types = typesOf(schema, root)
-  if (types.includes('string')) return value
-  for (const type of types) {
-    const converted = toType(type, value, schema, root)
-    if (converted !== undefined) return converted
-  }
-  return value
+  const values = order.flatMap((type) => { const converted = types.includes(type) ? toType(type, value, schema, reading) : undefined; return converted === undefined ? [] : [converted] })
+  // Where none fits, whoever checks it says more of a value of the right type.
+  return [...values.filter((each) => takes(schema, each, root)), ...(isText ? [value] : []), ...values, value][0]
 }
 
-function toType (type: SchemaType, text: string, schema: unknown, root: unknown): unknown {
+function toType (type: SchemaType, text: string, schema: unknown, reading: Reading): unknown {
   switch (type) {
     case 'integer': return /^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
     case 'number': return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && inexactNumber(text) === undefined ? Number(text) : undefined
@@ -37,7 +45,8 @@ function toType (type: SchemaType, text: string, schema: unknown, root: unknown)
     case 'array': {
       const value = parsed(text)
       if (Array.isArray(value)) return value
-      return text === '' ? [] : text.split(',').map((each) => convert(itemsOf(schema, root), each.trim(), root))
+      if (reading.isElement) return undefined
+      return text === '' ? [] : text.split(',').map((each) => convert(itemsOf(schema, reading.root), each.trim(), { ...reading, isElement: true }))
     }
     default: return undefined
   }
@@ -56,6 +65,7 @@ function itemsOf (schema: unknown, root: unknown, depth = 0): unknown {
 }
 
 function parsed (text: string): unknown {
+  if (isDeeperThan(text, limits.requestDepth)) return undefined
   try {
     return inexactNumber(text) === undefined ? JSON.parse(text) : undefined
   } catch {

@@ -36,6 +36,7 @@ function decoded (token: string): string {
 }
 
 const single: ReadonlyMap<unknown, readonly SchemaType[]> = new Map(everyType.map((type) => [type, type === 'number' ? ['integer', 'number'] : [type]]))
+const typesNamed = (type: unknown): readonly SchemaType[] => Array.isArray(type) ? type.flatMap((each) => single.get(each) ?? []) : single.get(type) ?? []
 /** What else than `type` says of which types a value may be. */
 const narrowing = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 
@@ -43,7 +44,7 @@ const narrowing = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 export function typesOf (schema: unknown, root: unknown, seen?: Map<unknown, readonly SchemaType[]>): readonly SchemaType[] {
   if (schema === false) return []
   if (!isObject(schema)) return everyType
-  let types = schema.type === undefined ? everyType : [schema.type].flat().flatMap((type) => single.get(type) ?? [])
+  let types = schema.type === undefined ? everyType : typesNamed(schema.type)
   if (!narrowing.some((keyword) => keyword in schema)) return types
   seen ??= new Map()
   const known = seen.get(schema)
@@ -61,6 +62,25 @@ export function typesOf (schema: unknown, root: unknown, seen?: Map<unknown, rea
   }
   seen.set(schema, types)
   return types
+}
+
+/** Whether a schema takes a value, as far as the types and the values that it names tell. */
+export function takes (schema: unknown, value: unknown, root: unknown, seen?: Map<unknown, boolean>): boolean {
+  if (!isObject(schema)) return schema !== false
+  const isTyped = schema.type === undefined || typesNamed(schema.type).includes(typeOf(value))
+  if (!isTyped || !narrowing.some((keyword) => keyword in schema)) return isTyped
+  const known = (seen ??= new Map()).get(schema)
+  if (known !== undefined) return known
+  seen.set(schema, true)
+  const isTaken = (each: unknown): boolean => takes(each, value, root, seen)
+  const isOne = (each: unknown): boolean => each === value || (typeof each === 'object' && typeof value === 'object' && each !== null && value !== null)
+  const result = (!Array.isArray(schema.enum) || schema.enum.some(isOne)) &&
+    (!Object.hasOwn(schema, 'const') || isOne(schema.const)) &&
+    (typeof schema.$ref !== 'string' || isTaken(lookUp(schema.$ref, root))) &&
+    schemasIn(schema.allOf).every(isTaken) &&
+    [schema.anyOf, schema.oneOf].every((choices) => !Array.isArray(choices) || choices.some(isTaken))
+  seen.set(schema, result)
+  return result
 }
 
 const both = (some: readonly SchemaType[], others: readonly SchemaType[]): readonly SchemaType[] => some.filter((type) => others.includes(type))

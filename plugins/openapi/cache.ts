@@ -1,32 +1,49 @@
-/** A text that took work, and a hash that tells it from others. */
-export interface Kept { readonly text: string, readonly hash: string }
+import { errors } from '../errors/list.ts'
 
-/** Texts by key, bounded in number and in size; the one used longest ago goes first. */
+/** A text that took work, in UTF-8, chunk by chunk; undefined: a place that is filled in each time. With a hash that tells it from others. */
+export interface Kept { readonly chunks: ReadonlyArray<Buffer | undefined>, readonly hash: string }
+
+const sizeOf = ({ chunks }: Kept): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)
+
+/** How many texts are kept, and how many bytes in all; how many may be in the making, the one in hand included. */
+export interface CacheBounds { readonly most: number, readonly mostSize: number, readonly waiting: number }
+
+/** Texts by key, bounded in number and in size; the one used longest ago goes first. They are made one after the other, each once for all who wait. */
 export class TextCache {
   readonly #kept = new Map<string, Kept>()
-  readonly #most: number
-  readonly #mostSize: number
+  readonly #making = new Map<string, Promise<Kept>>()
+  readonly #bounds: CacheBounds
+  #last: Promise<unknown> = Promise.resolve()
   #size = 0
 
-  /** @param mostSize characters in all */
-  constructor (most: number, mostSize: number) {
-    this.#most = most
-    this.#mostSize = mostSize
+  constructor (bounds: CacheBounds) {
+    this.#bounds = bounds
   }
 
-  /** The text of a key, made where it is not there. */
-  get (key: string, make: () => Kept): Kept {
+  /** The text of a key, made where it is not there. @throws LimitReached */
+  async get (key: string, make: () => Promise<Kept>): Promise<Kept> {
     const known = this.#kept.get(key)
-    if (known !== undefined) this.#kept.delete(key)
-    else this.#size += key.length
-    const kept = known ?? make()
-    if (known === undefined) this.#size += kept.text.length
-    this.#kept.set(key, kept)
-    for (const [oldest, { text }] of this.#kept) {
-      if (this.#kept.size <= this.#most && this.#size <= this.#mostSize) break
-      this.#kept.delete(oldest)
-      this.#size -= oldest.length + text.length
+    if (known) {
+      this.#kept.delete(key)
+      this.#kept.set(key, known)
+      return known
     }
-    return kept
+    const making = this.#making.get(key)
+    if (making) return await making
+    if (this.#making.size >= this.#bounds.waiting) throw new errors.LimitReached('As many OpenAPI documents as may wait are being written; ask again in a few seconds')
+    const made = this.#last.then(make).then((kept) => { this.#keep(key, kept); return kept }).finally(() => { this.#making.delete(key) })
+    this.#making.set(key, made)
+    this.#last = made.catch(() => {})
+    return await made
+  }
+
+  #keep (key: string, kept: Kept): void {
+    this.#size += key.length + sizeOf(kept)
+    this.#kept.set(key, kept)
+    for (const [oldest, text] of this.#kept) {
+      if (this.#kept.size <= this.#bounds.most && this.#size <= this.#bounds.mostSize) break
+      this.#kept.delete(oldest)
+      this.#size -= oldest.length + sizeOf(text)
+    }
   }
 }

@@ -9,7 +9,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** One connected server behind a view, with its tools in the order it lists them. */
-export interface ListedServer { readonly name: string, readonly description: string | undefined, /** Unlike any other catalogue's. */ readonly catalogue: number, readonly tools: () => ListedTool[] }
+export interface ListedServer { readonly name: string, readonly description: string | undefined, /** Unlike any other catalogue's. */ readonly catalogue: number, readonly tools: () => Iterable<ListedTool> }
 
 /** The connected servers behind a view, in the order of configuration. One that starts on demand counts: a call starts it. */
 export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach, upstreamOf: (name: string) => Upstream | undefined): ListedServer[] {
@@ -21,11 +21,14 @@ export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach,
     if (!upstream || !catalogue || names.has(name) || !isThere(upstream)) continue
     names.add(name)
     const { tools: selector = 'all' } = member
-    const tools = (): ListedTool[] => catalogue.lists.tools.flatMap((item) => {
-      if ((selector !== 'all' && !selector.includes(item.key)) || withoutApps(item.text) === undefined) return []
-      const override = config.tools !== undefined && Object.hasOwn(config.tools, item.key) ? config.tools[item.key] : undefined
-      return [{ item, description: override?.description, enabled: override?.enabled !== false }]
-    })
+    const selected = selector === 'all' ? undefined : new Set(selector)
+    const tools = function * (): Generator<ListedTool> {
+      for (const item of catalogue.lists.tools) {
+        if (selected?.has(item.key) === false || withoutApps(item.text) === undefined) continue
+        const override = config.tools !== undefined && Object.hasOwn(config.tools, item.key) ? config.tools[item.key] : undefined
+        yield { item, description: override?.description, enabled: override?.enabled !== false }
+      }
+    }
     listed.push({ name, description: config.description, catalogue: catalogue.id, tools })
   }
   return listed

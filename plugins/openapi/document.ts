@@ -1,6 +1,6 @@
 import type { ListedServer } from './collect.ts'
 import type { Json } from './keywords.ts'
-import { operationOf, shortHash } from './operation.ts'
+import { shortHash } from './operation.ts'
 
 /** What a caller may say of a document, and what stands there where it says nothing. */
 export interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
@@ -9,15 +9,16 @@ export interface BodyInput {
   readonly servers: readonly ListedServer[]
   /** Disabled tools too. */
   readonly disabled: boolean
-  /** Where the operations of a group are reached, beside the document's own server. */
-  readonly groupUrl: string | undefined
+  /** Each operation says where a group's operations are reached, beside the document's own server. */
+  readonly inGroup: boolean
   /** The caller used a credential, and needs one for the calls, too. */
   readonly secured: boolean
 }
 
 const json = (schema: Json): Json => ({ 'application/json': { schema } })
 const failure = (description: string): Json => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
-const responses: Json = {
+/** What every operation answers. */
+export const responses: Json = {
   200: { description: 'The result as the tool gave it. `isError` is true where the tool failed', content: json({ $ref: '#/components/schemas/ToolResponse' }) },
   400: { $ref: '#/components/responses/InvalidArguments' },
   404: { $ref: '#/components/responses/NoSuchTool' },
@@ -43,36 +44,13 @@ const shared: Json = {
   }
 }
 
-/** The part of a document that its head does not change: tools as operations. Pure. */
-export function foldBody ({ servers, disabled, groupUrl, secured }: BodyInput): Json {
-  const paths: Record<string, Json> = {}
-  const schemas: Json = { ...shared }
-  const ids = new Set<string>()
-  for (const { name, tools } of servers) {
-    for (const { item, description, enabled } of tools()) {
-      const operation = enabled || disabled ? operationOf(name, item) : undefined
-      if (!operation) continue
-      const text = description ?? operation.description
-      paths[operation.path] = {
-        ...(groupUrl === undefined ? {} : { servers: [{ url: groupUrl }] }),
-        [operation.method]: {
-          operationId: unique(`${name}_${item.key}`, `${name}\n${item.key}`, ids),
-          summary: operation.summary,
-          ...(text === undefined ? {} : { description: text }),
-          tags: [name],
-          ...operation.input,
-          responses
-        }
-      }
-      Object.assign(schemas, operation.components)
-    }
-  }
+/** What a document says beside its head and its tools. Pure. */
+export function frameOf ({ servers, secured }: BodyInput): { security?: Json[], tags: Json[], components: { schemas: Json, responses: Json, securitySchemes?: Json } } {
   return {
     ...(secured ? { security: [{ bearerKey: [] }, { login: [] }] } : {}),
     tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
-    paths,
     components: {
-      schemas,
+      schemas: shared,
       responses: {
         InvalidArguments: failure('The arguments do not fit; the message names them'),
         NoSuchTool: failure('There is no such tool, or the caller may not see it'),
@@ -87,7 +65,7 @@ export function foldBody ({ servers, disabled, groupUrl, secured }: BodyInput): 
 export const headOf = ({ title, description, version, serverUrl }: Head): Json => ({ openapi: '3.0.3', info: { title, description, version }, servers: [{ url: serverUrl }] })
 
 /** The first of several that would have one id keeps it; the others get a suffix that tells them apart, the same every time. */
-function unique (id: string, identity: string, taken: Set<string>): string {
+export function unique (id: string, identity: string, taken: Set<string>): string {
   let free = id
   for (let salt = ''; taken.has(free); salt += '.') free = `${id}_${shortHash(`${salt}${identity}`)}`
   taken.add(free)

@@ -13,7 +13,7 @@ export const describing: ReadonlySet<string> = new Set(['title', 'description', 
 
 /** Keywords that mean here what they mean there, with what they may be. */
 const same: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
-  ['title', isText], ['description', isText], ['default', () => true], ['example', () => true], ['deprecated', isFlag], ['format', isText],
+  ['title', isText], ['description', isText], ['default', isSafe], ['example', isSafe], ['deprecated', isFlag], ['format', isText],
   ['multipleOf', (value) => isNumber(value) && value > 0], ['minimum', isNumber], ['maximum', isNumber],
   ['minLength', isCount], ['maxLength', isCount], ['pattern', isPattern],
   ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isFlag], ['minProperties', isCount], ['maxProperties', isCount]
@@ -28,9 +28,10 @@ export function plainOf (schema: Json): Json {
     else if (key === 'required' && Array.isArray(value)) {
       const names = [...new Set(value.filter(isText))]
       if (names.length > 0) out.required = names
-    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined) out.example = value[0] as unknown
-    else if (key === 'contentEncoding' && value === 'base64' && schema.format === undefined) out.format = 'byte'
+    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined && isSafe(value[0])) out.example = value[0] as unknown
   }
+  // There `binary` means the bytes themselves.
+  if (schema.contentEncoding === 'base64' && (schema.format === undefined || schema.format === 'binary')) out.format = 'byte'
   exclusive(schema, out, 'exclusiveMinimum', 'minimum', 1)
   exclusive(schema, out, 'exclusiveMaximum', 'maximum', -1)
   return out
@@ -45,6 +46,11 @@ function exclusive (schema: Json, out: Json, keyword: string, beside: string, di
     out[beside] = strict
     out[keyword] = true
   }
+}
+
+/** Readers of OpenAPI follow `$ref` wherever it stands, in values too: such a value would break the document, or have them fetch it. */
+export function isSafe (value: unknown): boolean {
+  return typeof value !== 'object' || value === null || !JSON.stringify(value).includes('"$ref"')
 }
 
 function isPattern (value: unknown): boolean {
@@ -84,7 +90,7 @@ export function typed (schema: Json): { own: Json, among?: Json[] } {
 /** `enum` and `const`, with the type where all values have one and it is not stated. */
 export function literals (schema: Json, own: Json): Json | undefined {
   const given: unknown = Object.hasOwn(schema, 'const') ? [schema.const] : schema.enum
-  if (!Array.isArray(given) || given.length === 0 || own === nothingButNull) return undefined
+  if (!Array.isArray(given) || given.length === 0 || own === nothingButNull || !isSafe(given)) return undefined
   const values = [...new Map(given.map((value) => [JSON.stringify(value), value])).values()] as unknown[]
   if (schema.type !== undefined) return { enum: values }
   if (values.every((value) => value === null)) return nothingButNull

@@ -6,16 +6,18 @@ import type { Principal, View } from '../gateway/view.ts'
 import type { PublicReach } from '../gateway/visibility.ts'
 import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { TextCache } from './cache.ts'
+import { TextCache, type Kept } from './cache.ts'
 import { collect, type ListedServer } from './collect.ts'
-import { foldBody, headOf } from './document.ts'
-import { toYaml } from './yaml.ts'
+import { headOf } from './document.ts'
+import { notations, type Format } from './notation.ts'
+import { Turns } from './turns.ts'
+import { writeBody, writeHead, writeServers } from './write.ts'
 
 /** What a caller says of the document that it wants. */
 export interface DocumentQuery { title?: string, description?: string, version?: string, serverUrl?: string, includeDisabled?: boolean, /** Comma-separated. */ servers?: string }
 
-/** A document as text, and what tells it from every other one. */
-export interface Document { readonly text: string, readonly etag: string }
+/** A document as UTF-8, put together when it is asked for, and what tells it from every other one. */
+export interface Document { readonly bytes: () => Buffer, readonly etag: string }
 
 /** How many tools each connected server has. */
 export interface Stats { totalServers: number, totalTools: number, serverBreakdown: Array<{ name: string, toolCount: number, status: string }> }
@@ -31,12 +33,15 @@ export interface OpenApiDeps {
 /** The longest `serverUrl`, in bytes. */
 const longestUrl = 2_048
 
+/** So many characters of a document are turned into bytes at once. */
+const chunkSize = 64 * 1024
+
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
 /** What a caller on the open routes may reach, described for programs. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #bodies = new TextCache(limits.documents, limits.documentsSize)
+  readonly #bodies = new TextCache({ most: limits.documents, mostSize: limits.documentsSize, waiting: limits.documentsWaiting })
 
   constructor (deps: OpenApiDeps) {
     this.#deps = deps
@@ -44,9 +49,10 @@ export class OpenApi {
 
   /**
    * The OpenAPI 3.0.3 document of everything that a caller reaches, or of one group or server.
-   * @throws NoSuch, InvalidInput, NotFound
+   * What it says is of one moment: of the call, however long the writing takes.
+   * @throws NoSuch, InvalidInput, NotFound, LimitReached
    */
-  document (principal: Principal, name: string | undefined, query: DocumentQuery, format: 'json' | 'yaml'): Document {
+  async document (principal: Principal, name: string | undefined, query: DocumentQuery, format: Format): Promise<Document> {
     const view = this.#deps.access.open(principal, { name }, 'group or server')
     const { scope } = view
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
@@ -60,16 +66,15 @@ export class OpenApi {
     const servers = this.#listed(view).filter((each) => wanted?.has(each.name) ?? true)
     const disabled = query.includeDisabled === true
     const secured = principal.kind !== 'anonymous'
-    const groupUrl = scope.kind === 'group' ? `${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}` : undefined
     // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
-    const key = JSON.stringify([view.key, this.#deps.snapshot().version, format, disabled, secured, groupUrl, servers.map((each) => [each.name, each.catalogue])])
-    const body = this.#bodies.get(key, () => {
-      const folded = foldBody({ servers, disabled, groupUrl, secured })
-      const text = format === 'json' ? JSON.stringify(folded).slice(1) : toYaml(folded)
-      return { text, hash: hashOf(text) }
-    })
-    const start = format === 'json' ? `${JSON.stringify(head).slice(0, -1)},` : toYaml(head)
-    return { text: start + body.text, etag: `"${hashOf(start + body.hash)}"` }
+    const key = JSON.stringify([view.key, this.#deps.snapshot().version, format, disabled, secured, servers.map((each) => [each.name, each.catalogue])])
+    const { chunks, hash } = await this.#bodies.get(key, async () => await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format)))
+    const start = writeHead(head, notations[format])
+    const bytes = (): Buffer => {
+      const reached = scope.kind === 'group' ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format])) : Buffer.alloc(0)
+      return Buffer.concat([Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)])
+    }
+    return { bytes, etag: `"${hashOf(start + hash)}"` }
   }
 
   /** The names of the connected servers that a caller reaches, in the order of configuration. @throws NotFound */
@@ -81,7 +86,7 @@ export class OpenApi {
   stats (principal: Principal): Stats {
     const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, tools }) => ({
       name,
-      toolCount: tools().filter(({ enabled }) => enabled).length,
+      toolCount: [...tools()].filter(({ enabled }) => enabled).length,
       status: this.#deps.upstreamOf(name)?.status ?? 'disconnected'
     }))
     return { totalServers: serverBreakdown.length, totalTools: serverBreakdown.reduce((sum, { toolCount }) => sum + toolCount, 0), serverBreakdown }
@@ -99,6 +104,28 @@ export class OpenApi {
     const { baseUrl = '' } = this.#deps.snapshot().system.install ?? {}
     return `${baseUrl.replace(/\/+$/, '')}${this.#deps.basePath}/api`
   }
+}
+
+/** All pieces of a text in few chunks; nobody waits long for its end. */
+async function joined (pieces: Iterable<string | undefined>): Promise<Kept> {
+  const hash = createHash('sha256')
+  const chunks: Array<Buffer | undefined> = []
+  const turns = new Turns()
+  let waiting = ''
+  const take = (): void => {
+    const chunk = Buffer.from(waiting)
+    hash.update(chunk)
+    chunks.push(chunk)
+    waiting = ''
+  }
+  for (const piece of pieces) {
+    waiting += piece ?? ''
+    if (piece === undefined || waiting.length >= chunkSize) take()
+    if (piece === undefined) chunks.push(undefined)
+    if (turns.due) await turns.pass()
+  }
+  take()
+  return { chunks, hash: hash.digest('base64url') }
 }
 
 /** An address that a document may name, as it was given. @throws InvalidInput */

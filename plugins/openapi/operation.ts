@@ -22,16 +22,8 @@ const mostParameters = 10
 /** One part of a path, in characters: an address must fit in the head of a request. */
 const longestPart = 4_096
 
-const known = new WeakMap<Item, { server: string, operation: Operation | undefined }>()
-
-/** A tool as an operation; undefined where no address can name it. Worked out once for each item. */
-export function operationOf (server: string, item: Item): Operation | undefined {
-  let found = known.get(item)
-  if (found?.server !== server) known.set(item, found = { server, operation: toOperation(server, item) })
-  return found.operation
-}
-
-function toOperation (server: string, { key, text }: Item): Operation | undefined {
+/** A tool as an operation; undefined where no address can name it. Pure. */
+export function toOperation (server: string, { key, text }: Item): Operation | undefined {
   const parts = [server, key].map(encoded)
   if (parts.includes(undefined)) return undefined
   const tool = JSON.parse(text) as { title?: unknown, description?: unknown, inputSchema?: unknown, annotations?: unknown }

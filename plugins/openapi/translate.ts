@@ -1,6 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
 import { lookUp, typesOf } from '../gateway/input-shape.ts'
-import { describing, isNothingButNull, literals, plainOf, typed, type Json } from './keywords.ts'
+import { describing, isNothingButNull, isSafe, literals, plainOf, typed, type Json } from './keywords.ts'
 
 /** What a schema is in OpenAPI 3.0.3. `exact`: it takes what the original takes; else it takes more, never less. */
 export interface Said { readonly schema: Json, readonly exact: boolean }
@@ -43,7 +43,7 @@ export class Translation {
     const object = this.#object(schema)
     const out = Object.assign(plainOf(schema), own, literals(schema, own), object.schema)
     const parts: Said[] = []
-    let exact = object.exact && !Object.keys(schema).some((keyword) => unsayable.has(keyword))
+    let exact = object.exact && !Object.keys(schema).some((keyword) => unsayable.has(keyword)) && isSafe(schema.enum) && isSafe(schema.const)
     const list = own.type === 'array' ? out : among?.find(({ type }) => type === 'array') ?? (schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined)
     if (list) {
       const items = this.#items(schema)
@@ -129,11 +129,14 @@ export class Translation {
     let exact = true
     const { properties, additionalProperties: others, patternProperties } = schema
     if (isObject(properties)) {
-      out.properties = Object.fromEntries(Object.keys(properties).map((name) => {
+      // Some readers take any member of that name for a reference.
+      const names = Object.keys(properties).filter((name) => name !== '$ref')
+      out.properties = Object.fromEntries(names.map((name) => {
         const property = this.say(properties[name])
         exact &&= property.exact
         return [name, property.schema]
       }))
+      if (Object.hasOwn(properties, '$ref')) return { schema: out, exact: false }
     }
     if (typeof others !== 'boolean' && !isObject(others)) return { schema: out, exact }
     const rest = this.say(others)

@@ -26,8 +26,23 @@ function keyOf (key: string): string {
 
 type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** A JSON value as YAML; an object's members begin on lines of their own. Members without a value are left out. */
-export const toYaml = (value: unknown): string => isCollection(value) ? `${lines(value, '\n', '\n').slice(1)}\n` : `${scalar(value)}\n`
+/** What begins a line so deep: the break, and two spaces for each level. */
+export const lineStart = (depth: number): string => `\n${'  '.repeat(depth)}`
+
+/** The members of an object as lines, each begun with a break and the indent. Members without a value are left out. */
+export function yamlMembers (value: Readonly<Record<string, unknown>>, depth: number): string {
+  const parts: string[] = []
+  const indent = lineStart(depth)
+  write(value, indent, indent, parts)
+  // In one go: a text of many small ones, which is kept, costs the collector more than the tool that it is of.
+  return parts.join('')
+}
+
+/** A key with its colon. @param indent what begins a line of its depth @param before what stands there this time */
+export function yamlKey (key: string, indent: string, before = indent): string {
+  const name = keyOf(key)
+  return name.length > longestKey ? `${before}? ${name}${indent}:` : `${before}${name}:`
+}
 
 /** What has lines of its own: an empty list or object is a word like any other. */
 function isCollection (value: unknown): value is Collection {
@@ -37,28 +52,31 @@ function isCollection (value: unknown): value is Collection {
   return false
 }
 
-const scalar = (value: unknown): string => typeof value === 'string' ? quoted(value) : JSON.stringify(value) ?? 'null'
+const scalar = (value: unknown): string => {
+  if (typeof value === 'string') return quoted(value)
+  // YAML 1.1 readers know a number with an exponent by its dot.
+  return typeof value === 'number' ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e') : JSON.stringify(value) ?? 'null'
+}
 
 /** @param start what stands before the first line: a break and the indent, or the dash of the list that it stands in */
-function lines (value: Collection, indent: string, start: string): string {
+function write (value: Collection, indent: string, start: string, parts: string[]): void {
   const deeper = `${indent}  `
-  let out = ''
   let before = start
   if (Array.isArray(value)) {
     for (const each of value as unknown[]) {
-      out += isCollection(each) ? lines(each, deeper, `${before}- `) : `${before}- ${scalar(each)}`
+      if (isCollection(each)) write(each, deeper, `${before}- `, parts)
+      else parts.push(before, '- ', scalar(each))
       before = indent
     }
-    return out
+    return
   }
   const members = value as Readonly<Record<string, unknown>>
   for (const key of Object.keys(members)) {
     const each = members[key]
     if (each === undefined) continue
-    const name = keyOf(key)
-    out += name.length > longestKey ? `${before}? ${name}${indent}:` : `${before}${name}:`
-    out += isCollection(each) ? lines(each, deeper, deeper) : ` ${scalar(each)}`
+    parts.push(yamlKey(key, indent, before))
+    if (isCollection(each)) write(each, deeper, deeper, parts)
+    else parts.push(' ', scalar(each))
     before = indent
   }
-  return out
 }

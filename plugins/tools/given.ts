@@ -34,6 +34,16 @@ function decoded (text: string): string {
  * @throws InvalidJson, InvalidInput where it is no object, or has a number that would not arrive as it was written
  */
 export function fromBody (text: string): Record<string, unknown> {
+  const value = exactJson(text)
+  if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
+  return value
+}
+
+/**
+ * A JSON text whose numbers arrive as they are written; an empty one is an object without members.
+ * @throws InvalidJson, InvalidInput where one would not
+ */
+export function exactJson (text: string): unknown {
   if (text.trim() === '') return {}
   if (isDeeperThan(text, limits.requestDepth)) throw new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
   let value: unknown
@@ -42,7 +52,6 @@ export function fromBody (text: string): Record<string, unknown> {
   } catch {
     throw new errors.InvalidJson('')
   }
-  if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
   const number = inexactNumber(text)
   if (number !== undefined) throw new errors.InvalidInput(`The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`)
   return value

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { code, RpcError } from '../../protocol/errors.ts'
-import { isObject } from '../../protocol/json.ts'
+import { isObject, withMembers } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../gateway/access.ts'
 import { convertArguments } from '../gateway/arguments.ts'
@@ -9,9 +9,10 @@ import type { Gateway } from '../gateway/gateway.ts'
 import { shapeOf } from '../gateway/input-shape.ts'
 import type { Principal, View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
+import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { fromBody, fromQuery } from './given.ts'
-import { inputOf } from './listed.ts'
+import { inputOf, type ToolInput } from './listed.ts'
 import type { OwnHeaders } from './own-headers.ts'
 import { RestSessions } from './sessions.ts'
 
@@ -41,14 +42,22 @@ export class Tools {
 
   /**
    * Calls a tool of one server.
-   * @returns the result as the tool gave it, failed or not
+   * @returns the text of the result as the tool gave it, failed or not, with `toolName` and `arguments` beside its members
    * @throws NoSuch for a server or tool that is not there for this principal, InvalidInput, UpstreamFailed, UpstreamSlow, TooManyCalls
    */
-  async call (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<Record<string, unknown>> {
+  async call (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
     const view = this.#access.server(principal, server)
-    const schema = this.#gateway.inputSchema(view, name)
-    const result: unknown = JSON.parse(await this.#send(view, server, 'tools/call', { name, arguments: convertArguments(schema, args) }, headers, gone))
-    return isObject(result) ? result : {}
+    let schema = this.#gateway.inputSchema(view, name)
+    if (schema === undefined) {
+      await this.#upstreams.learn([server], new DirectExchange(view, 'tools/list', {}, headers).asker, true)
+      // Sent on, the call would wait as long once more.
+      const upstream = this.#upstreams.get(server)
+      if (upstream?.status === 'connecting' && !upstream.listed) throw notConnected(upstream)
+      schema = this.#gateway.inputSchema(view, name)
+    }
+    const result = await this.#send(view, server, 'tools/call', { name, arguments: convertArguments(schema, args) }, headers, gone)
+    if (!result.trimStart().startsWith('{')) throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is no result of a tool`)
+    return withMembers(result, { toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
 
   /** @throws NoSuch for a server that is not there for this principal, or a prompt that it is known not to have */
@@ -82,14 +91,13 @@ export class Tools {
     const query = fromQuery(search)
     const { group } = query
     // A tool's own argument of that name comes first.
-    const byGroup = name === undefined && typeof group === 'string' && (body !== undefined || !shapeOf(inputOf(this.#upstreams.get(server), tool).schema).properties.has('group'))
-    if (byGroup) delete query.group
-    const view = this.#access.open(principal, byGroup ? { group } : name === undefined ? { server } : { name }, 'tool')
+    const isWord = name === undefined && group !== undefined && (body !== undefined || !shapeOf(inputOf(this.#upstreams.get(server), tool).schema).properties.has('group'))
+    const view = this.#access.open(principal, isWord && typeof group === 'string' ? { group } : name === undefined ? { server } : { name }, 'tool')
+    if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
+    if (isWord) delete query.group
     const exposed = await this.#exposed(view, server, tool, headers)
     const input = inputOf(this.#upstreams.get(server), tool)
-    const args = convertArguments(input.schema, body === undefined ? query : fromBody(body))
-    const problems = input.check(args)
-    if (problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${problems.slice(0, 10).join('; ')}`)
+    const args = fitting(input, body === undefined ? query : fromBody(body))
     return await this.#send(view, server, 'tools/call', { name: exposed, arguments: args }, headers, gone)
   }
 
@@ -110,8 +118,7 @@ export class Tools {
     const learnt = this.#find(view, asker, server, tool)
     if (learnt !== undefined) return learnt
     const upstream = this.#upstreams.get(server)
-    if (upstream && upstream.status !== 'connected' && !upstream.listed) throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} is not connected: ${upstream.reason ?? 'it is still connecting'}`)
-    throw new errors.NoSuch('tool')
+    throw upstream && upstream.status !== 'connected' && !upstream.listed ? notConnected(upstream) : new errors.NoSuch('tool')
   }
 
   #find (view: View, asker: DirectExchange['asker'], server: string, tool: string): string | undefined {
@@ -143,6 +150,27 @@ export class Tools {
     }
   }
 }
+
+/** So many arguments are read in another way, where the first one does not fit. */
+const mostReadings = 20
+
+/** Arguments as the tool takes them. @throws InvalidInput that names those that do not fit */
+function fitting ({ schema, check }: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
+  let args = convertArguments(schema, given)
+  let problems = check(args)
+  if (problems.length === 0) return args
+  // A text that a pattern or a length keeps out may be the number that fits.
+  const others = Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])
+  for (const other of others.slice(0, mostReadings)) {
+    const tried = Object.fromEntries([...Object.entries(args), other])
+    const left = check(tried)
+    if (left.length < problems.length) { args = tried; problems = left }
+  }
+  if (problems.length > 0) throw new errors.InvalidInput(`The arguments do not fit: ${problems.slice(0, 10).join('; ')}`)
+  return args
+}
+
+const notConnected = ({ name, reason }: Upstream): Error => new errors.UpstreamFailed(`Server ${JSON.stringify(name)} is not connected: ${reason ?? 'it is still connecting'}`)
 
 /** What a JSON-RPC error is to a caller without MCP. */
 function toHttp (error: RpcError): Error {

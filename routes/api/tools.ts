@@ -1,18 +1,13 @@
 import { Type } from '@sinclair/typebox'
+import { exactJson } from '../../plugins/tools/given.ts'
 import { Success } from '../../schemas/api.ts'
+import { CalledTool } from '../../schemas/openapi-routes.ts'
+import { textBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
-const Open = Type.Object({}, { additionalProperties: true })
-const ToolResult = Type.Object({
-  toolName: Type.String(),
-  arguments: Open,
-  content: Type.Optional(Type.Array(Open, { description: 'As the tool gave it' })),
-  structuredContent: Type.Optional(Open),
-  isError: Type.Optional(Type.Boolean())
-}, { additionalProperties: true })
-
 const routes: FastifyPluginAsyncTypebox = async (app) => {
+  textBodies(app)
   app.post('/tools/call/:server', {
     schema: {
       tags: ['Tools'],
@@ -20,17 +15,19 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` in its data.',
       params: Type.Object({ server: Type.String() }),
       body: Type.Object({ toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }, { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }),
-      response: { 200: Success(ToolResult) }
+      response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
     },
     config: { effect: 'run' },
     // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
-    preValidation: (request, _reply, done) => { app.access.server(principalOf(request), request.params.server); done() }
+    onRequest: (request, _reply, done) => { app.access.server(principalOf(request), (request.params as { server: string }).server); done() },
+    preValidation: async (request) => { Object.assign(request, { body: exactJson(String(request.body ?? '')) }) }
   }, async (request, reply) => {
     const { toolName, arguments: args = {} } = request.body
     const gone = new AbortController()
     reply.raw.once('close', () => { gone.abort() })
-    const result = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
-    return { success: true as const, data: { ...result, toolName, arguments: args } }
+    const data = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
+    reply.type('application/json')
+    return `{"success":true,"data":${data}}`
   })
 }
 export default routes

@@ -1,42 +1,45 @@
 import { createHash } from 'node:crypto'
+import type { Static } from '@sinclair/typebox'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { DocumentQuery, OpenApiDocument, OpenFailure, PartName, PartQuery, ServerNames, ToolStats } from '../../schemas/openapi-routes.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['OpenAPI']
 const security: Array<Record<string, string[]>> = []
 const config = { effect: 'read' } as const
-const failures = { 400: OpenFailure, 404: OpenFailure }
+const failures = { 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 503: OpenFailure }
 const types = { json: 'application/json', yaml: 'application/yaml' } as const
+const answers = { json: OpenApiDocument, yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } } } as const
 
 /** What may be called over plain HTTP, described. Answers carry an ETag, and are sent once to who sends it back. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onSend', async (request, reply, payload) => {
-    if (reply.statusCode !== 200 || typeof payload !== 'string') return payload
+    if (reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) return payload
     const etag = String(reply.getHeader('etag') ?? `"${createHash('sha256').update(payload).digest('base64url')}"`)
     reply.headers({ etag, 'cache-control': 'private, no-cache' })
-    if (!matches(request.headers['if-none-match'], etag)) return payload
-    reply.code(304)
-    return ''
+    if (!isKnown(request, etag)) return payload
+    // Neither a length nor a type: they would be another answer's.
+    reply.code(304).removeHeader('content-type')
+    return null
   })
 
+  const send = async (request: FastifyRequest, reply: FastifyReply, name: string | undefined, query: Static<typeof DocumentQuery>, format: 'json' | 'yaml'): Promise<FastifyReply> => {
+    const { bytes, etag } = await app.openapi.document(app.auth.optional(request), name, query, format)
+    reply.type(types[format]).header('etag', etag)
+    // What the caller has is not put together.
+    return await reply.send(isKnown(request, etag) ? '' : bytes())
+  }
   for (const format of ['json', 'yaml'] as const) {
+    const said = `as OpenAPI 3.0.3 in ${format.toUpperCase()}`
     app.get(`/openapi.${format}`, {
-      schema: { tags, security, summary: `The tools that you reach, as OpenAPI 3.0.3 in ${format.toUpperCase()}`, querystring: DocumentQuery, response: { 200: OpenApiDocument, ...failures } },
+      schema: { tags, security, summary: `The tools that you reach, ${said}`, querystring: DocumentQuery, response: { 200: answers[format], ...failures } },
       config
-    }, async (request, reply) => {
-      const { text, etag } = app.openapi.document(app.auth.optional(request), undefined, request.query, format)
-      reply.type(types[format]).header('etag', etag)
-      return text
-    })
+    }, async (request, reply) => await send(request, reply, undefined, request.query, format))
 
-    app.get(`/:name/openapi.${format}`, {
-      schema: { tags, security, summary: `The tools of one group or server, as OpenAPI 3.0.3 in ${format.toUpperCase()}`, params: PartName, querystring: PartQuery, response: { 200: OpenApiDocument, ...failures } },
-      config
-    }, async (request, reply) => {
-      const { text, etag } = app.openapi.document(app.auth.optional(request), request.params.name, request.query, format)
-      reply.type(types[format]).header('etag', etag)
-      return text
-    })
+    const part = { tags, security, summary: `The tools of one group or server, ${said}`, querystring: PartQuery, response: { 200: answers[format], ...failures } }
+    app.get(`/:name/openapi.${format}`, { schema: { ...part, params: PartName }, config }, async (request, reply) => await send(request, reply, request.params.name, request.query, format))
+    // A group or server may have that name, and `/users/:username` would come first.
+    app.get(`/users/openapi.${format}`, { schema: { ...part, hide: true }, config }, async (request, reply) => await send(request, reply, 'users', request.query, format))
   }
 
   app.get('/openapi/servers', {
@@ -51,6 +54,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 }
 export default routes
 
-/** Whether a list of entity tags names this one (RFC 9110 §13.1.2: weak comparison). */
-const matches = (header: string | undefined, etag: string): boolean =>
-  header !== undefined && (header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag))
+/** Whether the caller says that it has what bears this entity tag (RFC 9110 §13.1.2: weak comparison). */
+function isKnown (request: FastifyRequest, etag: string): boolean {
+  const { 'if-none-match': header } = request.headers
+  return header !== undefined && (header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag))
+}

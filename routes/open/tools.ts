@@ -8,9 +8,12 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 const tags = ['Tools']
 const security: Array<Record<string, string[]>> = []
 const config = { effect: 'run' } as const
-const response = { 200: ToolResult, 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 502: OpenFailure, 504: OpenFailure }
+const response = { 200: ToolResult, 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 502: OpenFailure, 503: OpenFailure, 504: OpenFailure }
 /** Arguments are checked by the tool's own schema; the route's is for its documentation. */
-const posted = { body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }) }
+const posted = {
+  body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }),
+  response: { ...response, 413: OpenFailure, 415: OpenFailure }
+}
 const unchecked = { validatorCompiler: () => () => true }
 const description = 'Answers the MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`. `?group=` asks through a group.'
 
@@ -35,8 +38,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   app.get('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments in the query', description, params: ToolPath, response }, config }, async (request, reply) => await run(request, reply, request.params))
-  app.post('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments as a JSON body', description, params: ToolPath, ...posted, response }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
+  app.post('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments as a JSON body', description, params: ToolPath, ...posted }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
   app.get('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments in the query', params: PartToolPath, response }, config }, async (request, reply) => await run(request, reply, request.params))
-  app.post('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments as a JSON body', params: PartToolPath, ...posted, response }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
+  app.post('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments as a JSON body', params: PartToolPath, ...posted }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
 }
 export default routes

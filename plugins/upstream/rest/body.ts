@@ -18,7 +18,10 @@ export function writeBody (body: Body, given: ReadonlyMap<string, string>): Writ
   switch (body.form) {
     case 'json': return { type: body.type, bytes: Buffer.from(oneLine(whole ?? toObject(given))) }
     case 'text': return { type: body.type, bytes: Buffer.from(scalarOf(whole ?? '""')) }
-    case 'binary': return { type: body.type, bytes: decode(body.argument ?? 'body', whole ?? '""').bytes }
+    case 'binary': {
+      const { bytes, type } = decode(body.argument ?? 'body', whole ?? '""')
+      return { type: body.anyType ? type ?? body.type : body.type, bytes }
+    }
     case 'urlencoded': return { type: body.type, bytes: Buffer.from(fieldsOf(body, whole, given).flatMap(([field, text]) => urlencoded(field, text)).join('&')) }
     case 'multipart': return multipart(body, fieldsOf(body, whole, given))
   }
@@ -51,7 +54,8 @@ function multipart (body: Body, fields: Array<[Field, string]>): WrittenBody {
   }
   for (const [field, text] of fields) {
     const list = text.startsWith('[') && !(field.type !== undefined && isJson(field.type))
-    for (const each of list ? elementsOf(text) : [text]) part(field, each)
+    if (list && field.delimiter !== undefined) part(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
+    else for (const each of list ? elementsOf(text) : [text]) part(field, each)
   }
   return { type: `${body.type}; boundary=${boundary}`, bytes: Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]) }
 }

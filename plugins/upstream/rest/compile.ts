@@ -42,7 +42,7 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
     version: typeof info.version === 'string' ? info.version : String(info.version ?? ''),
     instructions: typeof info.description === 'string' && info.description.trim() !== '' ? cut(info.description.trim(), options.instructions) : undefined,
     base: undefined,
-    hints: hintsOf(swagger ? swaggerSchemes(document) : isObject(document.components) ? document.components.securitySchemes : {}, refs),
+    hints: {},
     names: [],
     tools: [],
     plans: [],
@@ -58,6 +58,8 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
     if (!(error instanceof DescriptionError)) throw error
     warn(error.message)
   }
+  const schemes = swagger ? swaggerSchemes(document) : isObject(document.components) ? document.components.securitySchemes : {}
+  if (isObject(schemes)) compiled.hints = hintsOf(schemes, document.security, refs, compiled.base ?? options.from)
   let size = 0
   for (const [path, method, operation, item] of operationsOf(paths, refs, warn)) {
     if (compiled.names.length >= options.operations) { warn(`only the first ${options.operations} operations are served`); break }
@@ -133,18 +135,23 @@ function operationOf ({ document, swagger, refs, schemas, names, options }: Cont
   return { plan, name, tool: text(name) }
 }
 
-/** What the configuration may leave unsaid: the first scheme of each kind. */
-function hintsOf (securitySchemes: unknown, refs: Refs): SchemeHints {
+/**
+ * What the configuration may leave unsaid: the first scheme of each kind, those that `security` asks for before the others.
+ * @param base what relative addresses are relative to
+ */
+function hintsOf (schemes: Dict, security: unknown, refs: Refs, base: string | undefined): SchemeHints {
   const hints: SchemeHints = {}
-  for (const given of isObject(securitySchemes) ? Object.values(securitySchemes) : []) {
+  const asked = Array.isArray(security) ? security.flatMap((each) => isObject(each) ? Object.keys(each) : []) : []
+  const absolute = (url: string): string => URL.canParse(url, base) ? new URL(url, base).href : url
+  for (const name of [...asked.filter((each) => Object.hasOwn(schemes, each)), ...Object.keys(schemes)]) {
     let scheme: Dict | undefined
-    try { scheme = refs.object(given) } catch { continue }
+    try { scheme = refs.object(schemes[name]) } catch { continue }
     if (!scheme) continue
-    const { type, name, in: place } = scheme
-    if (type === 'apiKey' && typeof name === 'string' && (place === 'header' || place === 'query' || place === 'cookie')) hints.apiKey ??= { name, in: place }
-    if (type === 'openIdConnect' && typeof scheme.openIdConnectUrl === 'string') hints.openIdConnectUrl ??= scheme.openIdConnectUrl
+    const { type, name: key, in: place } = scheme
+    if (type === 'apiKey' && typeof key === 'string' && (place === 'header' || place === 'query' || place === 'cookie')) hints.apiKey ??= { name: key, in: place }
+    if (type === 'openIdConnect' && typeof scheme.openIdConnectUrl === 'string') hints.openIdConnectUrl ??= absolute(scheme.openIdConnectUrl)
     const flow = type === 'oauth2' && isObject(scheme.flows) ? scheme.flows.clientCredentials : undefined
-    if (isObject(flow) && typeof flow.tokenUrl === 'string') hints.tokenUrl ??= flow.tokenUrl
+    if (isObject(flow) && typeof flow.tokenUrl === 'string') hints.tokenUrl ??= absolute(flow.tokenUrl)
   }
   return hints
 }

@@ -32,9 +32,11 @@ function parse (text: string, { depth }: DocumentBounds): unknown {
   try {
     return load(text, { schema: CORE_SCHEMA.withTags(mergeTag), json: true, maxDepth: depth })
   } catch (error) {
-    if (failure instanceof Error) throw new DescriptionError(`it is not valid JSON: ${failure.message}`)
     if (!(error instanceof YAMLException)) throw error
-    throw new DescriptionError(`it is not valid YAML: ${error.reason}${error.mark ? ` (line ${error.mark.line + 1}, column ${error.mark.column + 1})` : ''}`)
+    const where = error.mark ? ` (line ${error.mark.line + 1}, column ${error.mark.column + 1})` : ''
+    // Never a piece of the text: whoever sees the error may not be whom it is for.
+    if (failure instanceof Error) throw new DescriptionError(`it is not valid JSON: ${failure.message.replace(/^Unexpected token.*$/s, 'Unexpected token')}${where}`)
+    throw new DescriptionError(`it is not valid YAML: ${error.reason.split(/["'`:]|!</, 1)[0]?.trim()}${where}`)
   }
 }
 

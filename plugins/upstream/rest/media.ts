@@ -13,7 +13,8 @@ export interface DescribedBody { body: Body, properties: Array<[string, JsonSche
 /** The members of an object's schema, as they are written; undefined: it is no object whose members could stand for it. */
 interface Members { properties: Map<string, unknown>, required: Set<string>, open: unknown }
 
-const formOf = (type: string): Body['form'] => {
+/** How values of a media type are written. */
+export const formOf = (type: string): Body['form'] => {
   const plain = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (isJson(plain) || plain === '*/*') return 'json'
   if (plain === 'application/x-www-form-urlencoded') return 'urlencoded'
@@ -40,10 +41,11 @@ export function describeBody (requestBody: Dict, names: ArgumentNames, refs: Ref
   const type = preference.map((prefers) => types.find(prefers)).find((each) => each !== undefined)
   if (type === undefined) return undefined
   const media = refs.object(content[type]) ?? {}
-  const form = formOf(type)
+  const form = type === '*/*' && isBytes(media.schema, refs) ? 'binary' : formOf(type)
   const isRequired = requestBody.required === true
   const body: Body = { type: type.includes('*') ? form === 'json' ? 'application/json' : 'application/octet-stream' : type, form, fields: [] }
   if (isRequired) body.required = true
+  if (form === 'binary' && type.includes('*')) body.anyType = true
   const members = form === 'text' || form === 'binary' ? undefined : membersOf(media.schema, refs)
   if (form === 'urlencoded' || form === 'multipart') {
     const encodings = isObject(media.encoding) ? media.encoding : {}
@@ -52,21 +54,38 @@ export function describeBody (requestBody: Dict, names: ArgumentNames, refs: Ref
   if (!members || members.properties.size === 0 || [...members.properties.keys()].some((name) => names.has(name))) return whole(body, requestBody, media, names, schemas)
   if (form === 'json') body.fields = [...members.properties.keys()].map((name) => ({ name }))
   for (const field of body.fields) if (members.required.has(field.name)) field.required = true
+  const binary = new Set(body.fields.flatMap((field) => field.binary ? [field.name] : []))
   const isOpen = members.open === true || isObject(members.open)
   if (isOpen) body.open = true
   return {
     body,
-    properties: [...members.properties].map(([name, schema]) => [names.take(name, 'body'), schemas.convert(schema)]),
+    properties: [...members.properties].map(([name, schema]) => [names.take(name, 'body'), binary.has(name) ? asBytes(schemas.convert(schema)) : schemas.convert(schema)]),
     required: isRequired ? [...members.required].filter((name) => members.properties.has(name)) : [],
     open: isOpen ? schemas.convert(members.open) : false
   }
 }
 
+/** What an argument that is bytes says of itself. */
+const bytesSaid = 'Bytes in base64, or a data: address'
+
+/** The schema of a field, or of each of its elements, whose values are bytes. */
+function asBytes (schema: JsonSchema): JsonSchema {
+  if (isObject(schema.items)) return { ...schema, items: asBytes(schema.items) }
+  const { format, ...rest } = schema
+  return { ...rest, ...(format === undefined || format === 'binary' ? {} : { format }), contentEncoding: 'base64', description: schema.description ?? bytesSaid }
+}
+
 function whole (body: Body, { description }: Dict, media: Dict, names: ArgumentNames, schemas: Schemas): DescribedBody {
   body.argument = names.take('body', 'request')
   const schema: JsonSchema = body.form === 'text' ? { type: 'string' } : body.form === 'binary' ? { type: 'string', contentEncoding: 'base64', contentMediaType: body.type } : schemas.convert(media.schema)
-  const said = typeof description === 'string' ? description : body.form === 'binary' ? 'Bytes in base64, or a data: address' : undefined
+  const said = typeof description === 'string' ? description : body.form === 'binary' ? bytesSaid : undefined
   return { body, properties: [[body.argument, said === undefined ? schema : { ...schema, description: said }]], required: body.required ? [body.argument] : [], open: false }
+}
+
+/** Whether a schema says that it is bytes: OpenAPI 3.0's way, 3.1's, or Swagger's. */
+function isBytes (schema: unknown, refs: Refs): boolean {
+  const { type, format, contentEncoding, contentMediaType } = refs.object(schema) ?? {}
+  return type === 'file' || (type === 'string' && (format === 'binary' || contentEncoding === 'base64' || (typeof contentMediaType === 'string' && formOf(contentMediaType) === 'binary')))
 }
 
 /** How deep `allOf` may stand in `allOf`. */
@@ -106,13 +125,14 @@ const isStyle = (value: unknown): value is Style => ['form', 'spaceDelimited', '
 /** How a form's field is written (OpenAPI, "Encoding Object"). */
 function fieldOf (name: string, schema: unknown, encoding: unknown, refs: Refs): Field {
   const field: Field = { name }
-  const { contentType, style, explode, allowReserved } = isObject(encoding) ? encoding : {}
+  const { contentType, style, explode, allowReserved, delimiter } = isObject(encoding) ? encoding : {}
   if (typeof contentType === 'string' && !contentType.includes('*')) field.type = contentType.split(',', 1)[0]?.trim()
   if (style !== undefined || explode !== undefined || allowReserved !== undefined) {
     const known = isStyle(style) ? style : 'form'
     const writing: Writing = { style: known, explode: known === 'deepObject' || (typeof explode === 'boolean' ? explode : known === 'form') }
     field.writing = allowReserved === true ? { ...writing, reserved: true } : writing
   }
+  if (typeof delimiter === 'string') field.delimiter = delimiter
   const own = refs.object(schema) ?? {}
   const value = own.type === 'array' ? refs.object(own.items) ?? {} : own
   const media = field.type ?? (typeof value.contentMediaType === 'string' && value.contentEncoding === undefined ? value.contentMediaType : undefined)

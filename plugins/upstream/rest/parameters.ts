@@ -1,4 +1,5 @@
 import { isObject } from '../../../protocol/json.ts'
+import { formOf } from './media.ts'
 import type { ArgumentNames } from './names.ts'
 import type { Parameter, Place, Style } from './plan.ts'
 import { DescriptionError } from './problems.ts'
@@ -52,8 +53,8 @@ function describe (given: Record<string, unknown>, place: Place, names: Argument
   }
   if (given.required === true || place === 'path') parameter.required = true
   if (given.allowReserved === true && place === 'query') parameter.reserved = true
-  const [content] = isObject(given.content) ? Object.values(given.content) : []
-  if (isObject(content)) parameter.json = true
+  const [[type, content] = []] = isObject(given.content) ? Object.entries(given.content) : []
+  if (type !== undefined && isObject(content) && formOf(type) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(content) ? content.schema : given.schema)
   return { parameter, schema: typeof given.description === 'string' ? { ...schema, description: given.description } : schema }
 }

@@ -33,11 +33,15 @@ export interface Field {
   type?: string
   /** How it is written; undefined: as the form's media type has it. */
   writing?: Writing
+  /** In a multipart form: a list is one part, with this between its elements. */
+  delimiter?: string
 }
 
 export interface Body {
   /** Its media type. */
   type: string
+  /** It may be of another type than that: what the argument says counts more. */
+  anyType?: true
   form: 'json' | 'urlencoded' | 'multipart' | 'text' | 'binary'
   required?: true
   /** The argument that is the whole body; undefined: its fields are arguments of their own. */

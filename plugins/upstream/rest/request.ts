@@ -21,10 +21,10 @@ export interface RestRequest {
 /**
  * The request that a plan makes of a call's arguments.
  * @param paramsText `params` of the `tools/call`, as text
- * @param base where the API is, when the plan names no server of its own
+ * @param server where the API is
  * @throws ArgumentError
  */
-export function toRequest (plan: Plan, paramsText: string, base: string): RestRequest {
+export function toRequest (plan: Plan, paramsText: string, server: string): RestRequest {
   const left = entriesOf(memberOf(paramsText, 'arguments') ?? '{}')
   const take = ({ argument, required, in: place }: Pick<Parameter, 'argument' | 'required' | 'in'>): string | undefined => {
     const text = left.get(argument)
@@ -50,7 +50,7 @@ export function toRequest (plan: Plan, paramsText: string, base: string): RestRe
   if (left.size > 0) throw new ArgumentError(`There is no argument ${[...left.keys()].map((name) => JSON.stringify(name)).join(', ')}. ${known(plan)}`)
   if (body) headers.set('content-type', body.type)
   const [path, ...own] = fill(plan, filled).split('?')
-  const url = new URL(plan.server ?? base)
+  const url = new URL(server)
   return {
     method: plan.method,
     origin: url.origin,

@@ -119,7 +119,7 @@ export class RestTransport implements Transport {
     if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
     let request: RestRequest
     try {
-      request = toRequest(plan, paramsText, this.#base(compiled))
+      request = toRequest(plan, paramsText, this.#server(plan, compiled))
     } catch (error) {
       if (error instanceof ArgumentError) return failed(error.message)
       throw error
@@ -167,6 +167,17 @@ export class RestTransport implements Transport {
   get #pinned (): string | undefined {
     const { url, openapi } = this.#options.config
     return openapi?.url !== undefined || openapi?.schema !== undefined ? url : undefined
+  }
+
+  /** Where an operation is. */
+  #server ({ server }: Plan, compiled: Compiled): string {
+    const pinned = this.#pinned
+    if (server === undefined) return this.#base(compiled)
+    if (pinned === undefined || compiled.base === undefined) return server
+    // One on the host of the described API is there, and the configuration says where that is.
+    const [own, described] = [new URL(server), new URL(compiled.base)]
+    if (own.host !== described.host) return server
+    return own.pathname === described.pathname ? pinned : new URL(`${own.pathname}${own.search}`, pinned).href
   }
 
   #base (compiled: Compiled): string {

@@ -23,14 +23,18 @@ const text = (value: string): string => `{"type":"text","text":${JSON.stringify(
 
 /**
  * An API's answer as the text of a tool's result: its body as text, or as bytes in base64; an object in JSON also as
- * `structuredContent`, to the digit. A status of 400 or more is an error, with as much of the body as fits.
+ * `structuredContent`, to the digit. A status of 400 or more is an error: its line, then as much of the body as fits.
  */
 export function toResult ({ method, url, status, headers, body }: RestAnswer): string {
   const type = headers['content-type'] ?? ''
   const line = `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim()
   if (method === 'HEAD') return `{"content":[${text([line, ...shownHeaders(headers)].join('\n'))}]${status >= 400 ? ',"isError":true' : ''}}`
   const said = textOf(body, type)
-  if (status >= 400) return failed(said === undefined || said === '' ? line : `${line}\n${cut(said, limits.rest.errorBody)}`)
+  if (status >= 400) {
+    if (said === undefined || said === '') return failed(line)
+    const isWhole = said.length <= limits.rest.errorBody
+    return `{"content":[${text(line)},${text(cut(said, limits.rest.errorBody))}]${isWhole ? structured(said, type) : ''},"isError":true}`
+  }
   if (body.length === 0) return `{"content":[${text(line)}]}`
   if (said === undefined) return `{"content":[${binary(body, type, url)}]}`
   return `{"content":[${text(said)}]${structured(said, type)}}`

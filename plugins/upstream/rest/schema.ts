@@ -127,7 +127,11 @@ export class Schemas {
       const valid = [...new Set(type.filter(isType))]
       if (valid.length > 0) out.set('type', valid.length === 1 ? valid[0] : valid)
     }
-    if (!this.#modern && type === 'string' && (format === 'binary' || format === 'byte')) out.set('contentEncoding', 'base64')
+    if (!this.#modern && type === 'string' && (format === 'binary' || format === 'byte')) {
+      out.set('contentEncoding', 'base64')
+      // Not the bytes themselves: JSON cannot hold them.
+      if (format === 'binary') out.delete('format')
+    }
   }
 
   /** Up to 3.0 `exclusiveMinimum` says of `minimum` that it is one. */

@@ -16,6 +16,9 @@ function writingOf (format: unknown, place: string): { style: string, explode: b
   }
 }
 
+/** What stands between the elements of a list that is one part of a multipart form; OpenAPI 3 has no word for it. */
+const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
+
 /** What of a parameter, or header, says what it is, as a schema. */
 function schemaOf ({ name: _, in: __, required: ___, collectionFormat: ____, allowEmptyValue: _____, ...schema }: Dict): Dict {
   return schema
@@ -56,7 +59,7 @@ function formBody (form: readonly Dict[], consumes: readonly string[]): Dict {
   const type = form.some((field) => field.type === 'file') || (consumes.includes(multipart) && !consumes.includes(urlencoded)) ? multipart : urlencoded
   const required = form.filter((field) => field.required === true).map(({ name }) => name)
   const properties = Object.fromEntries(form.map((field) => [String(field.name), schemaOf(field)]))
-  const encoding = Object.fromEntries(form.filter((field) => field.type === 'array').map((field) => [String(field.name), writingOf(field.collectionFormat, 'formData')]))
+  const encoding = Object.fromEntries(form.filter((field) => field.type === 'array').map((field) => [String(field.name), type === multipart ? { delimiter: delimiters[String(field.collectionFormat ?? 'csv')] } : writingOf(field.collectionFormat, 'formData')]))
   return { required: required.length > 0, content: { [type]: { schema: { type: 'object', properties, required }, encoding } } }
 }
 
