@@ -10,7 +10,7 @@ import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
 import { clientError, maxHeaderSize } from './plugins/errors/client-error.ts'
-import errors, { envelope } from './plugins/errors/index.ts'
+import errors, { byPath, envelope } from './plugins/errors/index.ts'
 import { errors as list } from './plugins/errors/list.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
@@ -78,7 +78,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
-    frameworkErrors: envelope,
+    frameworkErrors: byPath(basePath),
     clientErrorHandler: clientError,
     http: { headersTimeout: 15_000, maxHeaderSize }
   })
@@ -89,9 +89,9 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema))
 
   app.decorate('phase', { name: 'starting' })
-  await app.register(errors)
+  await app.register(errors, { basePath })
   await app.register(scopes, { readonly: env.READONLY, basePath })
-  await app.register(settings, { store: options.store })
+  await app.register(settings, { store: options.store, readonly: env.READONLY })
   await app.register(audit)
   await app.register(counters, { counters: options.counters })
   await app.register(throttle)
@@ -137,7 +137,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
     // Every way of asking drains at once: together they have the time that one has.
-    await Promise.all([app.downstream.close(options.drainTimeout), app.tools.close(options.drainTimeout)])
+    await Promise.all([app.downstream.close(options.drainTimeout), app.tools.close(options.drainTimeout), app.settings.drain(options.drainTimeout)])
     // What is still half-sent then is not waited for.
     setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
   })

@@ -81,6 +81,12 @@ async function start (): Promise<void> {
   if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServer(base, password))
 }
 
+/** Nothing is under way yet that would need an end of its own. */
+const stop = (): void => {
+  process.stderr.write('stopping (SIGTERM)\n')
+  process.exit(0)
+}
+
 /** Answers what orchestrators ask while the database is waited for. */
 class WaitingRoom {
   readonly #logger: AppOptions['logger']
@@ -93,11 +99,14 @@ class WaitingRoom {
   }
 
   open (): void {
-    this.#app ??= this.#listen()
+    if (this.#app) return
+    process.once('SIGTERM', stop)
+    this.#app = this.#listen()
   }
 
   /** The port is free then. */
   async close (): Promise<void> {
+    process.removeListener('SIGTERM', stop)
     await (await this.#app)?.close()
   }
 

@@ -5,24 +5,30 @@ import { StringEnum } from './string-enum.ts'
 /** What a management route answers when it went well. */
 export const Success = <Data extends TSchema>(data: Data) => Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
 /** ... and when there is nothing to show. */
-export const Done = Type.Object({ success: Type.Literal(true), message: Type.Optional(Type.String()) })
+export const Done = Type.Object({ success: Type.Literal(true), message: Type.Optional(Type.String()) }, { examples: [{ success: true, message: 'It was removed' }] })
 
 export const Failure = Type.Object({
   success: Type.Literal(false),
   message: Type.String({ description: 'What is wrong, and what to change' }),
   code: Type.Optional(Type.String()),
   errors: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })])))
-}, { $id: 'Failure' })
+})
 
 export const Permissions = Type.Object({ admin: Type.Boolean(), servers: StringEnum(['all', 'visible']), users: Type.Boolean(), system: Type.Boolean() })
 
-export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions })
+export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions }, {
+  examples: [{ username: 'ada', isAdmin: false, permissions: { admin: false, servers: 'visible', users: false, system: false } }]
+})
 
 export const Credentials = Type.Object({ username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) }, { examples: [{ username: 'admin', password: 'the password of the first start' }] })
 
 export const Login = Type.Object({ success: Type.Literal(true), message: Type.String(), token: Type.String(), user: Account, isUsingDefaultPassword: Type.Optional(Type.Boolean()) })
 
-const Item = Type.Object({ enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) }, { additionalProperties: true, description: 'As the upstream listed it' })
+const Item = Type.Object({ enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) }, {
+  additionalProperties: true,
+  description: 'As the upstream listed it',
+  examples: [{ name: 'read_file', description: 'Reads a file of the project', inputSchema: { type: 'object', properties: { path: { type: 'string' } } }, enabled: true, overridden: true }]
+})
 
 export const ServerRecord = Type.Object({
   name: Type.String(),
@@ -35,6 +41,18 @@ export const ServerRecord = Type.Object({
   config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
   createdAt: Type.Optional(Type.String()),
   connectedAt: Type.Optional(Type.String())
+}, {
+  examples: [{
+    name: 'issues',
+    status: 'connected',
+    error: null,
+    tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
+    prompts: [],
+    resources: [],
+    config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' }, enabled: true, owner: 'admin', visibility: 'public' },
+    createdAt: '2026-11-20T09:00:00.000Z',
+    connectedAt: '2026-11-20T09:00:01.250Z'
+  }]
 })
 
 export const Page = Type.Object({
@@ -75,7 +93,9 @@ export const ItemRecord = Item
 export const NewDescription = Type.Object({ description: Type.String({ maxLength: 16 * 1024 }) }, { examples: [{ description: 'Reads a file of the project' }] })
 
 const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
-export const GroupRecord = Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), servers: Members, owner: Type.Optional(Type.String()) })
+export const GroupRecord = Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), servers: Members, owner: Type.Optional(Type.String()) }, {
+  examples: [{ id: '0b6c5f0e-6f0c-4e0e-9c57-2f8d1a7f3b11', name: 'daily', description: 'What everybody needs', servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }], owner: 'admin' }]
+})
 const GroupName = Type.String({ minLength: 1, maxLength: 128 })
 export const NewGroup = Type.Object({ name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) }, {
   examples: [{ name: 'daily', description: 'What everybody needs', servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }]
@@ -88,7 +108,9 @@ export const NewGroupMember = Type.Object({ serverName: Type.String({ minLength:
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
 export const ToolSelection = Type.Object({ tools: Selection }, { examples: [{ tools: ['read_file', 'list_directory'] }] })
-export const GroupMemberConfig = Type.Object({ name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) })
+export const GroupMemberConfig = Type.Object({ name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) }, {
+  examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }]
+})
 
 export const KeyRecord = Type.Object({
   id: Type.String(),
@@ -102,6 +124,8 @@ export const KeyRecord = Type.Object({
   enabled: Type.Boolean(),
   createdAt: Type.Optional(Type.String()),
   lastUsedAt: Type.Optional(Type.String())
+}, {
+  examples: [{ id: '5d0f3c1a-8f5e-4c55-9a53-6f3f0f6f8d21', name: 'laptop', token: 'thk_3f9a...c01d', kind: 'system', accessType: 'groups', allowedGroups: ['daily'], allowedServers: [], enabled: true, createdAt: '2026-11-20T09:00:00.000Z' }]
 })
 export const NewKey = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),

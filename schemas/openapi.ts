@@ -23,13 +23,29 @@ export const describeApi = (version: string, basePath: string) => ({
 })
 
 /** The parts of an OpenAPI document that are looked at here. */
-interface Operation { summary?: string, operationId?: string, security?: unknown[], parameters?: Array<{ in: string }>, requestBody?: { content: Record<string, { schema?: unknown }> }, responses: Record<string, unknown> }
+interface Operation { summary?: string, operationId?: string, security?: unknown[], parameters?: Array<{ in: string }>, requestBody?: { content: Record<string, Media> }, responses: Record<string, Response> }
+interface Response { description?: string, content?: Record<string, Media> }
+interface Media { schema?: Schema, example?: unknown, examples?: unknown }
 interface Document { paths?: Record<string, Record<string, unknown>>, components?: { schemas?: Record<string, unknown>, responses?: Record<string, unknown> } }
 
-interface Schema { properties?: Record<string, Schema>, default?: unknown, description?: string, [key: string]: unknown }
+interface Schema { properties?: Record<string, Schema>, required?: string[], items?: Schema, anyOf?: Schema[], enum?: unknown[], examples?: unknown[], default?: unknown, description?: string, [key: string]: unknown }
 
-/** A schema as a component: without the name that it has among ours. */
-const component = ({ $id, ...schema }: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
+const component = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
+
+/** A value that fits a schema, put together from the examples in it; undefined where a part that is required has none. */
+function exampleOf ({ examples, enum: choices, properties, required = [], items, anyOf }: Schema): unknown {
+  const given = examples?.[0] ?? choices?.[0] ?? (anyOf?.[0] && exampleOf(anyOf[0]))
+  if (given !== undefined) return given
+  if (items) return [exampleOf(items)].filter((each) => each !== undefined)
+  const members = Object.entries(properties ?? {}).map(([key, member]): [string, unknown] => [key, exampleOf(member)]).filter(([, member]) => member !== undefined)
+  return members.length > 0 && required.every((key) => members.some(([name]) => name === key)) ? Object.fromEntries(members) : undefined
+}
+
+/** An answer with an example of it, where its schema has the parts of one. */
+const withExample = ({ content = {}, ...response }: Response): Response => ({
+  ...response,
+  content: Object.fromEntries(Object.entries(content).map(([type, media]) => [type, 'example' in media || 'examples' in media ? media : { ...media, example: exampleOf(media.schema ?? {}) }]))
+})
 
 /** As PUT takes it: `null` restores the default, of a member or of a whole section. */
 const resettable = (schema: Schema): Schema => ({
@@ -64,7 +80,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
   const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
   return [
     ...(requestBody || parameters.some((parameter) => parameter.in === 'query' || parameter.in === 'path') ? [400] : []),
-    ...(requestBody ? [413, 415] : []),
+    ...(method === 'get' ? [] : [413, 415]),
     ...(open ? requestBody ? [401, 403, 429] : [] : [401, 403]),
     ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
     ...(runs ? [502, 504] : method === 'get' ? [] : [409, 507]),
@@ -100,7 +116,8 @@ export function completeApi (given: object): object {
       const open = path.startsWith('/api/')
       const added = open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? [401, 403, 413, 415, 503, 507] : []
       if (method === 'put' && path === '/api/system-config' && operation.requestBody) operation.requestBody.content['application/json'] = { ...operation.requestBody.content['application/json'], schema: { $ref: '#/components/schemas/SystemConfig' } }
-      const responses = { ...operation.responses, ...Object.fromEntries(added.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }])) }
+      const answers = Object.entries(operation.responses).map(([status, response]) => [status, status.startsWith('2') ? withExample(response) : response])
+      const responses = { ...Object.fromEntries(answers), ...Object.fromEntries(added.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }])) }
       paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }
     }
   }

@@ -5,12 +5,12 @@ export const Health = Type.Object({
   timestamp: Type.String({ description: 'ISO 8601' }),
   uptime: Type.Number({ description: 'Seconds' }),
   servers: Type.Object({ total: Type.Integer(), connected: Type.Integer() })
-})
+}, { examples: [{ status: 'ok', timestamp: '2026-11-20T09:00:00.000Z', uptime: 86_400.5, servers: { total: 4, connected: 3 } }] })
 
 export const Config = Type.Object({
   success: Type.Literal(true),
   data: Type.Object({ basePath: Type.String(), version: Type.String(), name: Type.String() })
-})
+}, { examples: [{ success: true, data: { basePath: '/hub', version: '1.0.0', name: 'tool-hub' } }] })
 
 export const PublicConfig = Type.Object({
   success: Type.Literal(true),
@@ -19,6 +19,8 @@ export const PublicConfig = Type.Object({
     permissions: Type.Object({}, { additionalProperties: true, description: 'The guest\'s, when skipAuth is on' }),
     socialAuth: Type.Object({ enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) })
   })
-})
+}, { examples: [{ success: true, data: { skipAuth: false, permissions: {}, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] } } }] })
 
-export const Liveness = Type.Object({ status: Type.String() })
+export const Liveness = Type.Object({ status: Type.String() }, { examples: [{ status: 'ok' }] })
+
+export const Metrics = { description: 'Lines of name, labels and value', content: { 'text/plain': { schema: Type.String({ examples: ['toolhub_sessions 2\n'] }) } } }

@@ -63,4 +63,4 @@ export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig
 }
 
 /** What holds a variable is checked when it is filled in. */
-const isWebAddress = (text: string): boolean => /\$\{[A-Za-z_]\w*\}/.test(text) || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+const isWebAddress = (text: string): boolean => /\$\{[A-Za-z_]\w*\}/.test(text) || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))

@@ -54,7 +54,7 @@ export const Routing = Type.Object({
   enableBearerAuth: Type.Optional(Type.Boolean({ default: true })),
   bearerAuthHeaderName: Type.Optional(Type.String({ default: 'Authorization', pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" })),
   bearerAuthKey: Type.Optional(Type.String()),
-  jsonBodyLimit: Type.Optional(Type.String({ default: '1mb', pattern: '^[0-9]+ *(b|kb|mb|gb)?$' })),
+  jsonBodyLimit: Type.Optional(Type.String({ default: '1mb', pattern: '^[0-9]+(\\.[0-9]+)? *([kKmMgG]?[bB])?$' })),
   skipAuth: Type.Optional(Type.Boolean({ default: false }))
 })
 export type Routing = Static<typeof Routing>

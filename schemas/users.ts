@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Account } from './api.ts'
 
 /** A user as it may be shown. */
-export const UserRecord = Type.Object({ username: Type.String(), isAdmin: Type.Boolean() })
+export const UserRecord = Type.Object({ username: Type.String(), isAdmin: Type.Boolean() }, { examples: [{ username: 'ada', isAdmin: false }] })
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
@@ -20,7 +20,7 @@ export const UserUpdate = Type.Object({
 
 export const UserName = Type.Object({ username: Type.String() })
 
-export const UserStats = Type.Object({ totalUsers: Type.Integer(), adminUsers: Type.Integer(), regularUsers: Type.Integer() })
+export const UserStats = Type.Object({ totalUsers: Type.Integer(), adminUsers: Type.Integer(), regularUsers: Type.Integer() }, { examples: [{ totalUsers: 3, adminUsers: 1, regularUsers: 2 }] })
 
 const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'What would make the password stronger' }))
 

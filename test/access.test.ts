@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
-import type { Env } from '../schemas/env.ts'
+import { readEnv, type Env } from '../schemas/env.ts'
 import { appFor } from './app.ts'
 import { startUpstream, tool } from './fakes/fault-http.ts'
 import { bearerKey, until } from './helper.ts'
@@ -208,6 +208,64 @@ test('pages of trusted origins may read, others may not even ask', async (t) => 
     assert.match(headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/, path)
     assert.equal(headers.get('access-control-allow-credentials'), null)
   }
+})
+
+test('a name that is not ours is served nowhere, save that the process lives', async (t) => {
+  const paths = ['/metrics', '/config', '/public-config', '/docs/json', '/docs/', '/api/openapi.json', '/api/openapi/servers', '/api/tools/a/b', '/api/servers', '/api/auth/user', '/mcp', '/nothing', '/api/nothing']
+  const health = ['/health', '/health/live', '/health/ready']
+  const ask = async ({ port }: World, path: string, host: string, method = 'GET'): Promise<number> => {
+    const { status, text } = await raw(port, `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    if (path !== '/mcp' && status === 403) assert.match(text, /TH_FOREIGN_HOST/, path)
+    return status
+  }
+  const settings = { systemConfig: { install: { baseUrl: 'https://hub.example/x' } } }
+  const local = await start(t, { settings })
+  local.app.phase.name = 'ready'
+  const listed = await start(t, { env: { HOST: '0.0.0.0', ALLOWED_HOSTS: 'listed.example' }, settings })
+  const open = await start(t, { env: { HOST: '0.0.0.0' } })
+  for (const path of paths) {
+    for (const host of ['evil.example', `127.0.0.1.evil.example:${local.port}`]) {
+      assert.equal(await ask(local, path, host), 403, `${path} at ${host}`)
+      assert.equal(await ask(listed, path, host), 403, `${path} at ${host}`)
+      assert.notEqual(await ask(open, path, host), 403, `${path} where nothing is known of names`)
+    }
+    for (const host of ['localhost', `127.0.0.1:${local.port}`, 'hub.example']) assert.notEqual(await ask(local, path, host), 403, `${path} at ${host}`)
+    for (const host of ['listed.example:8080', 'hub.example']) assert.notEqual(await ask(listed, path, host), 403, `${path} at ${host}`)
+  }
+  for (const path of ['/api/auth/login', '/api/servers', '/mcp']) assert.equal(await ask(local, path, 'evil.example', 'POST'), 403, path)
+  for (const path of health) assert.equal(await ask(local, path, '10.1.2.3:3000'), 200, path)
+})
+
+test('HEAD is answered where nobody needs to be asked', async (t) => {
+  const { app, url } = await start(t)
+  app.phase.name = 'ready'
+  for (const path of ['/health', '/health/live', '/health/ready', '/config', '/public-config', '/metrics']) {
+    const reply = await fetch(`${url}${path}`, { method: 'HEAD' })
+    assert.deepEqual([reply.status, await reply.text()], [200, ''], path)
+  }
+  assert.deepEqual(app.routeTable.filter(({ method, scope }) => method === 'HEAD' && scope !== 'public' && scope !== 'docs'), [])
+})
+
+test('variables that cannot be right are named', () => {
+  for (const [name, values] of Object.entries({ TRUST_PROXY: ['nonsense', '10.0.0.1;10.0.0.2', '-1'], JWT_EXPIRES_IN: ['0', '0h', 'soon'], BASE_PATH: ['hub'] })) {
+    for (const value of values) assert.throws(() => readEnv({ [name]: value }), new RegExp(`The environment variable ${name} cannot be`), value)
+  }
+  assert.throws(() => readEnv({ BASE_PATH: 'hub' }), /A-Za-z0-9/)
+  for (const value of ['true', 'false', '2', '127.0.0.1', '::1', '10.0.0.0/8, fd00::/8', 'loopback,uniquelocal', '10.0.0.0/255.0.0.0']) assert.equal(readEnv({ TRUST_PROXY: value }).TRUST_PROXY, value)
+})
+
+test('what the management API answers is kept by nobody on the way', async (t) => {
+  const { app, url } = await start(t)
+  const ask = async (method: string, path: string, body?: object, headers: Record<string, string> = {}): Promise<[number, string | null]> => {
+    const { status, headers: told } = await fetch(`${url}/api${path}`, { method, headers: { ...headers, ...(body && { 'content-type': 'application/json' }) }, body: body && JSON.stringify(body) })
+    return [status, told.get('cache-control')]
+  }
+  assert.deepEqual(await ask('POST', '/auth/login', { username: 'admin', password: 'Same-1234' }), [200, 'no-store'])
+  const token = app.auth.login(app.settings.current.users.get('admin') ?? admin)
+  assert.deepEqual(await ask('POST', '/auth/register', { username: 'ada', password: 'Same-1234' }, { 'x-auth-token': token }), [201, 'no-store'])
+  assert.deepEqual(await ask('POST', '/auth/keys', { name: 'one' }, { 'x-auth-token': token }), [201, 'no-store'])
+  assert.deepEqual(await ask('GET', `/auth/user?token=${token}`), [200, 'no-store'])
+  for (const { method, url: path, scope } of app.routeTable.filter(({ scope }) => scope === 'api' || scope === 'admin')) assert.deepEqual(await ask(method, path.replace('/api', '').replaceAll(':', '')), [401, 'no-store'], `${scope} ${path}`)
 })
 
 test('skipAuth makes a guest admin of the management API, and of nothing else', async (t) => {

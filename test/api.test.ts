@@ -301,6 +301,8 @@ test('login and tokens', async (t) => {
     await again.stop()
     const without = await startHub(t, { folder: hub.folder })
     refused(await ask(without, 'GET', '/api/auth/user', { headers: admin.headers }), 401)
+    assert.match(without.output(), /"level":40[^\n]*JWT_SECRET is not set[^\n]*several gateways/)
+    assert.doesNotMatch(again.output(), /JWT_SECRET/)
   })
 })
 

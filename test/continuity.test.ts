@@ -304,3 +304,156 @@ test('tasks, and pages that a person was sent to, on a process that several shar
     news.close()
   })
 })
+
+test('a log level reaches servers that come later, and one that is silent holds nobody up', { timeout }, async (t) => {
+  let silent = false
+  const [early, late, mute] = [await startUpstream(t), await startUpstream(t), await startUpstream(t, { on: ({ method }) => silent && method === 'logging/setLevel' ? 'never' : undefined })]
+  const hub = await startHub(t, { settings: settings({ early: http(early.url), mute: http(mute.url) }) })
+  await connected(hub, 2)
+  const [one, other] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp`)]
+  await one.ask('logging/setLevel', { level: 'debug' })
+  await api(hub, 'POST', '/servers', { name: 'late', config: http(late.url) })
+  await until(async () => (await one.tools()).includes('late-echo'), 10_000, 'not listed')
+  assert.equal(text(await one.call('late-echo', { message: 'x' })), 'x')
+  await until(() => newest(late).some(({ method, params }) => method === 'logging/setLevel' && params?.level === 'debug'), 5_000, 'the later server knows of no level')
+  silent = true
+  const since = Date.now()
+  await within(5_000, 'the level', other.ask('logging/setLevel', { level: 'info' }))
+  await one.ask('logging/setLevel', { level: 'warning' })
+  assert.ok(Date.now() - since < 5_000)
+})
+
+test('what is no request of a client\'s own runs nothing', { timeout }, async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('wipe')] })
+  const hub = await startHub(t, { settings: settings({ n: http(upstream.url, { tools: { wipe: { enabled: false } } }) }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/n`)
+  await session.call('echo')
+  upstream.received.length = 0
+  for (const [method, params] of [['tools/call', { name: 'wipe', arguments: {} }], ['initialize', {}], ['resources/read', { uri: 'x' }]] as const) await session.notify(method, params)
+  for (const method of ['notifications/cancelled', 'notifications/anything', 'initialize']) assert.ok((await session.request(method, { requestId: 1 })).error, method)
+  await session.notify('notifications/vendor', { of: 'its own' })
+  await until(() => upstream.count('notifications/vendor') === 1, 5_000, 'a notification is still passed on')
+  assert.deepEqual(upstream.received.map(({ message }) => message.method), ['notifications/vendor'])
+})
+
+test('a task is its principal\'s, though two have one of the same id', { timeout }, async (t) => {
+  const upstream = await startUpstream(t, {
+    capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
+    on: ({ method, params, session }) => {
+      const task = { taskId: 'task-1', status: 'working', ttl: 60_000, pollInterval: 1_000, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z' }
+      if (method === 'tools/call' && params.task !== undefined) return { task }
+      return method.startsWith('tasks/') ? { ...task, statusMessage: session.id } : undefined
+    }
+  })
+  const bobs = bearerKey({ id: '33333333-3333-4333-8333-333333333333', name: 'bobs', token: `thk_${'c'.repeat(64)}` })
+  const carols = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'carols', token: `thk_${'d'.repeat(64)}` })
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { isolation: 'session' }) }, { bearerKeys: [bearerKey(), bobs, carols] }) })
+  await connected(hub, 1)
+  const [ann, bob, carol] = [await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`, { key: bobs.token }), await Session.open(`${hub.url}/mcp/a`, { key: carols.token })]
+  for (const session of [ann, bob]) assert.equal(at(await session.ask('tools/call', { name: 'echo', arguments: {}, task: { ttl: 60_000 } }), 'task', 'taskId'), 'task-1')
+  const [anns, his] = [await ann.ask('tasks/get', { taskId: 'task-1' }), await bob.ask('tasks/get', { taskId: 'task-1' })]
+  assert.notEqual(anns.statusMessage, his.statusMessage, 'each is answered by its own connection')
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) assert.match(failure(await carol.request(method, { taskId: 'task-1' })), /Unknown task/, method)
+})
+
+test('an upstream\'s own error is relayed whatever its HTTP status, and a session that is gone is renewed', { timeout }, async (t) => {
+  let status = 400
+  let error: Json = { code: -32602, message: 'invalid "session" argument' }
+  let id: 'own' | null = 'own'
+  const upstream = await startUpstream(t, {
+    on: ({ method, params, id: own, res }) => {
+      if (method !== 'tools/call' || params.name !== 'fail') return undefined
+      if (id === null) { upstream.sessions.clear(); upstream.options.on = undefined }
+      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : own, error }, undefined, 2))
+      return 'taken'
+    },
+    tools: [tool('fail')]
+  })
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/a`)
+  const initialized = upstream.count('initialize')
+  for (status of [400, 404, 422, 500]) {
+    const calls = upstream.count('tools/call')
+    assert.deepEqual((await session.request('tools/call', { name: 'fail', arguments: {} })).error, error)
+    assert.equal(upstream.count('tools/call'), calls + 1, 'it is not repeated')
+  }
+  assert.equal(upstream.count('initialize'), initialized)
+  status = 404
+  error = { code: -32001, message: 'Session not found' }
+  id = null
+  assert.equal(text(await session.call('fail', { message: 'renewed' })), 'renewed')
+})
+
+test('names and members that stand in another way', { timeout }, async (t) => {
+  const long = 'y'.repeat(70)
+  const upstream = await startUpstream(t, { tools: [tool(long)], resources: [{ uri: 'file:///secret', name: 's' }], resourceTemplates: [{ uriTemplate: 'file:///{path}', name: 't' }], on: ({ method, params }) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'read' }] } : undefined })
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { resources: { 'file:///secret': { enabled: false } } }) }, { groups: [{ id: 'g', name: 'twice', servers: ['a', 'a'] }] }) })
+  await connected(hub, 1)
+  const [all, single, twice] = await Promise.all(['/mcp', '/mcp/a', '/mcp/twice'].map(async (route) => await Session.open(`${hub.url}${route}`)))
+  assert.ok(all && single && twice)
+  const [cut = ''] = await all.tools()
+  assert.equal(cut.length, 64)
+  for (const session of [all, single]) assert.equal(text(await session.call(cut, { message: 'x' })), 'x', 'the cut name is good on both')
+  assert.deepEqual(await twice.tools(), [cut], 'who stands there twice brings nothing twice')
+  for (const uri of ['file:///secret', 'file:///secre%74', 'file:///./secret', 'file:///secret?', 'FILE:///secret', 'file:///secret#x']) {
+    for (const session of [all, single]) assert.match(failure(await session.request('resources/read', { uri })), /Resource not found/, uri)
+  }
+  assert.ok((await single.ask('resources/read', { uri: 'file:///open' })).contents)
+})
+
+test('a gateway that is its own server notices', { timeout }, async (t) => {
+  const upstream = await startUpstream(t)
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
+  await connected(hub, 1)
+  await api(hub, 'POST', '/servers', { name: 'self', config: http(`${hub.url}/mcp`, { headers: { Authorization: `Bearer ${KEY}` } }) })
+  await until(async () => /the gateway's own/.test(String(at(await api(hub, 'GET', '/servers/self'), 'data', 'error'))), 10_000, 'it says nothing')
+  assert.deepEqual(await (await Session.open(`${hub.url}/mcp`)).tools(), ['a-echo'])
+})
+
+test('a link that is away for long has its subscriptions when it is back; equal messages stay two', { timeout }, async (t) => {
+  const upstream = await startUpstream(t, { resources })
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/a`, { capabilities: { sampling: {} } })
+  await session.ask('resources/subscribe', { uri: 'fault://r' })
+  await upstream.close()
+  upstream.sessions.clear()
+  await sleep(6_000)
+  upstream.received.length = 0
+  await upstream.listen()
+  await until(() => upstream.count('resources/subscribe') === 1, 30_000, 'nobody subscribed again')
+  const link = [...upstream.sessions.values()].find(({ capabilities }) => capabilities.sampling !== undefined)
+  assert.ok(link)
+  for (let n = 0; n < 3; n++) await link.notify('notifications/message', { level: 'info', data: 'the same' })
+  for (let n = 0; n < 3; n++) await link.notify('notifications/resources/updated', { uri: 'fault://r' })
+  await sleep(500)
+  const stream = await session.listen()
+  await stream.wait(isUpdate)
+  await sleep(200)
+  assert.deepEqual([stream.messages.filter(({ method }) => method === 'notifications/message').length, stream.messages.filter(isUpdate).length], [3, 1])
+
+  // A second stream is opened by a client that has lost the first, whatever the network says.
+  const second = await session.listen()
+  await link.notify('notifications/resources/updated', { uri: 'fault://r' })
+  await second.wait(isUpdate)
+  for (const each of [stream, second]) each.close()
+})
+
+test('a tool that is shown only to clients that can be asked can be switched off', { timeout }, async (t) => {
+  const upstream = await startUpstream(t, { on: ({ method, session }) => method === 'tools/list' ? { tools: [tool('echo'), ...(session.capabilities.sampling === undefined ? [] : [tool('ask-model')])] } : undefined })
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp/a`, { capabilities: { sampling: {} } })
+  assert.deepEqual(await session.tools(), ['echo', 'ask-model'])
+  const { data } = await api(hub, 'POST', '/servers/a/tools/ask-model/toggle', { enabled: false })
+  assert.deepEqual([at(data, 'name'), at(data, 'enabled')], ['ask-model', false])
+  assert.deepEqual(await session.tools(), ['echo'])
+})
+
+test('a path that leads nowhere below MCP is answered as MCP has it', { timeout }, async (t) => {
+  const hub = await startHub(t, { settings: settings({}), env: { BASE_PATH: '/hub' } })
+  for (const route of ['/mcp/a/b', '/x/mcp/a/b', '/api/mcp/group/a/b']) assert.equal(at(await (await fetch(`${hub.url}${route}`, { method: 'POST' })).json(), 'error', 'code'), -32000, route)
+  for (const route of ['/api/nothing', '/nothing', '/mcpx/a']) assert.equal(at(await (await fetch(`${hub.url}${route}`)).json(), 'code'), 'TH_NOT_FOUND', route)
+})

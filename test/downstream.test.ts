@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { ServerResponse } from 'node:http'
 import fc from 'fast-check'
-import { checkOrigin, isLoopback, originRules } from '../plugins/auth/origin.ts'
+import { checkHost, checkOrigin, isLoopback, originRules } from '../plugins/auth/origin.ts'
 import { bytesOf } from '../plugins/body/index.ts'
 import { acceptedBy, type Accepted } from '../plugins/downstream/accept.ts'
 import { EventStream } from '../plugins/downstream/event-stream.ts'
@@ -494,9 +494,14 @@ test('the answer to one POST', async (t) => {
   })
 })
 
-test('checkOrigin: who is let in from a browser', async (t) => {
+test('checkHost and checkOrigin: who is let in from a browser', async (t) => {
   const allowed = (listen: string, hosts: string, origins: string, host: string | undefined, origin: string | undefined, baseUrl?: string): string => {
-    try { checkOrigin(originRules(listen, hosts, origins), host, origin, baseUrl); return 'in' } catch (error) { return (error as { code: string }).code }
+    try {
+      const rules = originRules(listen, hosts, origins)
+      checkHost(rules, host, baseUrl)
+      checkOrigin(rules, host, origin, baseUrl)
+      return 'in'
+    } catch (error) { return (error as { code: string }).code }
   }
   const [host, foreign] = ['TH_FOREIGN_HOST', 'TH_FOREIGN_ORIGIN']
   const local = '127.0.0.1'

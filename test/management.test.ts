@@ -3,13 +3,14 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { watch } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { test, type TestContext } from 'node:test'
 import bcrypt from 'bcryptjs'
 import { assertPlain, at, initialize, KEY, names, plain, send, Session, settings, sleep, text, type Json, type Stream } from './client.ts'
+import { limits } from '../plugins/limits/index.ts'
 import { database } from './database.ts'
 import { Refusal, startUpstream, tool, type Options } from './fakes/fault-http.ts'
-import { path, startHub, until, type Hub, type HubOptions } from './helper.ts'
+import { bearerKey, path, startHub, until, type Hub, type HubOptions } from './helper.ts'
 
 const MASK = '••••'
 const STDIO = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
@@ -578,17 +579,36 @@ test('every row of the tables', async (t) => {
     const wrong: string[] = []
     const look = async (row: string, api: Api, more: Record<string, string>): Promise<void> => {
       const [method = '', route = ''] = row.split(' ')
-      for (const body of [{}, 7, { enabled: 'x', toolName: 7, arguments: 7, tools: 7 }]) {
-        const { status } = await api.ask(method, fill(route, more), body)
-        if (status !== 404) wrong.push(`${row} ${JSON.stringify(more)} ${JSON.stringify(body)}: ${status}`)
+      const json = { 'content-type': 'application/json' }
+      for (const [body, extra] of [[{}], [7], [{ enabled: 'x', toolName: 7, arguments: 7, tools: 7 }], [undefined, { raw: '{bad', headers: json }], [undefined, { raw: 'x'.repeat(1_100_000), headers: json }], [undefined, { raw: 'x', headers: { 'content-type': 'text/plain' } }]] as [unknown, Extra?][]) {
+        const { status } = await api.ask(method, fill(route, more), body, extra)
+        if (status !== 404) wrong.push(`${row} ${JSON.stringify(more)} ${JSON.stringify(body)} ${String(extra?.raw?.slice(0, 4))}: ${status}`)
       }
     }
     for (const [row, { absent, who }] of table) {
-      if (!row.includes(':') || /^(GET|DELETE)/.test(row) || who === 'admin') continue
+      if (!row.includes(':') || row.startsWith('GET') || who === 'admin') continue
       for (const more of [{ name: 'closed', serverName: 'closed', server: 'closed', id: 'hidden' }, { name: 'nope', serverName: 'nope', server: 'nope', id: 'nope' }]) await look(row, bob, more)
       for (const more of absent ?? []) await look(row, admin, more)
     }
     assert.deepEqual(wrong, [])
+  })
+
+  await t.test('a route takes what is its own, and says of two forms the one that is nearly right', async () => {
+    await admin.ok('POST', '/groups', { name: 'own name', description: 'own words' }, 201)
+    for (const name of ['renamed', 5, {}, []]) {
+      const group = await admin.ok('PUT', '/groups/own%20name/servers/batch', { servers: ['alpha'], name, description: 'changed' })
+      assert.deepEqual([group.name, group.description], ['own name', 'own words'])
+    }
+    const answer = await admin.ask('PUT', '/groups/own%20name', { servers: [{ name: 'alpha', tools: 'some' }] })
+    refused(answer, 400)
+    assert.match(String(at(answer.body, 'message')), /servers\.0\.tools/)
+    await admin.ok('DELETE', '/groups/own%20name')
+    const item = await admin.ok('PUT', '/servers/alpha/tools/echo/description', { description: 'x', enabled: false })
+    assert.deepEqual([item.description, item.enabled], ['x', true])
+    await admin.ok('DELETE', '/servers/alpha/tools/echo/description')
+    await admin.ok('POST', '/servers', { name: 'off', config: { url: fake.url, enabled: false } })
+    assert.match(String(at((await admin.ask('POST', '/servers/off/reload')).body, 'message')), /disabled/)
+    await admin.ok('DELETE', '/servers/off')
   })
 
   await t.test('what a request leaves out has its default', async () => {
@@ -805,7 +825,7 @@ const canary = (what: string): string => `canary-${what}-${randomBytes(6).toStri
 
 test('what GET gave, sent back by PUT, changes nothing', async (t) => {
   const fake = await startUpstream(t, offers)
-  const secrets = Object.fromEntries(['env', 'arg', 'flag', 'header', 'user', 'query', 'client', 'proxy', 'apikey', 'bearer', 'pass', 'llm', 'router', 'db', 'docs'].map((what) => [what, canary(what)]))
+  const secrets = Object.fromEntries(['env', 'arg', 'flag', 'header', 'user', 'query', 'client', 'proxy', 'apikey', 'bearer', 'pass', 'llm', 'router', 'db', 'docs', 'inline'].map((what) => [what, canary(what)]))
   const { hub, admin } = await started(t, {}, { systemConfig: { auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } }, fromElsewhere: { kept: [1, 2] }, smartRouting: { ofAnotherVersion: true } } })
   const remote = new URL(fake.url)
   remote.username = 'user'
@@ -836,7 +856,7 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
     local: { type: 'stdio', ...STDIO, args: [...STDIO.args, `--api-key=${secrets.arg}`, '--token', secrets.flag, '--verbose'], env: { API_TOKEN: secrets.env, PLAIN: 'plain' }, cwd: '/', startOnDemand: true, idleTimeoutMs: 60_000, enabled: false, isolation: 'shared' },
     events: { type: 'sse', url: fake.url, enabled: false, visibility: 'group' },
     rest: { type: 'openapi', url: 'https://api.example.com/v1', openapi: { url: `https://docs.example.com/openapi.json?api_key=${secrets.docs}`, security: { type: 'apiKey', name: 'x-key', in: 'header', value: secrets.apikey }, passthroughHeaders: ['x-tenant'] }, enabled: false },
-    inline: { type: 'openapi', openapi: { schema: { openapi: '3.0.3', info: { title: 'Small', version: '1' }, paths: {} }, security: { type: 'http', http: { scheme: 'basic', username: 'me', password: secrets.pass } } }, headers: { Authorization: `Bearer ${secrets.bearer}` }, enabled: false }
+    inline: { type: 'openapi', openapi: { schema: { openapi: '3.0.3', info: { title: 'Small', version: '1' }, servers: [{ url: `https://me:${secrets.inline}@api.example.com/v1` }], paths: {} }, security: { type: 'http', http: { scheme: 'basic', username: 'me', password: secrets.pass } } }, headers: { Authorization: `Bearer ${secrets.bearer}` }, enabled: false }
   }
   for (const [name, config] of Object.entries(servers)) await admin.add(name, config)
 
@@ -925,6 +945,18 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       ['proxy.url', 'remote', { ...shown.remote, proxy: { url: String(at(shown.remote, 'proxy', 'url')).replace('127.0.0.1', 'evil.example.com') } }],
       ['oauth.tokenEndpoint', 'remote', { ...shown.remote, oauth: { ...shown.remote?.oauth as Json, tokenEndpoint: 'https://evil.example.com/t' } }]
     ] as [string, string, Json][]) refused(await admin.ask('PUT', `/servers/${name}`, { config }), 400, what)
+    for (const [what, secretArgs, sentArgs] of [
+      ['the other secret of two that look alike', ['--a-token', 'short1', '--b-password', 'short2'], ['--b-password', MASK]],
+      ['the first of two goes', ['--verbose', '--a-token', 'short1', '--b-password', 'short2'], ['--a-token', MASK, '--b-password', MASK]],
+      ['the same flag, once less', ['--token=short1', '--token=short2'], [`--token=${MASK}`]]
+    ] as const) {
+      await admin.ok('PUT', '/servers/local', { config: { ...servers.local, args: secretArgs } })
+      refused(await admin.ask('PUT', '/servers/local', { config: { ...servers.local, args: sentArgs } }), 400, what)
+    }
+    await admin.ok('PUT', '/servers/local', { config: { ...servers.local, args: ['--port', '80', '--a-token', 'short1', '--b-password', 'short2', '--c'] } })
+    await admin.ok('PUT', '/servers/local', { config: { ...servers.local, args: ['--port', '81', '--a-token', MASK, '--b-password', 'short3'] } })
+    assert.deepEqual(at(await stored(hub), 'mcpServers', 'local', 'args'), ['--port', '81', '--a-token', 'short1', '--b-password', 'short3'])
+    await admin.ok('PUT', '/servers/local', { config: servers.local })
     for (const [name, config] of Object.entries(shown).filter(([, config]) => JSON.stringify(config).includes(MASK))) {
       refused(await admin.ask('POST', '/servers', { name: `${name}-copy`, config }), 400, name)
       const batch = await admin.ask('POST', '/servers/batch', { servers: [{ name: `${name}-copy`, config }] })
@@ -960,11 +992,11 @@ const keys: Record<string, Key> = {
   'routing.enableGroupNameRoute': flag(true),
   'routing.enableBearerAuth': flag(true),
   'routing.bearerAuthHeaderName': { good: ['X-Key', 'x-mcp-token'], bad: [7, true, '', 'two words', 'a:b', 'a\nb', [], {}], value: 'Authorization' },
-  'routing.jsonBodyLimit': { good: ['512kb', '2mb', '100000b'], bad: [7, true, 'big', '-1mb', '', '1.5.5mb', [], {}], value: '1mb' },
+  'routing.jsonBodyLimit': { good: ['512kb', '2mb', '100000b', '10MB', '1.5 Mb', '2048.7'], bad: [7, true, 'big', '-1mb', '', '1.5.5mb', [], {}], value: '1mb' },
   'routing.skipAuth': flag(false),
   'install.pythonIndexUrl': words('https://pypi.example.com/simple'),
-  'install.npmRegistry': words('https://npm.example.com'),
-  'install.baseUrl': words('https://hub.example.com'),
+  'install.npmRegistry': { ...words('https://npm.example.com'), bad: [7, 'npm', 'https://npm.example.com/\n--evil'] },
+  'install.baseUrl': { ...words('https://hub.example.com', 'https://hub.example.com/a/@b'), bad: [7, 'https://u:word@hub.example.com/', 'https://hub.example.com/?x=1', 'https://hub.example.com/#x', 'ftp://hub.example.com'] },
   'smartRouting.enabled': flag(true),
   'smartRouting.dbUrl': { ...words('postgres://db.example.com/vectors'), secret: true },
   'smartRouting.llmProviderBaseUrl': words('https://llm.example.com/v1'),
@@ -1049,6 +1081,11 @@ test('the system configuration', async (t) => {
     assert.deepEqual(await onDisk(hub), before)
   })
 
+  await t.test('a section that is no object, a pattern in the words of the refusal', async () => {
+    for (const section of ['routing', 'install', 'smartRouting', 'toolResultCompression', 'mcpRouter', 'oauthServer']) for (const value of [[], 7, 'text']) refused(await put({ [section]: value }), 400, section)
+    assert.match((await put({ routing: { bearerAuthHeaderName: 'a b' } })).text, /0-9A-Za-z-/, 'as it is')
+  })
+
   await t.test('the older names of the embeddings API are understood', async () => {
     fine(await put({ smartRouting: { openaiApiBaseUrl: 'https://old.example.com/v1', openaiApiKey: 'sk-of-the-older-name-1234', openaiApiEmbeddingModel: 'older' } }))
     const shown = await value('smartRouting')
@@ -1111,6 +1148,8 @@ test('the system configuration', async (t) => {
     assert.deepEqual([await call(2_500_000), await call(3_300_000)], [[200, 200], [413, 413]])
     fine(await put({ routing: { jsonBodyLimit: '10kb' } }))
     assert.deepEqual([await call(5_000), await call(20_000)], [[200, 200], [413, 413]])
+    fine(await put({ routing: { jsonBodyLimit: '0.5MB' } }))
+    assert.deepEqual([await call(500_000), await call(600_000)], [[200, 200], [413, 413]])
     fine(await put({ routing: { jsonBodyLimit: null } }))
     assert.deepEqual(await call(500_000), [200, 200])
   })
@@ -1154,6 +1193,17 @@ test('the system configuration', async (t) => {
     const listed = list(await admin.ask('GET', '/auth/keys'))
     assert.ok(!JSON.stringify(await admin.system()).includes(old))
     assert.ok(listed.some(({ name }) => name === 'default') || at(await admin.system(), 'routing', 'bearerAuthKey') !== undefined, JSON.stringify(listed))
+    refused(await put({ routing: { bearerAuthKey: 'another-key-of-an-older-version' } }), 400, 'what would be thrown away is not taken')
+    fine(await put({ routing: { bearerAuthKey: null } }))
+  })
+
+  await t.test('bearerAuthKey that is edited into the file of a running gateway, too', async (t) => {
+    const { hub, admin } = await started(t)
+    const old = 'the-one-key-that-somebody-wrote-down'
+    await writeFile(hub.settingsPath, JSON.stringify({ ...await onDisk(hub), systemConfig: { routing: { bearerAuthKey: old } } }))
+    await until(async () => (await send(`${hub.url}/mcp`, { key: old, body: initialize() })).status === 200, 10_000, () => hub.output())
+    await until(async () => !(await readFile(hub.settingsPath, 'utf8')).includes(old))
+    assert.ok(list(await admin.ask('GET', '/auth/keys')).some(({ name }) => name === 'default'))
   })
 })
 
@@ -1316,6 +1366,25 @@ test('new names, owners, visibility, pages', async (t) => {
     for (const name of ['daily', String(group.id)]) deleted(await admin.ask('DELETE', `/groups/${name}`))
   })
 
+  await t.test('a key that stands in the file in plain keeps up with the first write, and is hashed by it', async (t) => {
+    const plainKey = (name: string, digit: string, more: Json): Json => ({ id: `${digit.repeat(8)}-1111-4111-8111-111111111111`, name, token: `plain-token-of-${name}`, kind: 'system', enabled: true, ...more })
+    const bearerKeys = [plainKey('one', '3', { accessType: 'servers', allowedServers: ['a', 'b'] }), plainKey('two', '4', { accessType: 'groups', allowedGroups: ['g'] })]
+    const mcpServers = { a: { url: fake.url, enabled: false }, b: { url: fake.url, enabled: false } }
+    for (const [method, route, body, serversNow, groupsNow] of [
+      ['PUT', '/servers/a', { config: mcpServers.a, newName: 'z' }, ['z', 'b'], ['g']],
+      ['DELETE', '/servers/a', undefined, ['b'], ['g']],
+      ['PUT', '/groups/g', { name: 'h' }, ['a', 'b'], ['h']]
+    ] as const) {
+      const hub = await boot(t, { settings: { mcpServers, users, groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'g', servers: ['b'] }], bearerKeys: [...bearerKeys, bearerKey()] } })
+      // By a key: a login would write something first.
+      const answer = await new Api(hub, { authorization: `Bearer ${KEY}` }).ask(method, route, body)
+      assert.equal(answer.status, 200, answer.text)
+      const [one, two] = (await onDisk(hub)).bearerKeys as Json[]
+      assert.deepEqual([one?.allowedServers, two?.allowedGroups], [serversNow, groupsNow], `${method} ${route}`)
+      assert.doesNotMatch(JSON.stringify([one, two]), /plain-token/)
+    }
+  })
+
   await t.test('groups: reserved names, and the name of a server', async () => {
     refused(await bob.ask('POST', '/groups', { name: 'other' }), 400, 'a server\'s name, for who is no admin')
     const answer = await admin.ask('POST', '/groups', { name: 'other' })
@@ -1326,6 +1395,84 @@ test('new names, owners, visibility, pages', async (t) => {
     const mine = await bob.ok('POST', '/groups', { name: 'bobs' }, 201)
     refused(await bob.ask('PUT', '/groups/bobs', { name: 'other' }), 400, 'nor by a change')
     deleted(await bob.ask('DELETE', `/groups/${String(mine.id)}`))
+  })
+
+  await t.test('of a group and a server of one name, admins decide which the routes lead to', async () => {
+    const config = { url: 'https://mcp.example.com/mcp', enabled: false }
+    const server = { url: fake.url, visibility: 'public' }
+    await admin.add('member', server)
+    await bob.ok('POST', '/groups', { name: 'squat', servers: ['member'] }, 201)
+    await admin.ok('POST', '/groups', { name: 'ours', servers: ['member'] }, 201)
+    await bob.ok('POST', '/servers', { name: 'bobs own', config })
+    for (const name of ['squat', 'ours']) {
+      for (const [method, route, body] of [['POST', '/servers', { name, config }], ['PUT', '/servers/bobs%20own', { config, newName: name }], ['POST', '/servers/batch', { servers: [{ name, config }] }]] as const) {
+        const answer = await bob.ask(method, route, body)
+        assert.equal(answer.status, 400, answer.text)
+        assert.match(answer.text, /a group named/)
+      }
+    }
+    const key = await bob.ok('POST', '/auth/keys', { name: 'mine' }, 201)
+    transcript.pop()
+    const tools = async (name: string, token: unknown = KEY): Promise<string[]> => await (await Session.open(`${hub.url}/mcp/${enc(name)}`, { key: String(token) })).tools()
+    assert.deepEqual((await tools('squat'))[0], 'member-echo')
+    const message = async (method: string, route: string, body: Json): Promise<string> => {
+      const answer = await admin.ask(method, route, body)
+      assert.ok(answer.status < 300, answer.text)
+      return String(at(answer.body, 'message') ?? '') + String(at(answer.body, 'data', 'results', 0, 'message') ?? '')
+    }
+    assert.match(await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }), /of "bob".*lead to the server/)
+    await admin.has('squat', 'connected')
+    for (const token of [KEY, key.token]) assert.equal((await tools('squat', token))[0], 'echo', 'the server itself')
+    const { paths } = (await (await fetch(`${hub.url}/api/squat/openapi.json`)).json()) as { paths: Json }
+    assert.ok('/tools/squat/echo' in paths && !('/tools/member/echo' in paths), Object.keys(paths).join())
+    assert.match(await message('PUT', '/groups/squat', { description: 'still bob\'s' }), /lead to the server/)
+    await admin.ok('DELETE', '/servers/squat')
+    await admin.add('moved', server)
+    assert.match(await message('PUT', '/servers/moved', { config: server, newName: 'squat' }), /of "bob".*lead to the server/)
+    assert.match(await message('POST', '/servers', { name: 'ours', config: server }), /of "admin".*lead to the group/)
+    for (const token of [KEY, key.token]) assert.equal((await tools('ours', token))[0], 'member-echo')
+    for (const name of ['squat', 'ours']) deleted(await admin.ask('DELETE', `/groups/${name}`))
+    for (const name of ['squat', 'ours', 'member', 'bobs%20own']) deleted(await admin.ask('DELETE', `/servers/${name}`))
+    await admin.ok('DELETE', `/auth/keys/${String(key.id)}`)
+  })
+
+  await t.test('a member\'s alias keeps the grammar of servers\' names, since it stands in their place', async (t) => {
+    const member = { name: 'other', tools: 'all', prompts: 'all', resources: 'all' }
+    const old = { ...member, alias: 'a b/c' }
+    const { admin } = await started(t, { other: { url: fake.url, enabled: false } }, { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: [old] }] })
+    await admin.ok('POST', '/groups', { name: 'fresh' }, 201)
+    for (const alias of ['a/b', 'a b\n', 'a\u202eb', 'a\u200bb', '\u3164', '_x', '.x', ' ', 'e\u0301t', 'x'.repeat(129)]) {
+      refused(await admin.ask('POST', '/groups', { name: 'worse', servers: [{ name: 'other', alias }] }), 400, JSON.stringify(alias))
+      for (const group of ['fresh', 'old']) for (const route of [`/groups/${group}`, `/groups/${group}/servers/batch`]) refused(await admin.ask('PUT', route, { servers: [{ name: 'other', alias }] }), 400, `${route} ${JSON.stringify(alias)}`)
+    }
+    for (const alias of ['été', '日本 1', 'a_b.c-d', 'call', 'tools']) assert.deepEqual((await admin.ok('PUT', '/groups/fresh', { servers: [{ name: 'other', alias }] })).servers, [{ ...member, alias }])
+    assert.deepEqual((await admin.ok('PUT', '/groups/old', { servers: [old], description: 'as it was shown' })).servers, [old])
+  })
+
+  await t.test('what one user may have has an end, what admins may have has none', async (t) => {
+    const { admin, bob } = await started(t)
+    const config = { url: 'https://mcp.example.com/mcp', enabled: false }
+    const batch = await bob.ask('POST', '/servers/batch', { servers: Array.from({ length: limits.serversPerUser + 2 }, (_, n) => ({ name: `s${n}`, config })) })
+    assert.deepEqual([batch.status, at(batch.body, 'data', 'failureCount')], [207, 2], batch.text.slice(-500))
+    refused(await bob.ask('POST', '/servers', { name: 'more', config }), 503)
+    await admin.ok('POST', '/servers', { name: 'more', config })
+    for (let n = 0; n < limits.groupsPerUser; n++) await bob.ok('POST', '/groups', { name: `g${n}` }, 201)
+    refused(await bob.ask('POST', '/groups', { name: 'more groups' }), 503)
+    await admin.ok('POST', '/groups', { name: 'more groups' }, 201)
+    deleted(await bob.ask('DELETE', '/servers/s0'))
+    await bob.ok('POST', '/servers', { name: 'again', config })
+  })
+
+  await t.test('an admin who sends back what a user stored, masks and all, does not stand for it', async () => {
+    const config = { url: 'https://mcp.example.com/mcp', headers: { 'X-Home': '$' + '{HOME}-and-more' }, enabled: false }
+    await bob.ok('POST', '/servers', { name: 'planted', config })
+    const byUser = async (): Promise<unknown> => at(await onDisk(hub), 'mcpServers', 'planted', 'storedByUser')
+    const shown = (await admin.server('planted')).config as Json
+    await admin.ok('PUT', '/servers/planted', { config: { ...shown, description: 'about to be renamed' } })
+    assert.equal(await byUser(), true)
+    await admin.ok('PUT', '/servers/planted', { config })
+    assert.equal(await byUser(), undefined, 'who says it in plain stands for it')
+    deleted(await admin.ask('DELETE', '/servers/planted'))
   })
 
   await t.test('visibilityDefaulted: kept where it is sent back or nothing is said, gone where it is meant', async () => {
@@ -1345,6 +1492,21 @@ test('new names, owners, visibility, pages', async (t) => {
     if (lying.status === 200) assert.notEqual(at(fine(lying), 'config', 'visibilityDefaulted'), true, 'public was never defaulted')
     assert.equal(at(await admin.ok('POST', '/servers', { name: 'explicit', config: { url: fake.url, enabled: false, visibility: 'private' } }), 'config', 'visibilityDefaulted') ?? false, false)
     await admin.ok('DELETE', '/servers/explicit')
+  })
+
+  await t.test('a server of a file that says neither owner nor visibility: shown as it counts, and an admin who sends it back does not take it over', async () => {
+    const { admin, bob, hub } = await started(t, { mine: { command: 'cat', enabled: false }, open: { command: 'cat', enabled: false, visibility: 'public' } })
+    const counts = { owner: 'admin', visibility: 'private', visibilityDefaulted: true }
+    const config = (await admin.server('mine')).config as Json
+    assert.deepEqual(config, { command: 'cat', enabled: false, ...counts })
+    assert.deepEqual((await bob.server('open')).config, { visibility: 'public', owner: 'admin', enabled: false })
+    await admin.ok('PUT', '/users/bob', { isAdmin: true })
+    for (const sent of [config, { command: 'cat', enabled: false, visibility: 'private', visibilityDefaulted: true }, { command: 'cat' }]) {
+      await bob.ok('PUT', '/servers/mine', { config: sent })
+      assert.deepEqual(at(await stored(hub), 'mcpServers', 'mine'), { command: 'cat', enabled: false, ...counts })
+    }
+    await bob.ok('PUT', '/servers/mine', { config: { command: 'cat', visibility: 'private' } })
+    assert.deepEqual((await admin.server('mine')).config, { command: 'cat', enabled: false, owner: 'admin', visibility: 'private' })
   })
 
   await t.test('group is private: nobody but the owner sees it', async () => {
@@ -1590,6 +1752,8 @@ test('the audit of writes', async (t) => {
       cursor = at(answer.body, 'nextCursor')
     } while (cursor !== undefined && seen.length < 500)
     assert.deepEqual(seen, all.map(({ id }) => id))
+    assert.equal(at((await admin.ask('GET', `/audit?limit=1&cursor=${String(seen.at(-2))}`)).body, 'nextCursor'), undefined, 'a page that ends with the last entry is the last')
+    refused(await admin.ask('GET', '/audit?cursor=forgotten'), 400)
     const whole = JSON.stringify(all)
     for (const [what, value] of Object.entries({ ...secret, ...WORDS })) assert.ok(!whole.includes(value), `${what} in the audit`)
     assert.doesNotMatch(whole, /\$2[aby]\$|scrypt|argon2|"password"|"tokenHash"/)

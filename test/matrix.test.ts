@@ -78,12 +78,7 @@ const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
-  'GET /health': nothing(),
-  'GET /health/live': nothing(),
-  'GET /health/ready': nothing(),
-  'GET /metrics': nothing(),
-  'GET /config': nothing(),
-  'GET /public-config': nothing(),
+  ...Object.fromEntries(['/health', '/health/live', '/health/ready', '/metrics', '/config', '/public-config'].flatMap((path) => [[`GET ${path}`, nothing()], [`HEAD ${path}`, nothing()]])),
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
   'POST /api/auth/register': { target: 'registering', body: { username: 'newcomer', password: 'New-12345' } },
   'GET /api/auth/user': nothing(),
@@ -145,7 +140,9 @@ const places: Readonly<Record<string, Place>> = {
 
 /** Routes that no principal makes a difference to, with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
-  'OPTIONS *': 'the preflight of a browser, answered by @fastify/cors before anybody is asked'
+  'OPTIONS *': 'the preflight of a browser, answered by @fastify/cors before anybody is asked',
+  'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
+  'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }
 
 const mcpPlaces: Readonly<Record<string, Target>> = { '/mcp': 'global route', '/api/mcp': 'global route', '/mcp/:name': 'server', '/api/mcp/:name': 'server', '/api/mcp/group/:group': 'group', '/:user/mcp': 'own route', '/:user/mcp/:name': 'own route of a server' }

@@ -173,7 +173,7 @@ test('our secrets and the values of variables go nowhere that they should not', 
   const received = JSON.stringify([told, http.received.map(({ headers }) => headers)])
   for (const canary of Object.values(canaries)) assert.ok(!received.includes(canary), canary)
 
-  await until(() => hub.output().includes('dying of'), 10_000)
+  await until(async () => /dying of/.test(await (await fetch(`${hub.url}/api/servers/dies`, { headers: { authorization: `Bearer ${KEY}` } })).text()), 10_000)
   const auth = { authorization: `Bearer ${KEY}` }
   const answers = await Promise.all(['/api/servers', '/api/servers/http', '/api/servers/gone', '/api/servers/dies', '/metrics'].map(async (path) => await (await fetch(hub.url + path, { headers: auth })).text()))
   answers.push(JSON.stringify(await session.request('tools/call', { name: 'gone-echo' })), JSON.stringify(await session.request('tools/list')))

@@ -10,6 +10,7 @@ import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { StorageError, type Vault } from '../db/store.ts'
 import { isMask, mask, maskConfig, maskUrl } from '../plugins/secrets/mask.ts'
+import { redactor } from '../plugins/secrets/redact.ts'
 import { openKeyRing } from '../plugins/secrets/ring.ts'
 import { seal, unseal } from '../plugins/secrets/seal.ts'
 import { openVault } from '../plugins/secrets/vault.ts'
@@ -275,16 +276,40 @@ void test('masks: what is no secret is shown as it is', () => {
     empty: { env: {}, headers: null, apiKey: null }
   }
   assert.deepEqual(maskConfig(open), open)
+  // In an OpenAPI document the addresses are looked at, and nothing else.
+  const described = (server: string, token: string): object => ({ openapi: { schema: { servers: [{ url: server }], paths: { '/a': { servers: [{ url: server }], get: { description: 'https://u:p@h/?key=value' } } }, components: { securitySchemes: { o: { flows: { password: { tokenUrl: token, scopes: {} } } } } } } } })
+  assert.deepEqual(maskConfig(described('https://u:password1@h.example/v1', 'https://h.example/token?key=0123456789abcdef') as Record<string, unknown>), described(`https://${MASK}@h.example/v1`, `https://h.example/token?key=${MASK}cdef`))
+  const harmless = described('https://h.example/v1', 'https://h.example/token') as { openapi: { schema: object } }
+  assert.equal((maskConfig(harmless).openapi as typeof harmless.openapi).schema, harmless.openapi.schema, 'not even copied')
+  assert.deepEqual(maskConfig({ openapi: { schema: { swagger: '2.0', host: 'u:password1@h.example' } } }), { openapi: { schema: { swagger: '2.0', host: `${MASK}mple` } } })
+  for (const [text, shown] of [
+    ['servers:\n  - url: https://u:password1@h.example/v1', `servers:\n  - url: https://${MASK}@h.example/v1`],
+    ['{"servers":[{"url":"https://h.example/?key=0123456789abcdef"},{"url":"https://u:password1@b"}]}', `{"servers":[{"url":"https://h.example/?key=${MASK}cdef"},{"url":"https://${MASK}@b"}]}`],
+    ["tokenUrl: 'https://h.example/token?key=short'\ndescription: see https://h.example/?q=words", `tokenUrl: 'https://h.example/token?key=${MASK}'\ndescription: see https://h.example/?q=words`]
+  ]) assert.deepEqual(maskConfig({ openapi: { schema: text } }), { openapi: { schema: shown } })
+  const document = 'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: Many animals at once\n'
+  const redact = redactor({ openapi: { schema: document } })
+  assert.equal(redact('line 6: description: Many animals at once: no answer'), 'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
+  for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) assert.ok(!redact(leak).includes('password1'), redact(leak))
   // Odd addresses: what names a user is hidden whole where its place cannot be told.
   for (const url of ['http:user:password1@host/', 'http:\\\\user:password1@host/', ' https://user:password1@host/', 'ht\ntps://user:password1@host', 'user:password1@host/db', 'https://user:pass@word1@host/', '//user:password1@host', `https://u:password1@$${'{HOST}'}/x`]) {
     const shown = maskUrl(url)
     assert.ok(isMask(shown) && !shown.includes('word1'), `${url}: ${shown}`)
   }
   assert.equal(maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'), `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`)
+  // Arguments that hold more than one thing.
+  const secret = '0123456789abcdef'
+  const masked = `${MASK}cdef`
+  for (const [args, shown] of [
+    [['--bearer', secret], ['--bearer', masked]], [['--jwt', secret, '--pat', secret], ['--jwt', masked, '--pat', masked]], [['--user', `me:${secret}`], ['--user', `me:${masked}`]], [['-u', 'me'], ['-u', 'me']],
+    [[`Bearer ${secret}`], [`Bearer ${masked}`]], [[`host=h password=${secret} user=u`], [`host=h password=${masked} user=u`]], [['--connection-string', `Server=x;Password=${secret};`], ['--connection-string', `Server=x;Password=${masked};`]],
+    [['-c', `export TOKEN=${secret}; run`], ['-c', `export TOKEN=${masked}; run`]], [['-lc', `curl -H 'Authorization: Bearer ${secret}' https://h/`], ['-lc', `curl -H 'Authorization: Bearer ${MASK}def' https://h/`]],
+    [['-c', `run --api-key ${secret} --port 1`], ['-c', `run --api-key ${masked} --port 1`]], [['--config', `[{"apiKey":"${secret}"}]`], ['--config', `${MASK}f"}]`]], [['-c', 'echo two words; ls'], ['-c', 'echo two words; ls']]
+  ]) assert.deepEqual(maskConfig({ args }), { args: shown })
   // What a JSON column of a database would not take is not in a mask: half a character, a NUL.
   for (const secret of ['aaaaaaaaaaaaaaaaa😀'.slice(0, -1), 'aaaaaaaaaaaaaaa\u0000', 'aaaaaaaaaaaaa😀a']) assert.equal(mask(secret), MASK)
   // Long arguments cost no more than their length.
-  assert.equal(maskConfig({ args: ['a='.repeat(500_000)] }).args instanceof Array, true)
+  assert.equal(maskConfig({ args: ['a='.repeat(500_000), 'a '.repeat(200_000)] }).args instanceof Array, true)
 })
 
 void test('vault: whoever edits the table by hand is believed', { timeout }, async () => {

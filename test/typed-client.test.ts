@@ -85,6 +85,11 @@ test('the document', async (t) => {
     for (const status of [401, 403]) assert.deepEqual(lacking((one) => !locked(one) || has(one, status)), [], String(status))
     assert.deepEqual(lacking((one) => !managed(one) || !one.path.includes('{') || has(one, 404)), [], '404')
     assert.deepEqual(lacking((one) => !managed(one) || one.operation.requestBody === undefined || [400, 413, 415].every((status) => has(one, status))), [], '400, 413, 415')
+    assert.deepEqual(lacking((one) => !managed(one) || one.method === 'get' || [413, 415].every((status) => has(one, status))), [], 'a body that is not asked for is read, too')
+    assert.deepEqual(lacking((one) => !one.path.includes('tools/{server}/{tool}') || [400, 403, 404, 502, 503, 504, ...(one.method === 'post' ? [413, 415] : [])].every((status) => has(one, status))), [], 'open tools')
+    assert.deepEqual(lacking((one) => one.path !== '/health/ready' || has(one, 503)), [])
+    assert.deepEqual(lacking((one) => one.path.startsWith('/health') || has(one, 403)), [], 'a foreign Host')
+    assert.deepEqual(lacking((one) => !one.path.endsWith('.yaml') || Object.keys(at(responses(one).find(([status]) => status === '200')?.[1], 'content') as Json).join() === 'application/yaml'), [])
     assert.deepEqual(lacking((one) => !/\/tools\/call\/|\/mcp\/\{/.test(one.path) || [502, 504].every((status) => has(one, status))), [], '502, 504')
     const failure = { success: false, message: 'Why', code: 'TH_X', errors: [{ path: 'a', message: 'b' }] }
     for (const one of operations.filter(managed)) {
@@ -96,13 +101,21 @@ test('the document', async (t) => {
     }
   })
 
-  await t.test('every body has an example, which fits it', () => {
-    const examples = ({ operation }: Operation): unknown[] => {
-      const content = at(operation, 'requestBody', 'content', 'application/json')
+  await t.test('every body has an example, and so has what is answered to no body; each fits', () => {
+    const examplesOf = (content: unknown): unknown[] => {
       const schema = resolve(document, at(content, 'schema'))
       return [at(content, 'example'), ...Object.values(at(content, 'examples') as Json | undefined ?? {}).map((one) => at(one, 'value')), ...at(schema, 'examples') as unknown[] | undefined ?? []].filter((one) => one !== undefined)
     }
+    const examples = ({ operation }: Operation): unknown[] => examplesOf(at(operation, 'requestBody', 'content', 'application/json'))
     assert.deepEqual(lacking((one) => one.operation.requestBody === undefined || examples(one).length > 0), [])
+    const answered = (one: Operation): unknown[] => responses(one).filter(([status]) => status.startsWith('2')).flatMap(([, response]) => Object.values(at(response, 'content') as Json))
+    assert.deepEqual(lacking((one) => one.operation.requestBody !== undefined || answered(one).every((content) => examplesOf(content).length > 0)), [])
+    for (const one of operations) {
+      for (const content of answered(one)) {
+        const schema = JSON.parse(JSON.stringify(at(content, 'schema')).replaceAll('"#/components/', '"document#/components/')) as Json
+        for (const example of examplesOf(content)) assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+      }
+    }
     assert.deepEqual(operations.filter(({ method, operation, path }) => ['post', 'put'].includes(method) && operation.requestBody === undefined && !path.endsWith('/reload')).map(({ name }) => name), [], 'bodies')
     for (const one of operations.filter(({ operation }) => operation.requestBody !== undefined)) {
       const schema = JSON.parse(JSON.stringify(at(one.operation, 'requestBody', 'content', 'application/json', 'schema')).replaceAll('"#/components/', '"document#/components/')) as Json

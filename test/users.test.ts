@@ -55,6 +55,9 @@ function refused (answer: Answer, status: number, what = ''): Json {
   return answer.body
 }
 
+/** 400, since no admin would be left. */
+const remains = (answer: Answer): void => { assert.match(String(refused(answer, 400).message), /admin must remain/) }
+
 /** 400 with one sentence for each rule that a password does not keep. */
 function weak (answer: Answer, count: number, what = ''): void {
   const { errors, code } = refused(answer, 400, what)
@@ -160,17 +163,19 @@ test('users', async (t) => {
 
   await t.test('oneself and the last admin stay', async () => {
     refused(await admin('DELETE', '/users/admin'), 400)
-    assert.match(String(refused(await admin('PUT', '/users/admin', { isAdmin: false }), 400).message), /admin must remain/)
-    const system = withKey(hub)
-    for (const answer of [await system('DELETE', '/users/admin'), await system('PUT', '/users/admin', { isAdmin: false, newPassword: 'Good-Word-1' })]) assert.match(String(refused(answer, 400).message), /admin must remain/)
+    remains(await withKey(hub)('DELETE', '/users/admin'))
     fine(await login(hub, 'admin', PASSWORD))
   })
 
   await t.test('the name admin owns what is nobody\'s, so it is an admin\'s', async () => {
     data(await admin('POST', '/users', { username: 'second', password: PASSWORD, isAdmin: true }), 201)
     const second = await loggedIn(hub, 'second')
+    for (const body of [{ isAdmin: false }, { isAdmin: false, newPassword: 'Good-Word-1' }]) assert.match(String(refused(await second('PUT', '/users/admin', body), 400).message), /owns what has no other owner/)
+    fine(await login(hub, 'admin', PASSWORD))
     fine(await second('DELETE', '/users/admin'))
     refused(await admin('GET', '/users'), 401)
+    for (const by of [second, withKey(hub)]) remains(await by('PUT', '/users/second', { isAdmin: false, newPassword: 'Good-Word-1' }))
+    fine(await login(hub, 'second', PASSWORD))
     refused(await second('POST', '/users', { username: 'admin', password: PASSWORD }), 400)
     data(await second('POST', '/users', { username: 'admin', password: PASSWORD, isAdmin: true }), 201)
     refused(await admin('GET', '/users'), 401, 'the token of who had the name')
@@ -244,6 +249,27 @@ test('50 pairs of admins who demote or delete each other at once leave one', asy
     for (const { status } of answers) assert.ok([200, 400, 401, 403, 404].includes(status), String(status))
     assert.equal(await admins(), 1)
   })
+})
+
+test('who is deleted, demoted or revoked changes nothing more by requests that are on the way', async (t) => {
+  const keys = ['a', 'b'].map((letter, n) => bearerKey({ id: `2222222${n}-2222-4222-8222-222222222222`, token: `thk_${letter.repeat(64)}` }))
+  const users = Object.entries({ root: true, deleted: true, demoted: true, gone: false }).map(([username, isAdmin]) => ({ username, isAdmin }))
+  const hub = await start(t, { settings: settings({}, { users, bearerKeys: keys }) })
+  const [root, deleted, demoted, gone] = users.map((user) => withToken(hub, tokenOf(user))) as [Caller, Caller, Caller, Caller]
+  const key = withKey(hub, keys[1]?.token)
+  // Many writes before it keep the end of their rights waiting, and what comes behind it was let in before.
+  const busy = Array.from({ length: 100 }, async (_, n) => data(await root('POST', '/groups', { name: `busy-${n}` }), 201))
+  const ends = [root('DELETE', '/users/deleted'), root('PUT', '/users/demoted', { isAdmin: false }), root('DELETE', '/users/gone'), root('DELETE', `/auth/keys/${keys[1]?.id}`)]
+  await until(async () => rows(await root('GET', '/groups')).length > 3)
+  const server = { name: 'late', config: { type: 'sse', url: 'http://127.0.0.1:9/', enabled: false } }
+  const late = [...[deleted, gone, key].flatMap((by) => [by('POST', '/servers', server), by('POST', '/groups', { name: 'late' }), by('POST', '/auth/keys', { name: 'late' })]), deleted('PUT', '/system-config', { mcpRouter: { title: 'late' } })]
+  const asAdmin = [demoted('PUT', '/system-config', { mcpRouter: { title: 'late' } }), demoted('DELETE', `/auth/keys/${keys[0]?.id}`)]
+  for (const answer of await Promise.all(late)) refused(answer, 401)
+  for (const answer of await Promise.all(asAdmin)) refused(answer, 403)
+  for (const answer of await Promise.all(ends)) fine(answer)
+  await Promise.all(busy)
+  const stored = await onDisk(hub)
+  assert.deepEqual([stored.mcpServers, (stored.groups as Json[]).length, (stored.bearerKeys as Json[]).length, stored.systemConfig], [{}, 100, 1, undefined])
 })
 
 // ---- passwords ------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
+import { errors } from '../errors/list.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import type { Committed } from '../settings/settings.ts'
 
@@ -44,11 +45,18 @@ export class Audit {
     }
   }
 
-  /** The newest first. @param before the id of an entry: only older ones */
-  list (limit: number, before?: string): AuditEntry[] {
+  /**
+   * One page, the newest first.
+   * @param cursor the `nextCursor` of the page before, which is absent on the last one
+   * @throws InvalidInput for a cursor that is none, or whose entry is forgotten
+   */
+  list (limit: number, cursor?: string): { data: AuditEntry[], nextCursor?: string } {
     const newestFirst = [...this.#entries].reverse()
-    const from = before === undefined ? 0 : newestFirst.findIndex(({ id }) => id === before) + 1
-    return newestFirst.slice(from, from + limit)
+    const from = cursor === undefined ? 0 : newestFirst.findIndex(({ id }) => id === cursor) + 1
+    if (cursor !== undefined && from === 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+    const data = newestFirst.slice(from, from + limit)
+    const last = data.at(-1)
+    return { data, ...(last && from + limit < newestFirst.length ? { nextCursor: last.id } : {}) }
   }
 }
 

@@ -6,7 +6,7 @@ import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../gateway/view.ts'
 import { identify, type Credentials, type Step } from './chain.ts'
-import { checkOrigin, originRules } from './origin.ts'
+import { checkHost, checkOrigin, originRules } from './origin.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, headerOf, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
@@ -16,6 +16,10 @@ import { warnOfOpenDoors } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
+  interface FastifyContextConfig {
+    /** Whatever `Host` says: who asks whether the process lives goes by its address. */
+    anyHost?: true
+  }
 }
 
 export interface Auth {
@@ -27,7 +31,7 @@ export interface Auth {
   management: (request: FastifyRequest) => Principal
   /** Who is asking where nobody needs to say: a credential that is not valid counts as none. */
   optional: (request: FastifyRequest) => Principal
-  /** @throws ForeignHost, ForeignOrigin */
+  /** @throws ForeignOrigin */
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read our answers. */
   trustsOrigin: (origin: string) => boolean
@@ -51,9 +55,9 @@ const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'yo
 
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 
-/** `app.auth`: who is asking, and from where. */
+/** `app.auth`: who is asking, and from where. No route is served to a `Host` that is not ours. */
 export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins, jwtSecret, jwtExpiresIn }) => {
-  if (jwtSecret === undefined) app.log.info('JWT_SECRET is not set: logins end when the gateway stops')
+  if (jwtSecret === undefined) app.log.warn('JWT_SECRET is not set: logins end when the gateway stops, and of several gateways on one database each takes its own logins only. Set it to at least 32 random bytes, for example from "openssl rand -hex 32"')
   else if (Buffer.byteLength(jwtSecret) < 32 || placeholders.has(jwtSecret.toLowerCase())) app.log.warn('JWT_SECRET is weak: use at least 32 random bytes, for example from "openssl rand -hex 32"')
   await app.register(jwt, {
     secret: jwtSecret ?? randomBytes(32).toString('hex'),
@@ -71,7 +75,14 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
   const chain: readonly Step[] = [bearerKey(app.keys), accessToken, socialSession, loginToken(claimsOf), guest]
   const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
   const rules = originRules(host, allowedHosts, allowedOrigins)
+  const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
   warnOfOpenDoors(app, host)
+
+  // On every route: much can be read without a credential, too.
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (request.routeOptions.config?.anyHost !== true) checkHost(rules, request.host, baseUrl())
+    done()
+  })
 
   app.decorate('auth', {
     transport: (request, named) => {
@@ -96,9 +107,9 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
       return principal
     },
     optional: (request) => identify(chain, credentialsOf(request), 'open', app.settings.current) ?? anonymous,
-    origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, app.settings.current.system.install?.baseUrl, request.protocol) },
+    origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
-      const base = app.settings.current.system.install?.baseUrl
+      const base = baseUrl()
       return rules.origins.has(origin) || (base !== undefined && URL.canParse(base) && new URL(base).origin === origin)
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)

@@ -13,15 +13,24 @@ export const isLoopback = (host: string): boolean => host === 'localhost' || hos
 
 const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
 
+const parsed = (baseUrl: string | undefined): URL | undefined => baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+
 /**
- * Keeps browsers out that were lured here (DNS rebinding, cross-site requests; MCP Transports, "Security Warning").
- * @param host what the client asked for: `Host`, or what a trusted proxy says it was; `protocol` likewise
- * @throws ForeignHost, ForeignOrigin
+ * Keeps pages out that were given a name of their own for us (DNS rebinding; MCP Transports, "Security Warning").
+ * @param host what the client asked for: `Host`, or what a trusted proxy says it was
+ * @throws ForeignHost
  */
-export function checkOrigin ({ hosts, origins }: OriginRules, host: string | undefined, origin: string | undefined, baseUrl: string | undefined, protocol = 'http'): void {
-  const base = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
-  if (hosts && !(host !== undefined && (hosts.has(nameOf(host)) || nameOf(host) === base?.hostname))) throw new errors.ForeignHost()
-  if (origin === undefined || origins.has(origin) || origin === base?.origin) return
+export function checkHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): void {
+  if (hosts && !(host !== undefined && (hosts.has(nameOf(host)) || nameOf(host) === parsed(baseUrl)?.hostname))) throw new errors.ForeignHost()
+}
+
+/**
+ * Keeps pages of other sites out (cross-site requests).
+ * @param host as for `checkHost`; `protocol` likewise
+ * @throws ForeignOrigin
+ */
+export function checkOrigin ({ origins }: OriginRules, host: string | undefined, origin: string | undefined, baseUrl: string | undefined, protocol = 'http'): void {
+  if (origin === undefined || origins.has(origin) || origin === parsed(baseUrl)?.origin) return
   // We listen on plain HTTP: behind a proxy that ends TLS, the origin is install.baseUrl's, or what a trusted proxy says.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }

@@ -7,12 +7,12 @@ import { limits } from '../limits/index.ts'
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
 
-/** A size as the settings say it (`1mb`, `512 kb`, `2048`) in bytes. */
+/** A size as the settings say it (`1mb`, `1.5 MB`, `2048`) in bytes. */
 export function bytesOf (size: string): number {
   let bytes = sizes.get(size)
   if (bytes === undefined) {
-    const [, number = '0', unit = 'b'] = /^([0-9]+) *(b|kb|mb|gb)?$/.exec(size) ?? []
-    bytes = Number(number) * (units[unit] ?? 1)
+    const [, number = '0', unit = 'b'] = /^([0-9]+(?:\.[0-9]+)?) *([kmg]?b)?$/i.exec(size) ?? []
+    bytes = Math.floor(Number(number) * (units[unit.toLowerCase()] ?? 1))
     sizes.set(size, bytes)
   }
   return bytes

@@ -28,6 +28,10 @@ const findings = ({ validation, validationContext = 'body' }: FastifyError): Arr
     }
   })
 
+/** Of several findings the one that says most: of what may be this or that, the form that it nearly has. */
+const telling = (found: ReturnType<typeof findings>): { path: string, message: string } | undefined =>
+  found?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)
+
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
 export function envelope (error: FastifyError & { errors?: readonly string[] }, request: FastifyRequest, reply: FastifyReply): void {
   const status = statusOf(error)
@@ -36,7 +40,8 @@ export function envelope (error: FastifyError & { errors?: readonly string[] }, 
   if (status === 503 || status === 507) reply.header('retry-after', '5')
   if (status === 429) reply.header('retry-after', /(\d+) s$/.exec(error.message)?.[1] ?? '60')
   const found = findings(error)
-  const message = found?.[0] ? `${found[0].path} ${found[0].message}` : messageOf(error)
+  const told = telling(found)
+  const message = told ? `${told.path} ${told.message}` : messageOf(error)
   void reply.code(status).type('application/json').send(JSON.stringify({ success: false, message, code: found ? 'TH_INVALID_INPUT' : error.code, errors: found ?? (error.code?.startsWith('TH_') ? error.errors : undefined) }))
 }
 
@@ -45,7 +50,7 @@ export function toolError (error: FastifyError, request: FastifyRequest, reply: 
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 503) reply.header('retry-after', '5')
-  const found = findings(error)?.[0]
+  const found = telling(findings(error))
   const told = found ? { error: 'TH_INVALID_INPUT', message: `${found.path} ${found.message}` } : { error: error.code ?? 'TH_FAILED', message: messageOf(error) }
   void reply.code(status).type('application/json').send(JSON.stringify({ success: false, ...told }))
 }
@@ -67,8 +72,15 @@ export function jsonRpc (error: FastifyError | RpcError, request: FastifyRequest
   void reply.code(status).send(errorText('null', new RpcError(number, messageOf(error)).toText()))
 }
 
-/** The root's handlers: the envelope, for everything that stands in no scope with a dialect of its own. */
-export default fp(async (app) => {
+/** The dialect of a path that leads to no route: that of its neighbours. */
+export function byPath (basePath: string): typeof envelope {
+  const isMcp = (path: string): boolean => path.startsWith(`${basePath}/`) && /^\/(?:api\/|[^/]+\/)?mcp(?:\/|$)/.test(path.slice(basePath.length))
+  return (error, request, reply) => { (isMcp(request.url.split('?', 1)[0] ?? '') ? jsonRpc : envelope)(error, request, reply) }
+}
+
+/** The root's handlers, for everything that stands in no scope with a dialect of its own. */
+export default fp<{ basePath: string }>(async (app, { basePath }) => {
+  const dialect = byPath(basePath)
   app.setErrorHandler(envelope)
-  app.setNotFoundHandler((request, reply) => { envelope(new errors.NotFound(), request, reply) })
+  app.setNotFoundHandler((request, reply) => { dialect(new errors.NotFound(), request, reply) })
 }, { name: 'errors' })

@@ -35,6 +35,7 @@ export const errors = {
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
   TooManyCalls: createError('TH_TOO_MANY_CALLS', 'The gateway runs as many tools for callers without MCP as it can; try again later', 503),
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
+  SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
   DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: the settings were not changed', 507),
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: the settings were not changed', 507),

@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import { isUsable, type Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import { makeView, type Principal, type Scope, type View } from './view.ts'
-import { admits, canSee, reach, toScope, type PublicReach } from './visibility.ts'
+import { admits, canSee, reach, toGroupScope, toScope, type PublicReach } from './visibility.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { access: Access }
@@ -56,10 +56,11 @@ const isUnlisted = ({ kind, grant }: Principal, word: string): boolean => kind =
 
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
   const word = group ?? name
-  const scope: Scope | undefined = word === undefined ? { kind: 'global' } : toScope(snapshot, word)
+  const byName = snapshot.system.routing?.enableGroupNameRoute !== false
+  const scope: Scope | undefined = group !== undefined ? toGroupScope(snapshot, group, byName) : name !== undefined ? toScope(snapshot, name, byName) : { kind: 'global' }
   // A scoped key is not told of what it does not list, not even whether it is there.
   const unknown = (): Error => word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute()
-  if (!scope || (group !== undefined && scope.kind !== 'group')) throw unknown()
+  if (!scope) throw unknown()
   const view = makeView(principal, scope)
   if (!isVisible(snapshot, view, anonymous)) throw unknown()
   if (scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
@@ -75,9 +76,9 @@ function serverView (snapshot: Snapshot, principal: Principal, name: string, ano
 
 function openView (snapshot: Snapshot, principal: Principal, { name, group, server }: RouteWord & { server?: string }, what: string, anonymous: PublicReach): View {
   if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
-  const word = group ?? name
-  const scope: Scope | undefined = word !== undefined ? toScope(snapshot, word) : server === undefined ? { kind: 'global' } : { kind: 'server', name: server }
-  if (!scope || (group !== undefined && scope.kind !== 'group')) throw new errors.NoSuch(what)
+  // Group names stand in documents whatever `enableGroupNameRoute` says: that is about MCP routes.
+  const scope: Scope | undefined = group !== undefined ? toGroupScope(snapshot, group, true) : name !== undefined ? toScope(snapshot, name, true) : server === undefined ? { kind: 'global' } : { kind: 'server', name: server }
+  if (!scope) throw new errors.NoSuch(what)
   const view = makeView(principal, scope, true)
   if (scope.kind !== 'global' && reach(snapshot, view, anonymous).length === 0) throw new errors.NoSuch(what)
   return view

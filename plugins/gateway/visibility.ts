@@ -22,11 +22,13 @@ function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: Pu
     case 'off': case 'default': {
       if (config.visibility === 'public') return true
       const defaulted = config.visibility === undefined || config.visibilityDefaulted === true
-      const { owner = 'admin' } = config
-      return defaulted && (owner === 'admin' || snapshot.users.get(owner)?.isAdmin === true)
+      return defaulted && isAdmins(snapshot, config.owner)
     }
   }
 }
+
+/** Whether what has this owner is an admin's: what has none is, too (DECISIONS §5). */
+const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /** Whether an open route shows a server (DECISIONS §8): what anybody may see there, and what the caller's credential adds. */
 function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
@@ -65,13 +67,27 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
   }
 }
 
-/** A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7). Undefined: there is none. */
-export function toScope (snapshot: Snapshot, word: string): Scope | undefined {
-  const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  const group = snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
-  if (group) return { kind: 'group', id: group.id, name: group.name }
-  return snapshot.servers.has(word) ? { kind: 'server', name: word } : undefined
+/** A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7). Undefined: there is none. @param byName groups are found by name */
+export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
+  const group = toGroup(snapshot, word, byName)
+  const server = snapshot.servers.get(word)
+  return group && (!server || group.id === word || takesPlace(snapshot, group, server)) ? groupScope(group) : server && { kind: 'server', name: word }
 }
+
+/** A word that can only be a group's, as a scope. */
+export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
+  const group = toGroup(snapshot, word, byName)
+  return group && groupScope(group)
+}
+
+const groupScope = ({ id, name }: StoredGroup): Scope => ({ kind: 'group', id, name })
+const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined => snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
+
+/**
+ * Whether routes lead to a group before a server of the same name: one who is no admin must not decide what agents get under
+ * the name of somebody else's server, whichever of the two was there first.
+ */
+export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean => isAdmins(snapshot, owner) || owner === config.owner
 
 const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 

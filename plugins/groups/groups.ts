@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
-import { newNameProblem } from '../../schemas/names.ts'
+import { aliasProblem, newNameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
-import { canSee, groupNamed } from '../gateway/visibility.ts'
+import { canSee, groupNamed, takesPlace } from '../gateway/visibility.ts'
 import { withNewName, withoutNames } from '../keys/scope.ts'
+import { limits } from '../limits/index.ts'
 import type { Settings } from '../settings/settings.ts'
 
 /** What a caller says of a group. */
@@ -49,9 +50,10 @@ export class Groups {
     const snapshot = await this.#settings.change((base) => {
       const group: Group = { id, name: input.name, description: input.description, servers: members(base, principal, input.servers ?? []), owner: ownerOf(base, principal) }
       checkName(base, principal, group)
+      if (!principal.isAdmin && [...base.groups.values()].filter(({ owner }) => owner === principal.username).length >= limits.groupsPerUser) throw new errors.LimitReached(`You have ${limits.groupsPerUser} groups already: remove one first`)
       return [{ entity: 'groups', key: id, value: group }]
-    }, principal.username)
-    return { group: this.get(principal, id), warning: shadowed(snapshot, input.name) }
+    }, principal)
+    return { group: this.get(principal, id), warning: sharesName(snapshot, input.name) }
   }
 
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<{ group: ShownGroup, warning?: string }> {
@@ -63,9 +65,9 @@ export class Groups {
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkName(base, principal, group)
       return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
-    }, principal.username)
+    }, principal)
     const group = this.get(principal, id)
-    return { group, warning: shadowed(snapshot, group.name) }
+    return { group, warning: sharesName(snapshot, group.name) }
   }
 
   /** The members with their selectors, all of them said. */
@@ -108,7 +110,7 @@ export class Groups {
     await this.#settings.change((base) => {
       const { id, name } = managed(base, principal, idOrName)
       return [{ entity: 'groups', key: id, value: undefined }, ...withoutNames(base, 'allowedGroups', [id, name])]
-    }, principal.username)
+    }, principal)
   }
 
   async #changeMembers (principal: Principal, idOrName: string, work: (base: Snapshot, stored: readonly GroupMember[]) => readonly GroupMember[]): Promise<ShownGroup> {
@@ -118,7 +120,7 @@ export class Groups {
       id = rest.id
       const next = work(base, stored)
       return next === stored ? [] : [{ entity: 'groups', key: id, value: { ...rest, servers: [...next] } }]
-    }, principal.username)
+    }, principal)
     return this.get(principal, id)
   }
 }
@@ -187,17 +189,19 @@ function withHidden (snapshot: Snapshot, principal: Principal, stored: readonly 
   return next
 }
 
-/** @throws InvalidInput for a server that is not there (for this principal), or twice */
+/** @throws InvalidInput for a server that is not there (for this principal), or twice, and for an alias that is no name */
 function members (snapshot: Snapshot, principal: Principal, input: Array<string | GroupMember>, stored: readonly GroupMember[] = []): GroupMember[] {
   const seen = new Set<string>()
   return input.map((each) => {
     const member = typeof each === 'string' ? { name: each } : each
     const server = snapshot.servers.get(member.name)
     // An admin is shown members whose server is gone from the file, and may send them back.
-    const isKept = principal.isAdmin && stored.some(({ name }) => name === member.name)
-    if (!isKept && (!server || !canSee(snapshot, principal, server, 'public'))) throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
+    const former = stored.find(({ name }) => name === member.name)
+    if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} stands there twice`)
     seen.add(member.name)
+    const problem = member.alias === undefined || member.alias === former?.alias ? undefined : aliasProblem(member.alias)
+    if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
     return member
   })
 }
@@ -211,4 +215,9 @@ function checkName (snapshot: Snapshot, principal: Principal, { id, name }: Grou
   if (snapshot.servers.has(name) && !principal.isAdmin) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group its name`)
 }
 
-const shadowed = ({ servers }: Snapshot, name: string): string | undefined => servers.has(name) ? `There is a server named ${JSON.stringify(name)} too: routes with this name lead to the group` : undefined
+/** What to know of a group whose name a server has, too; undefined: none has. */
+function sharesName (snapshot: Snapshot, name: string): string | undefined {
+  const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
+  if (!group || !server) return undefined
+  return `There is a server named ${JSON.stringify(name)} too: routes with this name lead to the ${takesPlace(snapshot, group, server) ? 'group' : 'server, since the group is no admin\'s'}`
+}

@@ -79,7 +79,7 @@ export class Keys {
       if (key.owner !== undefined && !users.has(key.owner)) throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(key.owner)}`)
       if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) throw new errors.LimitReached(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
-    }, principal.username)
+    }, principal)
     return { key: { ...this.#shown(key), token }, warning: unknownNames(snapshot, key) }
   }
 
@@ -89,7 +89,7 @@ export class Keys {
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warning?: string }> {
     if (change.name !== undefined) checkLabel(change.name)
-    const snapshot = await this.#settings.change((base) => [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(managed(base, principal, id)), change, principal.isAdmin) }], principal.username)
+    const snapshot = await this.#settings.change((base) => [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(managed(base, principal, id)), change, principal.isAdmin) }], principal)
     const key = managed(snapshot, principal, id)
     return { key: this.#shown(key), warning: unknownNames(snapshot, key) }
   }
@@ -101,7 +101,7 @@ export class Keys {
 
   /** @throws NoSuch, Forbidden for somebody else's */
   async remove (principal: Principal, id: string): Promise<void> {
-    await this.#settings.change((snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }], principal.username)
+    await this.#settings.change((snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }], principal)
   }
 
   #shown (key: BearerKey): ShownKey {

@@ -1,5 +1,6 @@
 import type { Change, Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
+import { withoutToken } from './stored.ts'
 
 /** What a key lists that it may reach. */
 type List = 'allowedServers' | 'allowedGroups'
@@ -20,7 +21,7 @@ function relisted ({ keys }: Snapshot, list: List, names: readonly string[], cha
   return [...keys.values()].flatMap((key): Change[] => {
     const listed = key[list]
     if (!listed?.some((name) => names.includes(name))) return []
-    const value: BearerKey = { ...key, [list]: change(listed) }
+    const value: BearerKey = { ...withoutToken(key), [list]: change(listed) }
     return [{ entity: 'bearerKeys', key: key.id, value }]
   })
 }

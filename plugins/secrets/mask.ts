@@ -38,6 +38,9 @@ function maskParameter (text: string): string {
 
 const flag = /^-{1,2}[\w.-]+$/
 const headerFlag = /^(-H|--headers?)$/
+const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
+const userFlag = /^(-u|--user)$/
+const scheme = /^(bearer|basic)$/i
 
 /** Arguments as they may be shown: what follows `--api-key` or `--header`, or stands behind `--token=`, is masked. */
 export function maskArgs (args: readonly unknown[]): unknown[] {
@@ -46,8 +49,10 @@ export function maskArgs (args: readonly unknown[]): unknown[] {
     const before = args[at - 1]
     if (typeof before !== 'string' || !flag.test(before)) return maskWord(arg)
     if (headerFlag.test(before)) return maskHeader(arg)
+    const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
+    if (user !== undefined && password !== undefined) return `${user}${mask(password)}`
     // A secret may begin with a dash; a flag that takes no value is followed by a short or a long one.
-    return secretName.test(before) && !/^(--|-[a-z]$)/i.test(arg) ? mask(arg) : maskWord(arg)
+    return (secretName.test(before) || secretFlag.test(before)) && !/^(--|-[a-z]$)/i.test(arg) ? mask(arg) : maskWord(arg)
   })
 }
 
@@ -60,11 +65,32 @@ function maskWord (text: string, inner = false): string {
   if (name !== undefined && value !== undefined) {
     if (secretName.test(name)) return `${name}=${mask(value)}`
     if (!inner) return `${name}=${headerFlag.test(name) ? maskHeader(value) : maskWord(value, true)}`
-    return isAddress(value) ? `${name}=${maskUrl(value)}` : text
+    return isAddress(value) ? `${name}=${maskUrl(value)}` : maskCommand(text)
   }
   if (isAddress(text)) return maskUrl(text)
   if (secretName.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text)
-  return text.startsWith('{') && secretName.test(text) ? mask(text) : text
+  if (/^[{[]/.test(text)) return secretName.test(text) ? mask(text) : text
+  return maskCommand(text)
+}
+
+/** A command, or a list of settings, in one argument: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'Authorization: Bearer …'`. */
+function maskCommand (text: string): string {
+  const parts = text.split(/([\s;]+)/)
+  if (parts.length === 1) return text
+  return parts.map((part, at) => {
+    const before = parts[at - 2]
+    const [, quote = '', word = ''] = /^(['"]*)(.*)$/s.exec(part) ?? []
+    if (at % 2 === 1 || word === '') return part
+    const named = before !== undefined && (scheme.test(before) || (/(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)))
+    return `${quote}${named ? mask(word) : maskPart(word)}`
+  }).join('')
+}
+
+/** A word of a longer text. */
+function maskPart (word: string): string {
+  const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
+  if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${mask(value)}`
+  return isAddress(word) ? maskUrl(word) : word
 }
 
 /** A header in one argument, `Name: value`. */
@@ -76,18 +102,50 @@ function maskHeader (text: string): string {
 /** Members whose every value is a secret, wherever they stand. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** What holds no secrets but names and texts of others: an admin's overrides, and a whole OpenAPI document. */
-const openMembers = new Set(['tools', 'prompts', 'resources', 'openapi.schema'])
+/** What holds no secrets but names and texts of others: an admin's overrides. */
+const openMembers = new Set(['tools', 'prompts', 'resources'])
 
 /** A server's config, or the system configuration, as those may see it who manage it. */
 export const maskConfig = (config: Readonly<Record<string, unknown>>): Record<string, unknown> => maskMembers(config, '')
 
 /** @param parent the name of the member that these are the members of; none at the top */
 function maskMembers (members: Readonly<Record<string, unknown>>, parent: string): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, openMembers.has(parent === '' ? key : `${parent}.${key}`) ? value : maskMember(key, value, parent)]))
+  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent)]))
 }
 
+const described = new WeakMap<object, unknown>()
+
+/**
+ * A whole OpenAPI document, or its text: names and texts of others, but its addresses may hold what opens them.
+ * Documents are large, and nobody changes one in place: each is looked through once.
+ */
+function maskDescription (document: unknown): unknown {
+  if (typeof document === 'string') return maskText(document)
+  if (typeof document !== 'object' || document === null) return document
+  if (!described.has(document)) described.set(document, maskPlaces(document, '', ''))
+  return described.get(document)
+}
+
+/** The addresses of a document that calls and credentials go to. What holds no secret is shared with it. */
+function maskPlaces (value: unknown, key: string, parent: string): unknown {
+  if (typeof value === 'string') return placeName.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '') ? maskUrl(value) : value
+  if (Array.isArray(value)) {
+    const shown = value.map((each) => maskPlaces(each, '', key))
+    return shown.some((each, at) => each !== value[at]) ? shown : value
+  }
+  if (!isObject(value)) return value
+  const masked = Object.entries(value).map(([name, each]): [string, unknown] => [name, maskPlaces(each, name, key === '' ? parent : key)]).filter(([name, each]) => each !== value[name])
+  return masked.length === 0 ? value : { ...value, ...Object.fromEntries(masked) }
+}
+
+const placeName = /^(token|authorization|refresh|openIdConnect)Url$/
+const placeInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
+
+/** The same in JSON or YAML, as far as a text tells; a user in an address wherever it stands. */
+const maskText = (text: string): string => text.replace(placeInText, (whole, name: string, address: string) => /[?@#]/.test(address) ? `${name}${maskUrl(address)}` : whole).replace(/(:\/\/)[^\s/?#"']*@/g, `$1${dots}@`)
+
 function maskMember (key: string, value: unknown, parent: string): unknown {
+  if (key === 'schema' && parent === 'openapi') return maskDescription(value)
   if (secretMaps.has(key) && typeof value === 'object') return maskAll(value)
   if (Array.isArray(value)) return key === 'args' ? maskArgs(value) : value.map((each) => maskMember(key, each, parent))
   if (isObject(value)) return maskMembers(value, key)
@@ -100,7 +158,7 @@ function maskMember (key: string, value: unknown, parent: string): unknown {
 }
 
 /** Numbers are secrets, too, where every value is one; what is only yes or no is not. */
-function maskAll (value: unknown): unknown {
+export function maskAll (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskAll)
   if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each)]))
   return typeof value === 'string' || typeof value === 'number' ? mask(String(value)) : value
@@ -113,7 +171,9 @@ function maskAll (value: unknown): unknown {
 export function unmask (sent: unknown, stored: unknown, shown: unknown, path = ''): { value: unknown, unknown: string[] } {
   if (isMask(sent)) return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
   if (Array.isArray(sent)) {
-    const parts = sent.map((each, at) => unmask(each, Array.isArray(stored) ? stored[at] : undefined, Array.isArray(shown) ? shown[at] : undefined, `${path}.${at}`))
+    const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
+    const kept = placesKept(sent, masked)
+    const parts = sent.map((each, at) => kept.has(at) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`))
     return { value: parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
   }
   if (!isObject(sent)) return { value: sent, unknown: [] }
@@ -125,3 +185,20 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
   })
   return { value: Object.fromEntries(entries), unknown }
 }
+
+/**
+ * The places of a list where what came back is what was shown there. Masks look alike, so the place alone does not tell once
+ * others before it are gone: a mask goes by the word before it, whatever else holds masks by the whole of it.
+ */
+function placesKept (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
+  // Also that lists within lists are looked at once only.
+  if (shown.length === 0) return new Set()
+  const [now, then] = [sent.map(signOf), shown.map(signOf)]
+  const once = new Set<string>()
+  const twice = new Set(then.filter((sign) => once.size === once.add(sign).size))
+  return new Set(now.flatMap((sign, at) => sign === then[at] && (now.length >= then.length || !twice.has(sign)) ? [at] : []))
+}
+
+/** What tells one of a list from the others. */
+const signOf = (own: unknown, at: number, list: readonly unknown[]): string =>
+  JSON.stringify(typeof own === 'string' && own.startsWith(dots) ? [list[at - 1], own] : own)

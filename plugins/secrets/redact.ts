@@ -18,10 +18,17 @@ export function redactor (config: Readonly<Record<string, unknown>>): (text: str
 /** The secret parts of all texts that are shown in another way than they are. */
 function collect (value: unknown, shown: unknown, found: Set<string>): void {
   if (value === shown) return
-  if (typeof value === 'string' && typeof shown === 'string') for (const part of partsOf(value, shown)) found.add(part)
+  if (typeof value === 'string' && typeof shown === 'string') for (const [secret, masked] of differing(value, shown)) for (const part of partsOf(secret, masked)) found.add(part)
   else if (typeof value === 'number') found.add(String(value))
   else if (Array.isArray(value) && Array.isArray(shown)) value.forEach((each, at) => { collect(each, shown[at], found) })
   else if (isObject(value) && isObject(shown)) for (const [key, each] of Object.entries(value)) collect(each, shown[key], found)
+}
+
+/** Of a text that is shown but for some words, as an OpenAPI document, these words; else the whole of it. */
+function differing (value: string, shown: string): Array<[secret: string, masked: string]> {
+  const [words, masked] = [value.split(/[\s"']+/), shown.split(/[\s"']+/)]
+  if (words.length !== masked.length) return [[value, shown]]
+  return words.flatMap((word, at): Array<[string, string]> => word === masked[at] ? [] : [[word, masked[at] ?? '']])
 }
 
 /** A secret as a whole, and what of it may stand elsewhere by itself: the token behind a scheme, the password of an address. */

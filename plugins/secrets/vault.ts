@@ -1,6 +1,6 @@
 import type { Vault } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import { maskConfig } from './mask.ts'
+import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
 import { isOutdated, seal, unseal } from './seal.ts'
 
@@ -15,9 +15,9 @@ export class SealedVault implements Vault {
     this.#ring = ring
   }
 
-  hide <Value>(value: Value, place: string): { value: Value, sealed: string | null } {
+  hide <Value>(value: Value, place: string, plain?: ReadonlySet<string>): { value: Value, sealed: string | null } {
     if (!isObject(value)) return { value, sealed: null }
-    const shown = maskConfig(value)
+    const shown = plain === undefined ? maskConfig(value) : maskExcept(plain, value, maskConfig(value))
     const secrets: Secret[] = []
     collect(value, shown, [], secrets)
     if (secrets.length === 0) return { value, sealed: null }
@@ -31,6 +31,10 @@ export class SealedVault implements Vault {
   reveal <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
     return restore(value, JSON.parse(unseal(this.#ring, sealed, place)) as Secret[], 0) as Value
+  }
+
+  masks (value: unknown): string[] {
+    return isObject(value) ? masksIn(value, maskConfig(value), '') : []
   }
 
   outdated (sealed: string): boolean {
@@ -47,6 +51,28 @@ function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret
   if (Array.isArray(value) && Array.isArray(shown)) value.forEach((each, at) => { collect(each, shown[at], [...path, at], found) })
   else if (isObject(value) && isObject(shown)) for (const [key, each] of Object.entries(value)) collect(each, shown[key], [...path, key], found)
   else found.push([path, value, shown])
+}
+
+/** All that is not known to be plain is masked. @param shown the members as people are shown them */
+function maskExcept (plain: ReadonlySet<string>, members: Readonly<Record<string, unknown>>, shown: Readonly<Record<string, unknown>>, path = ''): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(members).map(([key, value]) => {
+    const place = path === '' ? key : `${path}.${key}`
+    if (plain.has(place)) return [key, shown[key]]
+    const inner = shown[key]
+    if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
+    return [key, key === 'url' && typeof value === 'string' && opensNothing(value) ? value : maskAll(value)]
+  }))
+}
+
+/** Whether an address has no user, no values in its query, and nothing in its path that looks like a token. */
+const opensNothing = (url: string): boolean => maskUrl(url) === url && url.split('/').slice(3).every((part) => part.length < 16 || /^[a-z.-]+$/i.test(part))
+
+/** The places of a value whose secrets are masks already. */
+function masksIn (value: unknown, shown: unknown, path: string): string[] {
+  if (isMask(value)) return isMask(shown) ? [path] : []
+  // What holds no secrets is shown as it is.
+  if (value === shown || typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([key, each]) => masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`))
 }
 
 /** A copy with the secrets in it; what holds none is shared. @param depth how much of their paths led to this value */

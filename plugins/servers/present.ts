@@ -3,6 +3,7 @@ import { isObject } from '../../protocol/json.ts'
 import type { Catalogue, Item } from '../upstream/catalogue.ts'
 import type { Status, Upstream } from '../upstream/upstream.ts'
 import { maskConfig } from '../secrets/mask.ts'
+import { defaultOwner } from '../users/username.ts'
 import type { ItemKind } from './overrides.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with what an admin said of it. */
@@ -26,9 +27,14 @@ export interface ServerRecord {
 /** What of a config those see who may use a server but not manage it. */
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
+/** A config with what holds where it is silent: a file may say less than what the gateway writes (DECISIONS §5). */
+export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } =>
+  ({ ...config, owner: config.owner ?? defaultOwner, ...(config.visibility === undefined ? { visibility: 'private', visibilityDefaulted: true } : {}), enabled: config.enabled !== false })
+
 /** A server's record. Secrets are masked for those who manage it, and absent for the others. */
 export function toRecord ({ name, config, problem }: Server, upstream: Upstream | undefined, manages: boolean): ServerRecord {
-  const disabled = config.enabled === false
+  const shown = withDefaults(config)
+  const disabled = shown.enabled === false
   const catalogue = upstream?.listed
   const { connectedAt, warnings = [] } = upstream ?? {}
   return {
@@ -39,7 +45,7 @@ export function toRecord ({ name, config, problem }: Server, upstream: Upstream 
     tools: itemsOf('tools', catalogue, config.tools),
     prompts: itemsOf('prompts', catalogue, config.prompts),
     resources: itemsOf('resources', catalogue, config.resources),
-    config: manages ? maskConfig({ ...config, enabled: !disabled }) : Object.fromEntries(open.flatMap((key) => config[key] === undefined ? [] : [[key, config[key]]])),
+    config: manages ? maskConfig(shown) : Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]])),
     createdAt: config.createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
   }
@@ -53,9 +59,12 @@ function itemsOf (kind: ItemKind, catalogue: Catalogue | undefined, overrides: S
 }
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
-export function findItem (kind: ItemKind, key: string, { config }: Server, catalogue: Catalogue | undefined): ShownItem | undefined {
-  const item = catalogue?.lists[kind].find((each) => each.key === key)
-  return item && toItem(item, config[kind])
+export function findItem (kind: ItemKind, key: string, { config }: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
+  for (const { lists } of catalogues) {
+    const item = lists[kind].find((each) => each.key === key)
+    if (item) return toItem(item, config[kind])
+  }
+  return undefined
 }
 
 const parsed = new WeakMap<Item, Record<string, unknown>>()

@@ -1,8 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import { newNameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
-import { securityOf } from '../../schemas/rest.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
@@ -10,15 +9,20 @@ import { canManage, canSee } from '../gateway/visibility.ts'
 import { reachOf, type Outbound } from '../outbound/outbound.ts'
 import { withoutMember } from '../groups/groups.ts'
 import { withoutNames } from '../keys/scope.ts'
-import { isMask, maskConfig, unmask } from '../secrets/mask.ts'
+import { maskConfig, unmask } from '../secrets/mask.ts'
 import type { Settings } from '../settings/settings.ts'
 import { defaultOwner } from '../users/username.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
+import { checkNewName, checkRoom, sharesName } from './new-name.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from './overrides.ts'
-import { findItem, toRecord, type ServerRecord, type ShownItem } from './present.ts'
+import { findItem, toRecord, withDefaults, type ServerRecord, type ShownItem } from './present.ts'
+import { targetOf } from './target.ts'
 
-/** What is kept of a stored server where an update does not speak of it (DECISIONS §5). */
-const kept = ['owner', 'visibility', 'visibilityDefaulted', 'enabled', 'tools', 'prompts', 'resources'] as const
+/** What is kept of a stored server where an update does not speak of it, beside its owner (DECISIONS §5). */
+const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
+
+/** How long the end of a server's process is waited for, in ms. */
+const patience = 5_000
 
 /** What became of one server of many. */
 export interface Outcome { name: string, success: boolean, message?: string }
@@ -50,9 +54,10 @@ export class Servers {
 
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
-      if (snapshot.servers.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+      checkNewName(snapshot, principal, name, 'name')
+      checkRoom(snapshot, principal, 0)
       return [this.#toStore(snapshot, principal, name, config)]
-    }, principal.username)
+    }, principal)
     return this.get(principal, name)
   }
 
@@ -61,19 +66,23 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
       if (newName === undefined || newName === name) return [this.#toStore(snapshot, principal, name, config)]
-      const problem = newNameProblem(newName)
-      if (problem !== undefined) throw new errors.InvalidInput(`"newName": ${problem}`)
-      if (snapshot.servers.has(newName)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(newName)} already`)
+      checkNewName(snapshot, principal, newName, 'newName')
       return [{ ...this.#toStore(snapshot, principal, name, config), rename: newName }]
-    }, principal.username)
+    }, principal)
     return this.get(principal, newName ?? name)
   }
 
   /**
-   * Why a stored server will not be connected, as a sentence to be told with what was stored; undefined: nothing is known against
-   * it. Nothing is looked up for that: what a name stands for shows when it is connected, in the server's status.
+   * What to know of a server that was stored, in sentences; undefined: nothing. Nothing is looked up for that: what a name stands
+   * for shows when it is connected, in the server's status.
    */
   warning (name: string): string | undefined {
+    const known = [this.#refusal(name), sharesName(this.#settings.current, name)].filter((each) => each !== undefined)
+    return known.length > 0 ? known.join('. ') : undefined
+  }
+
+  /** Why a stored server will not be connected; undefined: nothing is known against it. */
+  #refusal (name: string): string | undefined {
     const { url, command, openapi, ...config } = this.#settings.current.servers.get(name)?.config ?? {}
     if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
     const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
@@ -96,7 +105,8 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       this.#managed(snapshot, principal, name)
       return [{ entity: 'mcpServers', key: name, value: undefined }, ...withoutMember(snapshot, name), ...withoutNames(snapshot, 'allowedServers', [name])]
-    }, principal.username)
+    }, principal)
+    await this.#gone(name)
   }
 
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
@@ -104,7 +114,8 @@ export class Servers {
       const server = this.#managed(snapshot, principal, name)
       this.#mayRun(principal, server.config)
       return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
-    }, principal.username)
+    }, principal)
+    if (!enabled) await this.#gone(name)
     return this.get(principal, name)
   }
 
@@ -121,17 +132,19 @@ export class Servers {
         const name = isObject(each) && typeof each.name === 'string' ? each.name : ''
         try {
           if (!isObject(each) || name === '' || !isObject(each.config)) throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
-          if (snapshot.servers.has(name) || names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+          if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+          checkNewName(snapshot, principal, name, 'name')
+          checkRoom(snapshot, principal, names.size)
           changes.push(this.#toStore(snapshot, principal, name, each.config))
           names.add(name)
           return { name, success: true }
         } catch (error) {
-          if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.Forbidden)) throw error
+          if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.Forbidden) && !(error instanceof errors.LimitReached)) throw error
           return { name, success: false, message: error.message }
         }
       })
       return changes
-    }, principal.username)
+    }, principal)
     return outcomes.map((outcome) => outcome.success ? { ...outcome, message: this.warning(outcome.name) } : outcome)
   }
 
@@ -144,10 +157,10 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       const server = this.#withItem(snapshot, principal, name, kind, key)
       return [{ entity: 'mcpServers', key: name, value: withOverride(server.config, kind, key, change) }]
-    }, principal.username)
+    }, principal)
     const server = this.#visible(this.#settings.current, principal, name)
     const said = overrideOf(server.config, kind, key)
-    return findItem(kind, key, server, this.#upstreams.get(name)?.listed) ?? { [kind === 'resources' ? 'uri' : 'name']: key, ...(said?.description === undefined ? {} : { description: said.description, overridden: true }), enabled: said?.enabled !== false }
+    return findItem(kind, key, server, this.#upstreams.get(name)?.catalogues ?? []) ?? { [kind === 'resources' ? 'uri' : 'name']: key, ...(said?.description === undefined ? {} : { description: said.description, overridden: true }), enabled: said?.enabled !== false }
   }
 
   /** Drops the connections to a server and makes them anew. */
@@ -162,49 +175,49 @@ export class Servers {
   #toStore (snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>): Change & { entity: 'mcpServers' } {
     const stored = snapshot.servers.get(name)
     if (stored) this.#managed(snapshot, principal, name)
-    const problem = newNameProblem(name)
-    if (problem !== undefined && !stored) throw new errors.InvalidInput(`"name": ${problem}`)
     // Whoever stores it says what it may reach, not what is sent: the mark is ours.
     const { storedByUser: _ours, ...own } = sent
-    const config = this.#withSecrets(own, stored)
+    const { config, unseen } = this.#withSecrets(own, stored)
+    // Nor does an admin who sends a mask back say what stands behind it.
+    const byUser = !principal.isAdmin || (unseen && stored?.config.storedByUser === true)
     const wrong = problemOf(ServerConfig, config)
     if (wrong) throw new errors.InvalidInput(`"config${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
     const checked = config as ServerConfig
     this.#mayRun(principal, checked)
     const lacks = incomplete(checked)
     if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
-    return { entity: 'mcpServers', key: name, value: { ...this.#withOwner(snapshot, principal, checked, stored), ...(principal.isAdmin ? {} : { storedByUser: true }) } }
+    return { entity: 'mcpServers', key: name, value: { ...this.#withOwner(snapshot, principal, checked, stored), ...(byUser ? { storedByUser: true } : {}) } }
   }
 
   /** Fills in the owner, the visibility and what the update left unsaid. */
   #withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined): ServerConfig {
-    const own = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : 'admin'
-    const config: Record<string, unknown> = { ...sent, createdAt: stored ? stored.config.createdAt : new Date().toISOString() }
-    if (stored) {
-      for (const key of kept) if (config[key] === undefined && stored.config[key] !== undefined) config[key] = stored.config[key]
-      // What is shown of an enabled server, sent back.
-      if (sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
-      // A visibility that somebody states is meant; the one that came back unchanged with its mark is not.
-      if (sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== stored.config.visibility)) delete config.visibilityDefaulted
-    } else {
-      delete config.visibilityDefaulted
-    }
-    if (config.owner === undefined || !principal.isAdmin) config.owner = stored?.config.owner ?? own
+    const caller = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : defaultOwner
+    const before = withDefaults(stored?.config ?? { owner: caller })
+    const unsaid = kept.flatMap((key) => sent[key] === undefined && stored?.config[key] !== undefined ? [[key, stored.config[key]]] : [])
+    const { visibilityDefaulted: _, ...config }: ServerConfig = { ...sent, ...Object.fromEntries(unsaid), createdAt: stored ? stored.config.createdAt : new Date().toISOString() }
+    // What is shown of an enabled server, sent back.
+    if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
+    if (config.owner === undefined || !principal.isAdmin) config.owner = before.owner
     if (!principal.isAdmin && sent.owner !== undefined && sent.owner !== config.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
     // Whoever gets the name of nobody later must not inherit it.
-    if (typeof config.owner === 'string' && config.owner !== defaultOwner && config.owner !== stored?.config.owner && !snapshot.users.has(config.owner)) throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(config.owner)}`)
-    if (config.visibility === undefined) { config.visibility = 'private'; config.visibilityDefaulted = true }
-    return config as ServerConfig
+    if (config.owner !== defaultOwner && config.owner !== before.owner && !snapshot.users.has(config.owner)) throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(config.owner)}`)
+    config.visibility ??= before.visibility
+    // A visibility that somebody states is meant; one that came back with its mark, or was left out, is not.
+    const meant = sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== before.visibility)
+    return meant || before.visibilityDefaulted !== true ? config : { ...config, visibilityDefaulted: true }
   }
 
-  /** Puts the stored secrets where masks came back. @throws InvalidInput for masks that stand for nothing, or meant for another target */
-  #withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
-    const { value, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
+  /**
+   * Puts the stored secrets where masks came back.
+   * @returns the config, and whether there were any
+   * @throws InvalidInput for masks that stand for nothing, or meant for another target
+   */
+  #withSecrets (sent: Record<string, unknown>, stored: Server | undefined): { config: unknown, unseen: boolean } {
+    const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
     if (unknown.length > 0) throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
-    if (stored && JSON.stringify(sent) !== JSON.stringify(value) && targetOf(value) !== targetOf(stored.config)) {
-      throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
-    }
-    return value
+    const unseen = JSON.stringify(sent) !== JSON.stringify(config)
+    if (stored && unseen && targetOf(config) !== targetOf(stored.config)) throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
+    return { config, unseen }
   }
 
   /** @throws Forbidden when this principal may not have commands run, or calls described by an OpenAPI document made, for it */
@@ -227,30 +240,18 @@ export class Servers {
 
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
     const server = this.#managed(snapshot, principal, name)
-    const listed = this.#upstreams.get(name)?.listed
-    if (listed && !findItem(kind, key, server, listed) && !overrideOf(server.config, kind, key)) throw new errors.NoSuch(kind.slice(0, -1))
+    const { catalogues } = this.#upstreams.get(name) ?? { catalogues: [] }
+    if (catalogues.length > 0 && !findItem(kind, key, server, catalogues) && !overrideOf(server.config, kind, key)) throw new errors.NoSuch(kind.slice(0, -1))
     return server
+  }
+
+  /** What ran for a server that is no more has ended when this is answered, unless it takes too long. */
+  async #gone (name: string): Promise<void> {
+    await Promise.race([this.#upstreams.ended(name), sleep(patience, undefined, { ref: false })])
   }
 
   #record (principal: Principal, server: Server): ServerRecord {
     const { storedByUser: _ours, ...config } = server.config
     return toRecord({ ...server, config }, this.#upstreams.get(server.name), canManage(principal, server))
   }
-}
-
-/** What an OpenAPI description says of where its calls and credentials go, in any version of the format. */
-const placing = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
-
-/** All of that in a description, wherever it stands. @param schema the description, or its text: then the whole of it */
-function addressesOf (schema: unknown): unknown[] {
-  if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
-  return Object.entries(schema).flatMap(([key, value]) => placing.has(key) ? [value] : addressesOf(value)).filter((each) => each !== undefined)
-}
-
-/** Where a config's secrets go. */
-function targetOf (config: unknown): string {
-  const { url, command, openapi, proxy, oauth } = config as ServerConfig & { oauth?: Record<string, unknown> }
-  const security = openapi?.security && securityOf(openapi.security)
-  const targets = [url, command, openapi?.url, ...addressesOf(openapi?.schema), security?.tokenUrl, security?.url, proxy?.url, oauth?.authorizationEndpoint, oauth?.tokenEndpoint]
-  return JSON.stringify(targets.map((target) => isMask(target) ? undefined : target))
 }

@@ -1,4 +1,5 @@
 import { Value } from '@sinclair/typebox/value'
+import { isObject } from '../../protocol/json.ts'
 import { SystemSections } from '../../schemas/system.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
@@ -52,10 +53,10 @@ export class System {
     await this.#settings.change(({ system }) => {
       const stored = renamed(system)
       const next = merge(stored, sent, show(system), SystemSections)
-      check(sent)
+      check(sent, system.bearerAuthKeyMigrated === true)
       checkTargets(sent, stored, next)
       return [{ entity: 'systemConfig', value: next }]
-    }, principal.username)
+    }, principal)
     await this.#afterChange()
     return this.get(principal)
   }
@@ -64,7 +65,7 @@ export class System {
 /** With the names of today: files and clients may have those of yesterday. */
 function renamed (system: Json): Json {
   const { smartRouting } = system
-  if (typeof smartRouting !== 'object' || smartRouting === null) return system
+  if (!isObject(smartRouting)) return system
   const section: Json = {}
   for (const [key, value] of Object.entries(smartRouting)) {
     const name = Object.hasOwn(aliases, key) ? aliases[key as keyof typeof aliases] : key

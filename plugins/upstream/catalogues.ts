@@ -41,6 +41,9 @@ export class Catalogues {
   /** True when it has ever been tried, in this run or the last: a silent server is then known to be one. */
   get known (): boolean { return this.#known }
 
+  /** Of every class that is known. */
+  get all (): Catalogue[] { return [...this.#byClass.values()] }
+
   /** True when it is known what this class is shown. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 

@@ -13,9 +13,8 @@ import { Catalogues } from './catalogues.ts'
 import { withheldNames } from './environment.ts'
 import { Keeper, type Status } from './keeper.ts'
 import type { Link } from './link.ts'
-import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
-import { digestOf, passedOn, passthroughOf, type Passed } from './passthrough.ts'
-import { Pool } from './pool.ts'
+import { passthroughOf } from './passthrough.ts'
+import { Places } from './places.ts'
 import type { Semaphore } from './semaphore.ts'
 import type { Slot } from './slot.ts'
 import { isRemote, type TransportDeps } from './transport.ts'
@@ -50,47 +49,50 @@ export class Upstream {
   /** What of its config has no effect, and why, in sentences for who runs it. */
   readonly warnings: readonly string[]
   readonly #deps: UpstreamDeps
-  readonly #pool: Pool
+  readonly #places: Places
   readonly #keeper: Keeper
   readonly #catalogues: Catalogues
   /** When it was last asked what it lists to a class of clients. */
   readonly #tried = new Map<string, number>()
-  #contested = false
-  /** Names of its clients' headers that go on to it; undefined: none do. */
-  readonly #passes: readonly string[] | undefined
+  /** Some of its clients' headers go on to it. */
+  readonly #passes: boolean
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
     this.name = name
     this.config = config
     this.remote = isRemote(config)
     this.#deps = deps
-    // With links for sessions or users only, the gateway's own is nobody's: its key is not one that a client can have.
-    this.#pool = new Pool(name, config.isolation === 'session' || config.isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey)
     const passthrough = passthroughOf(config, this.remote)
-    this.#passes = passthrough.names.length === 0 ? undefined : passthrough.names
+    this.#passes = passthrough.names.length > 0
     this.warnings = [
       ...expand(config, deps.transport.environment).warnings,
       ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to store this server for that`),
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { deps.log('warn', sentence) }
+    this.#places = new Places({ name, config, remote: this.remote, passes: this.#passes ? passthrough.names : undefined, kind: () => this.#keeper.kind, warn })
+    const { pool } = this.#places
     const { type, command, args, url, openapi } = config
     this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.url])), listed: deps.listed, keep: deps.keep, warn })
     const arrivals: ArrivalDeps = {
       name,
       refresh: (slot) => {
-        const from = this.#lists(slot) ? slot : this.#pool.base
-        this.#catalogues.refresh(from, from === this.#pool.base)
+        const from = this.#places.lists(slot) ? slot : pool.base
+        this.#catalogues.refresh(from, from === pool.base)
       },
-      contested: () => { this.#contest() },
+      contested: () => {
+        if (!this.#places.contest()) return
+        warn('it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
+        this.#keeper.wake()
+      },
       onQuestion: deps.onQuestion,
       broadcast: deps.broadcast,
       dropped: (method) => { deps.log('debug', `${method} could not be attributed to one client and was dropped`) }
     }
-    this.#keeper = new Keeper(config, this.#pool, this.#catalogues, {
+    this.#keeper = new Keeper(config, pool, this.#catalogues, {
       ...deps,
-      passes: this.#passes !== undefined,
-      lists: (slot) => this.#lists(slot),
+      passes: this.#passes,
+      lists: (slot) => this.#places.lists(slot),
       question: async (slot, ...args) => await takeQuestion(arrivals, slot, ...args),
       news: (slot, ...args) => { takeNews(arrivals, slot, ...args) },
       warn
@@ -117,7 +119,7 @@ export class Upstream {
   /** Takes over what the one before it listed, and what clients asked of it: its connections end, but they are told nothing, and need not ask again. @returns those clients */
   adopt (former: Upstream): Asker[] {
     this.#catalogues.takeOver(former.#catalogues)
-    return former.#pool.all.flatMap((from) => from.clients.filter((asker) => this.#place(asker, from) !== undefined))
+    return this.#places.adopt(former.#places)
   }
 
   /** Begins to connect, and keeps at it. Returns at once. */
@@ -129,42 +131,45 @@ export class Upstream {
 
   /** What it lists to this client, as far as is known: of the client's own link, of its class, or of clients that declare nothing. */
   catalogue (asker: Asker): Catalogue | undefined {
-    const key = this.#keyOf(asker)
-    return this.#catalogues.of(this.#pool.find(key), key.capabilityClass)
+    const key = this.#places.keyOf(asker)
+    return this.#catalogues.of(this.#places.pool.find(key), key.capabilityClass)
   }
 
   /** How many connections it has. */
-  get links (): number { return this.#pool.all.filter((slot) => slot.link !== undefined).length }
+  get links (): number { return this.#places.pool.all.filter((slot) => slot.link !== undefined).length }
 
   /** What it lists to a client that declares nothing, as far as is known. */
   get listed (): Catalogue | undefined { return this.#catalogues.of(undefined, plainClass) }
 
+  /** What it lists to any class of clients, as far as is known. */
+  get catalogues (): Catalogue[] { return this.#catalogues.all }
+
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
   ownCatalogue (asker: Asker): number | undefined {
-    return this.#pool.find(this.#keyOf(asker))?.catalogue?.id
+    return this.#places.find(asker)?.catalogue?.id
   }
 
   knows (asker: Asker): boolean {
-    return this.#catalogues.has(this.#keyOf(asker).capabilityClass)
+    return this.#catalogues.has(this.#places.keyOf(asker).capabilityClass)
   }
 
-  get hasOwnCatalogues (): boolean { return this.#pool.all.some((slot) => slot.catalogue !== undefined) }
+  get hasOwnCatalogues (): boolean { return this.#places.pool.all.some((slot) => slot.catalogue !== undefined) }
 
   /** How long to wait for what it lists to clients like this one, in ms: not again, for a while, once that has taken too long. */
   patienceFor (asker: Asker): number {
-    const tried = this.#tried.get(this.#keyOf(asker).capabilityClass) ?? -Infinity
+    const tried = this.#tried.get(this.#places.keyOf(asker).capabilityClass) ?? -Infinity
     const since = Date.now() - tried
     return since > limits.learnAgain ? limits.newClass : limits.newClass - since
   }
 
   /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
   async learn (asker: Asker): Promise<void> {
-    const { capabilityClass } = this.#keyOf(asker)
+    const { capabilityClass } = this.#places.keyOf(asker)
     if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.learnAgain) this.#tried.set(capabilityClass, Date.now())
     if (this.#tried.size > limits.classesPerServer) this.#tried.clear()
-    const slot = this.#pool.take(this.#passes ? listingKey(this.#pool.base.key, capabilityClass) : this.#keyOf(asker), asker)
+    const slot = this.#places.listing(asker)
     await this.#keeper.ready(slot)
-    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#pool.base)
+    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#places.pool.base)
   }
 
   /**
@@ -175,30 +180,28 @@ export class Upstream {
    */
   async call (exchange: Exchange, params: (token: number) => string): Promise<Response> {
     const { asker, method } = exchange
-    const passed = this.#passes && passedOn(this.name, this.#passes, exchange.headers)
-    const { taskId } = exchange.params
+    const passed = this.#passes ? this.#places.passed(exchange.headers) : undefined
     // What is asked about a task goes where it runs.
-    const slot = (method.startsWith('tasks/') ? this.#pool.all.find(({ pending }) => pending.hasTask(taskId, asker)) : undefined) ?? this.#slotFor(asker, passed)
+    const slot = (method.startsWith('tasks/') ? this.#places.ofTask(exchange.params.taskId, asker) : undefined) ?? this.#places.slotFor(asker, passed)
     const { options } = this.config
     const deadlines = {
       timeout: options?.timeout ?? this.#deps.requestTimeout,
       resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
       maxTotalTimeout: options?.maxTotalTimeout
     }
-    const response = await this.#once(slot, (link) => link.call(exchange, params, deadlines, this.#passes && (passed ?? {})), exchange)
+    const response = await this.#once(slot, (link) => link.call(exchange, params, deadlines, this.#passes ? passed ?? {} : undefined), exchange)
     if (exchange.params.task !== undefined || method.startsWith('tasks/') || response.errorText !== undefined) notePending(slot, exchange, response)
     return response
   }
 
   notify (asker: Asker, method: string, paramsText: string): void {
-    if (!this.#passes) { this.#pool.find(this.#keyOf(asker))?.link?.notify(method, paramsText); return }
-    for (const slot of this.#pool.all) if (slot.carriesFor(asker.id)) slot.link?.notify(method, paramsText)
+    for (const { link } of this.#places.slotsOf(asker)) link?.notify(method, paramsText)
   }
 
   /** The client wants log messages of this level and above. */
   async setLevel (asker: Asker, level: unknown): Promise<void> {
     if (!isLevel(level)) return
-    const slot = this.#slotOf(asker, this.#passedBy(asker, 'logging/setLevel'))
+    const slot = this.#places.slotOf(asker, this.#places.passed(asker.headersOf?.('logging/setLevel')))
     const changed = slot.wants(asker, level)
     if (changed === undefined || slot.link?.capabilities.logging === undefined) return
     await this.#once(slot, async (link) => await link.request('logging/setLevel', JSON.stringify({ level: changed })))
@@ -206,7 +209,7 @@ export class Upstream {
 
   /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
   async subscribe (asker: Asker, uri: string): Promise<void> {
-    const slot = this.#slotFor(asker, this.#passedBy(asker, 'resources/subscribe'))
+    const slot = this.#places.slotFor(asker, this.#places.passed(asker.headersOf?.('resources/subscribe')))
     if (!slot.link) await this.#patiently(slot)
     if (slot.countOf(asker.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
     const subscribers = slot.subscriptions.get(uri)
@@ -225,16 +228,16 @@ export class Upstream {
     }
   }
 
-  isSubscribed (asker: Asker, uri: string): boolean { return this.#subscribedOn(asker, uri) !== undefined }
+  isSubscribed (asker: Asker, uri: string): boolean { return this.#places.subscribedOn(asker, uri) !== undefined }
 
   /** The URIs that a client is subscribed to. */
   subscribedBy (asker: Asker): string[] {
-    return this.#pool.all.flatMap(({ subscriptions }) => [...subscriptions].flatMap(([uri, subscribers]) => subscribers.has(asker.id) ? [uri] : []))
+    return this.#places.pool.all.flatMap(({ subscriptions }) => [...subscriptions].flatMap(([uri, subscribers]) => subscribers.has(asker.id) ? [uri] : []))
   }
 
   /** An upstream that cannot be reached has nothing to unsubscribe from. The answer's error is relayed. */
   async unsubscribe (asker: Asker, uri: string): Promise<void> {
-    const slot = this.#subscribedOn(asker, uri)
+    const slot = this.#places.subscribedOn(asker, uri)
     const subscribers = slot?.subscriptions.get(uri)
     if (!slot || !subscribers?.delete(asker.id) || subscribers.size > 0) return
     slot.subscriptions.delete(uri)
@@ -243,83 +246,14 @@ export class Upstream {
 
   /** A client is gone, or may not use this server any more. */
   async release (asker: Asker): Promise<void> {
-    await this.#pool.release(asker)
+    await this.#places.pool.release(asker)
   }
 
   /** Ends every link; resolves when nothing is left of them. */
   async close (): Promise<void> {
     this.#keeper.close()
     this.#catalogues.close()
-    await this.#pool.close()
-  }
-
-  /** Its questions met several clients on one connection: from now on those that can be asked get their own, and what they asked for goes with them. */
-  #contest (): void {
-    if (this.#contested || (this.config.isolation ?? 'auto') !== 'auto') return
-    this.#contested = true
-    this.#deps.log('warn', 'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
-    for (const from of this.#pool.all) {
-      for (const asker of from.clients) {
-        const to = this.#place(asker, from)
-        if (to === undefined) continue
-        for (const uri of from.forget(asker.id)) from.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
-      }
-    }
-    this.#keeper.wake()
-  }
-
-  /** Takes what a client asked for to the slot that serves it now; undefined: it is there already, or there is no room for it. */
-  #place (asker: Asker, from: Slot): Slot | undefined {
-    try {
-      const to = this.#slotOf(asker, this.#passes && from.passed)
-      if (to === from) return undefined
-      to.takeOver(from, asker)
-      return to
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error
-      this.#deps.log('warn', `a client's subscriptions end here: ${error.message}`)
-      return undefined
-    }
-  }
-
-  #subscribedOn (asker: Asker, uri: string): Slot | undefined {
-    // It may have subscribed with other headers than it sends now.
-    return this.#pool.all.find(({ subscriptions }) => subscriptions.get(uri)?.has(asker.id))
-  }
-
-  #keyOf (asker: Asker, passed?: Passed): LinkKey {
-    return linkKey({ isolation: this.config.isolation ?? 'auto', remote: this.remote && this.config.type !== 'openapi', contested: this.#contested }, asker, passed && {
-      principal: asker.principal ?? asker.id,
-      digest: digestOf(passed),
-      session: asker.principal !== undefined,
-      eachRequest: ['streamable-http', 'openapi'].includes(this.#keeper.kind ?? this.config.type ?? '')
-    })
-  }
-
-  /** The slot that serves a client now. A client that said which log messages it wants may have done so before it came here. */
-  #slotFor (asker: Asker, passed: Passed | undefined): Slot {
-    const slot = this.#slotOf(asker, passed)
-    if (asker.level !== undefined && !slot.hears(asker)) slot.setLevel(asker, asker.level)
-    return slot
-  }
-
-  #slotOf (asker: Asker, passed: Passed | undefined): Slot {
-    // Requests to a REST API have nothing in common that could carry one's headers to another.
-    if (this.config.type === 'openapi') return this.#pool.take(this.#keyOf(asker), asker)
-    const slot = this.#pool.take(this.#keyOf(asker, passed), asker)
-    if (this.#passes) slot.carry(asker.id, passed)
-    return slot
-  }
-
-  /** What a client passes on with a request that comes here without its exchange. @throws RpcError -32602 */
-  #passedBy (asker: Asker, method: string): Passed | undefined {
-    const headers = this.#passes && asker.headersOf?.(method)
-    return this.#passes && headers && passedOn(this.name, this.#passes, headers)
-  }
-
-  /** What a client's headers may have changed is nobody else's list, and its lists are read without them. */
-  #lists (slot: Slot): boolean {
-    return this.#passes === undefined || slot.key.affinity === 'shared'
+    await this.#places.pool.close()
   }
 
   /** The slot's link, waiting for it as long as a client should. */

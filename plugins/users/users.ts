@@ -97,26 +97,25 @@ export class Users {
 
   /** @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
   async update (by: Principal, username: string, { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }): Promise<ShownUser> {
-    this.mustGet(username)
+    const stored = this.mustGet(username)
     if (isAdmin === undefined && newPassword === undefined) throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
+    if (isAdmin === false && stored.username === defaultOwner) throw new errors.InvalidInput(`"isAdmin": ${JSON.stringify(defaultOwner)} is an admin's name, since it owns what has no other owner: remove the user instead`)
     if (newPassword !== undefined) checkGivenPassword(newPassword)
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
-      mustStillBeAdmin(base, by)
       const user = existing(base, username)
       return [put({ ...user, ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) })]
-    }, by.username)
+    }, by)
     return shown(existing(snapshot, username))
   }
 
   /** Also removes what only this user had, see `removalOf`. @throws NoSuch, InvalidInput for oneself, InvalidChange for the last admin, Forbidden */
   async remove (by: Principal, username: string): Promise<void> {
     await this.#settings.change((base) => {
-      mustStillBeAdmin(base, by)
       const user = existing(base, username)
       if (user.username === by.username) throw new errors.InvalidInput('You cannot delete your own account: another admin can')
       return removalOf(base, user.username)
-    }, by.username)
+    }, by)
   }
 
   /** What would make a password that somebody chooses stronger, in sentences. @throws WeakPassword */
@@ -165,8 +164,9 @@ export class Users {
     if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
     const password = given ?? randomBytes(12).toString('base64url')
     const admin: User = { username: defaultOwner, password: await this.#passwords.hash(password), isAdmin: true, createdAt: new Date().toISOString() }
-    await this.#settings.change(({ users }) => users.size > 0 ? [] : [put(admin)])
-    return given === undefined ? password : undefined
+    const { users } = await this.#settings.change(({ users }) => users.size > 0 ? [] : [put(admin)])
+    // Another replica may have been faster: then this password is nobody's.
+    return given === undefined && users.get(defaultOwner)?.password === admin.password ? password : undefined
   }
 
   /** A name that a new user may bear, in its canonical form. @throws InvalidInput */
@@ -183,11 +183,10 @@ export class Users {
     if (username === defaultOwner && !isAdmin) throw new errors.InvalidInput(`"username": ${JSON.stringify(username)} is an admin's name, since it owns what has no other owner: send "isAdmin": true with it, or choose another`)
     const user: User = { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() }
     await this.#settings.change((base) => {
-      if (by?.isAdmin === true) mustStillBeAdmin(base, by)
-      else if (base.users.size >= limits.users) throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
+      if (by?.isAdmin !== true && base.users.size >= limits.users) throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
       mustBeFree(base, username)
       return [put(user)]
-    }, by?.username ?? username)
+    }, by ?? username)
     return user
   }
 
@@ -219,9 +218,4 @@ function existing (snapshot: Snapshot, username: string): User {
 function mustBeFree ({ users }: Snapshot, username: string): void {
   const folded = foldName(username)
   for (const other of users.keys()) if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
-}
-
-/** Who asked may have lost its rights while the request waited. @throws Forbidden */
-function mustStillBeAdmin ({ users }: Snapshot, { kind, username = '' }: Principal): void {
-  if (kind === 'user' && users.get(username)?.isAdmin !== true) throw new errors.Forbidden('Only an admin may do this')
 }

@@ -52,6 +52,8 @@ export class StdioTransport implements Transport {
   #unsent = ''
   /** The requests in it. */
   #unsentIds: number[] = []
+  /** The requests that no process has read: they are told what became of it. */
+  #unread: number[] = []
   #closing = false
   #told = false
 
@@ -122,7 +124,10 @@ export class StdioTransport implements Transport {
     // What is so short goes whole or not at all: where it does not, the process that it was for is dead and has read none of it.
     const whole = stdin.writableLength === 0 && text.length < atomic
     stdin.write(text, (error) => {
-      if (error && whole) for (const id of ids) this.#receiver?.failed(id, new UpstreamError('unreachable', 'the process is not running'))
+      if (!error || !whole || this.#told) return
+      this.#unread.push(...ids)
+      // Its end tells more; it is not waited for in vain.
+      setTimeout(() => { this.#failUnread('the process does not read its input') }, closeGrace).unref()
     })
   }
 
@@ -189,7 +194,15 @@ export class StdioTransport implements Transport {
     if (this.#told) return
     this.#told = true
     this.#chunks = []
-    this.#receiver?.closed(new UpstreamError('broken', reason, this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}`))
+    this.#failUnread(reason)
+    this.#receiver?.closed(new UpstreamError('broken', reason, this.#detail))
+  }
+
+  /** What it printed last, for who runs it. */
+  get #detail (): string { return this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}` }
+
+  #failUnread (reason: string): void {
+    for (const id of this.#unread.splice(0)) this.#receiver?.failed(id, new UpstreamError('unreachable', reason, this.#detail))
   }
 }
 

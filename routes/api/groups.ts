@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { preValidationHookHandler } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import { page } from '../../plugins/servers/page.ts'
 import { Done, GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, GroupUpdate, NewGroup, NewGroupMember, Page, PageOf, Success, ToolSelection } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -8,8 +8,14 @@ import { principalOf } from './index.ts'
 const tags = ['Groups']
 
 /** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
-const mustManage: preValidationHookHandler = (request, _reply, done) => {
+const mustManage: onRequestHookHandler = (request, _reply, done) => {
   request.server.groups.mustManage(principalOf(request), (request.params as { id: string }).id)
+  done()
+}
+
+const mustManageMember: onRequestHookHandler = (request, _reply, done) => {
+  const { id, serverName } = request.params as { id: string, serverName: string }
+  request.server.groups.mustManage(principalOf(request), id, serverName)
   done()
 }
 
@@ -36,7 +42,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.put('/groups/:id', {
     schema: { tags, summary: 'Change a group', params: GroupId, body: GroupUpdate, response: { 200: Success(GroupRecord) } },
     config: { effect: 'change' },
-    preValidation: mustManage
+    onRequest: mustManage
   }, async (request) => {
     const { group, warning } = await app.groups.update(principalOf(request), request.params.id, request.body)
     return { success: true as const, data: group, message: warning ?? 'The group was changed' }
@@ -44,7 +50,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete('/groups/:id', {
     schema: { tags, summary: 'Remove a group', params: GroupId, response: { 200: Done } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    onRequest: mustManage
   }, async (request) => {
     await app.groups.remove(principalOf(request), request.params.id)
     return { success: true as const, message: 'The group was removed' }
@@ -53,20 +60,21 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/groups/:id/servers', {
     schema: { tags, summary: 'Add a server to a group', description: 'With all its items. One that is there already stays as it is.', params: GroupId, body: NewGroupMember, response: { 200: Success(GroupRecord) } },
     config: { effect: 'change' },
-    preValidation: mustManage
+    onRequest: mustManage
   }, async (request) => ({ success: true as const, data: await app.groups.addServer(principalOf(request), request.params.id, request.body.serverName), message: 'The server was added to the group' }))
 
   app.delete('/groups/:id/servers/:serverName', {
     schema: { tags, summary: 'Remove a server from a group', params: GroupMemberName, response: { 200: Success(GroupRecord) } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    onRequest: mustManageMember
   }, async (request) => ({ success: true as const, data: await app.groups.removeServer(principalOf(request), request.params.id, request.params.serverName), message: 'The server was removed from the group' }))
 
   app.put('/groups/:id/servers/batch', {
     schema: { tags, summary: 'Replace all servers of a group', params: GroupId, body: GroupMembers, response: { 200: Success(GroupRecord) } },
     config: { effect: 'change' },
-    preValidation: mustManage
+    onRequest: mustManage
   }, async (request) => {
-    const { group } = await app.groups.update(principalOf(request), request.params.id, request.body)
+    const { group } = await app.groups.update(principalOf(request), request.params.id, { servers: request.body.servers })
     return { success: true as const, data: group, message: 'The servers of the group were replaced' }
   })
 
@@ -78,7 +86,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.put('/groups/:id/server-configs/:serverName/tools', {
     schema: { tags, summary: 'Choose the tools of a server in a group', params: GroupMemberName, body: ToolSelection, response: { 200: Success(GroupRecord) } },
     config: { effect: 'change' },
-    preValidation: (request, _reply, done) => { app.groups.mustManage(principalOf(request), request.params.id, request.params.serverName); done() }
+    onRequest: mustManageMember
   }, async (request) => ({ success: true as const, data: await app.groups.selectTools(principalOf(request), request.params.id, request.params.serverName, request.body.tools), message: 'The tools were selected' }))
 }
 export default routes

@@ -21,7 +21,9 @@ declare module 'fastify' {
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'api')
   app.decorateRequest('principal', null)
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', async (request, reply) => {
+    // What is answered is for who asked, and often secret.
+    reply.header('cache-control', 'no-store')
     request.principal = app.auth.management(request)
     // The guest has no credential of its own that a foreign page would lack.
     if (request.principal.kind === 'guest') app.auth.origin(request)

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { preValidationHookHandler } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import { ItemRecord, NewDescription, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
@@ -22,7 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
     const response = { 200: Success(ItemRecord) }
     // Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1).
-    const mustManage: preValidationHookHandler = (request, _reply, done) => {
+    const mustManage: onRequestHookHandler = (request, _reply, done) => {
       const [server, key] = keyOf(request)
       app.servers.mustManageItem(principalOf(request), server, kind, key)
       done()
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     app.post(`${path}/toggle`, {
       schema: { tags, summary: `Enable or disable a ${what}`, params, body: Toggle, response },
       config: { effect: 'change' },
-      preValidation: mustManage
+      onRequest: mustManage
     }, async (request) => {
       const { enabled } = request.body
       const [server, key] = keyOf(request)
@@ -41,15 +41,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     app.put(`${path}/description`, {
       schema: { tags, summary: `Describe a ${what} in other words`, description: 'It stays, whatever the server says later.', params, body: NewDescription, response },
       config: { effect: 'change' },
-      preValidation: mustManage
+      onRequest: mustManage
     }, async (request) => {
       const [server, key] = keyOf(request)
-      return { success: true as const, data: await app.servers.override(principalOf(request), server, kind, key, request.body), message: `The description of the ${what} was set` }
+      return { success: true as const, data: await app.servers.override(principalOf(request), server, kind, key, { description: request.body.description }), message: `The description of the ${what} was set` }
     })
 
     app.delete(`${path}/description`, {
       schema: { tags, summary: `Give a ${what} its server's description back`, params, response },
-      config: { effect: 'change' }
+      config: { effect: 'change' },
+      onRequest: mustManage
     }, async (request) => {
       const [server, key] = keyOf(request)
       return { success: true as const, data: await app.servers.override(principalOf(request), server, kind, key, { description: null }), message: `The description of the ${what} is the server's own again` }

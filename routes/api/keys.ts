@@ -1,9 +1,16 @@
 import { Type } from '@sinclair/typebox'
+import type { onRequestHookHandler } from 'fastify'
 import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Success } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
 const tags = ['Bearer keys']
+
+/** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
+const mustManage: onRequestHookHandler = (request, _reply, done) => {
+  request.server.keys.mustManage(principalOf(request), (request.params as { id: string }).id)
+  done()
+}
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/auth/keys', {
@@ -23,8 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.put('/auth/keys/:id', {
     schema: { tags, summary: 'Change a bearer key', description: 'The name and `enabled`; an admin also what it is good for. The token stays, and is not shown.', params: KeyId, body: KeyUpdate, response: { 200: Success(KeyRecord) } },
     config: { effect: 'change' },
-    // Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1).
-    onRequest: (request, _reply, done) => { app.keys.mustManage(principalOf(request), (request.params as { id: string }).id); done() }
+    onRequest: mustManage
   }, async (request) => {
     const { key, warning } = await app.keys.update(principalOf(request), request.params.id, request.body)
     return { success: true as const, data: key, message: warning ?? 'The bearer key was changed' }
@@ -32,7 +38,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete('/auth/keys/:id', {
     schema: { tags, summary: 'Remove a bearer key', params: KeyId, response: { 200: Done } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    onRequest: mustManage
   }, async (request) => {
     await app.keys.remove(principalOf(request), request.params.id)
     return { success: true as const, message: 'The bearer key was removed' }

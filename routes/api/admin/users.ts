@@ -41,7 +41,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.delete('/users/:username', {
     schema: { tags, summary: 'Remove a user', description: 'Its servers pass to `admin`, private; its groups pass to `admin`; its bearer keys go, and its logins and sessions end.', params: UserName, response: { 200: Done } },
-    config: { effect: 'change' }
+    config: { effect: 'change' },
+    onRequest: mustBeThere
   }, async (request) => {
     await app.users.remove(principalOf(request), request.params.username)
     return { success: true as const, message: 'The user was removed' }
