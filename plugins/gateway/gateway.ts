@@ -9,31 +9,24 @@ import { limits } from '../limits/index.ts'
 import { listKinds, type ListKind } from '../upstream/catalogue.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
-import { showsApps } from './apps.ts'
 import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
-import { exposedName, isCut } from './names.ts'
-import { foldSurface, hiddenKey, readerOf, type Surface, type Target } from './surface.ts'
+import { readerOf, type Surface, type Target } from './surface.ts'
+import { Surfaces, type Description } from './surfaces.ts'
 import { Tasks } from './tasks.ts'
 import type { View } from './view.ts'
-import { reach, type PublicReach } from './visibility.ts'
+import type { PublicReach } from './visibility.ts'
 
 /** The text of a result, or its bytes where they are kept ready. */
 export type Result = string | Buffer
 type Method = (exchange: Exchange<View>) => Promise<Result>
 
-/** What a route says of itself when a session begins. */
-export interface Description { capabilities: Record<string, unknown>, serverInfo: string, instructions: string | undefined }
-
 /** Everything that lists or calls a tool, prompt or resource goes through here, with a View. */
 export class Gateway {
   /** Who hears of changes. */
   readonly listeners = new Set<Listener<View>>()
-  readonly #snapshot: () => Snapshot
   readonly #upstreams: Upstreams
-  readonly #anonymous: PublicReach
-  readonly #serverInfo: string
   readonly #hooks = noHooks()
-  readonly #surfaces = new Map<string, { generation: number, version: number, surface: Surface }>()
+  readonly #surfaces: Surfaces
   readonly #tasks = new Tasks()
   readonly #methods = new Map<string, Method>([
     ['ping', async () => '{}'],
@@ -56,16 +49,14 @@ export class Gateway {
 
   /** @param serverInfo the gateway's own, for routes that merge several servers */
   constructor (snapshot: () => Snapshot, upstreams: Upstreams, anonymous: PublicReach, serverInfo: { name: string, version: string }) {
-    this.#snapshot = snapshot
     this.#upstreams = upstreams
-    this.#anonymous = anonymous
-    this.#serverInfo = JSON.stringify(serverInfo)
+    this.#surfaces = new Surfaces(snapshot, upstreams, anonymous, JSON.stringify(serverInfo))
     upstreams.onQuestion = async (server, question, asker) => { for (const hook of this.#hooks.onQuestion) await hook(server, question, asker) }
     upstreams.on('broadcast', (server, method, paramsText) => { this.#broadcast(server, method, paramsText) })
   }
 
   /** What stands between a server's name and its item's. */
-  get separator (): string { return this.#snapshot().system.nameSeparator ?? '-' }
+  get separator (): string { return this.#surfaces.separator }
 
   /** Registers a hook. Order of registration is order of running. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
@@ -93,7 +84,7 @@ export class Gateway {
   /** A notification of a client that is for its upstreams: they get it as it came. */
   notify (view: View, asker: Asker, method: string, paramsText: string): void {
     if (!isNotification(method) || (method !== 'notifications/roots/list_changed' && view.scope.kind !== 'server')) return
-    for (const { server } of reach(this.#snapshot(), view, this.#anonymous)) this.#upstreams.get(server.name)?.notify(asker, method, paramsText)
+    for (const { server } of this.#surfaces.reached(view)) this.#upstreams.get(server.name)?.notify(asker, method, paramsText)
   }
 
   /**
@@ -105,56 +96,21 @@ export class Gateway {
     for (const { view, asker } of clients) {
       const touched = this.#upstreams.touchedBy(asker)
       if (touched.length === 0) continue
-      const names = reached.get(view.key) ?? new Set(reach(this.#snapshot(), view, this.#anonymous).map(({ server }) => server.name))
+      const names = reached.get(view.key) ?? new Set(this.#surfaces.reached(view).map(({ server }) => server.name))
       reached.set(view.key, names)
       const lost = new Set(touched.filter(({ name }) => !names.has(name)))
       if (lost.size > 0) this.#upstreams.release(asker, lost).catch(() => {})
       for (const upstream of touched) {
-        for (const uri of lost.has(upstream) ? [] : upstream.subscribedBy(asker)) if (!this.#mayRead(view, asker, upstream.name, uri)) upstream.unsubscribe(asker, uri).catch(() => {})
+        for (const uri of lost.has(upstream) ? [] : upstream.subscribedBy(asker)) if (!this.#surfaces.mayRead(view, asker, upstream.name, uri)) upstream.unsubscribe(asker, uri).catch(() => {})
       }
     }
   }
 
-  /** Whether a resource of a server is one that a client may read; where its server is not known yet, it may be. */
-  #mayRead (view: View, asker: Asker, server: string, uri: string): boolean {
-    const surface = this.surface(view, asker)
-    if (!surface.capabilities.has(server)) return true
-    return view.scope.kind === 'server' ? !surface.hidden.has(hiddenKey(server, uri)) : readerOf(surface, uri)?.server === server
-  }
+  /** What a view sees now, to a client of this kind. */
+  surface (view: View, asker: Asker): Surface { return this.#surfaces.of(view, asker) }
 
   /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
-  async describe (view: View, asker: Asker): Promise<Description> {
-    let surface = this.surface(view, asker)
-    if (surface.capabilities.size < surface.servers.length) {
-      await this.#upstreams.learn(surface.servers.filter((name) => !surface.capabilities.has(name)), asker, view.scope.kind === 'server')
-      surface = this.surface(view, asker)
-    }
-    this.#mustBeKnown(view, surface)
-    // Servers that nobody has seen yet may bring anything: what is not announced now, a client never asks for.
-    const unknown = surface.capabilities.size < surface.servers.length || surface.servers.length === 0
-    const capabilities = unknown ? { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true }, logging: {}, completions: {}, ...surface.shown } : surface.shown
-    return { capabilities, serverInfo: surface.serverInfo ?? this.#serverInfo, instructions: surface.instructions }
-  }
-
-  /** What a view sees now, to a client of this kind. Memoised until a catalogue or the settings change. */
-  surface (view: View, asker: Asker): Surface {
-    const key = `${view.key}\n${this.#upstreams.catalogueKey(asker)}`
-    const { generation } = this.#upstreams
-    const snapshot = this.#snapshot()
-    const known = this.#surfaces.get(key)
-    if (known?.generation === generation && known.version === snapshot.version) return known.surface
-    const surface = foldSurface({
-      single: view.scope.kind === 'server',
-      separator: this.separator,
-      reached: reach(snapshot, view, this.#anonymous).map((each) => ({ ...each, catalogue: this.#upstreams.get(each.server.name)?.catalogue(asker) })),
-      apps: showsApps(asker.capabilities)
-    }, known?.surface)
-    this.#surfaces.delete(key)
-    this.#surfaces.set(key, { generation, version: snapshot.version, surface })
-    const oldest = this.#surfaces.size > limits.surfaces ? this.#surfaces.keys().next().value : undefined
-    if (oldest !== undefined) this.#surfaces.delete(oldest)
-    return surface
-  }
+  async describe (view: View, asker: Asker): Promise<Description> { return await this.#surfaces.describe(view, asker) }
 
   /** The input schema of a tool as its server listed it to clients that declare nothing; undefined: not known. */
   inputSchema (view: View, name: string): unknown {
@@ -168,8 +124,8 @@ export class Gateway {
   async #list (exchange: Exchange<View>, kind: ListKind): Promise<Result> {
     for (const hook of this.#hooks.onList) await hook(exchange, kind)
     if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')
-    const surface = await this.#settled(exchange)
-    this.#mustBeKnown(exchange.view, surface)
+    const surface = await this.#surfaces.settled(exchange)
+    this.#surfaces.mustBeKnown(exchange.view, surface)
     if (exchange.view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
     return surface.parts[kind].body
   }
@@ -177,18 +133,18 @@ export class Gateway {
   async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
     const { name } = exchange.params
     if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
-    const target = this.#byName(exchange.view, this.surface(exchange.view, exchange.asker), kind, name) ?? await this.#findNamed(exchange, kind, name)
+    const target = this.#surfaces.byName(exchange.view, this.surface(exchange.view, exchange.asker), kind, name) ?? await this.#surfaces.named(exchange, kind, name)
     if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
     return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
   }
 
   async #read (exchange: Exchange<View>): Promise<Result> {
-    const target = await this.#reader(exchange)
+    const target = await this.#surfaces.reader(exchange)
     return await this.#forward(exchange, target, target.key, { uri: JSON.stringify(target.key) })
   }
 
   async #subscribe (exchange: Exchange<View>): Promise<Result> {
-    const target = await this.#reader(exchange)
+    const target = await this.#surfaces.reader(exchange)
     const { asker } = exchange
     await this.#upstream(target.server, asker).subscribe(asker, target.key)
     return '{}'
@@ -199,7 +155,7 @@ export class Gateway {
     // What it subscribed to it may leave, whether it is still shown or not.
     const upstream = typeof uri === 'string' ? this.#upstreams.touchedBy(asker).find((each) => each.isSubscribed(asker, uri)) : undefined
     if (upstream) await upstream.unsubscribe(asker, String(uri))
-    else await this.#reader(exchange)
+    else await this.#surfaces.reader(exchange)
     return '{}'
   }
 
@@ -208,13 +164,13 @@ export class Gateway {
     const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
     if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
       const { name } = ref
-      const target = await this.#findNamed(exchange, 'prompts', name)
+      const target = await this.#surfaces.named(exchange, 'prompts', name)
       if (!target) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`)
       return await this.#forward(exchange, target, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
     }
     if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
       const { uri } = ref
-      const target = await this.#find(exchange, (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
+      const target = await this.#surfaces.find(exchange, (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
       if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`)
       return await this.#forward(exchange, target, undefined, {})
     }
@@ -224,7 +180,7 @@ export class Gateway {
   async #setLevel (exchange: Exchange<View>): Promise<Result> {
     const { level } = exchange.params
     if (!isLevel(level)) throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
-    const surface = await this.#settled(exchange)
+    const surface = await this.#surfaces.settled(exchange)
     const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
     if (exchange.view.scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
     exchange.asker.level = level
@@ -270,71 +226,6 @@ export class Gateway {
     }
   }
 
-  /** Finds something in the surface; a name that is not there may be one that this client's kind has not been shown yet. */
-  async #find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
-    const surface = this.surface(exchange.view, exchange.asker)
-    const found = look(surface)
-    if (found !== undefined) return found
-    const settled = await this.#settled(exchange)
-    this.#mustBeKnown(exchange.view, settled)
-    return settled === surface ? undefined : look(settled)
-  }
-
-  /** Finds a tool or prompt by the name that the view shows it under. A server that is still connecting, and whose label the name begins with, is waited for. @throws RpcError -32001 when that was in vain */
-  async #findNamed (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
-    const { view, asker } = exchange
-    const look = (surface: Surface): Target | undefined => this.#byName(view, surface, kind, name)
-    const found = await this.#find(exchange, look)
-    if (found || view.scope.kind === 'server') return found
-    const late = reach(this.#snapshot(), view, this.#anonymous).flatMap(({ server, label }) => {
-      const upstream = name.startsWith(`${label}${this.separator}`) ? this.#upstreams.get(server.name) : undefined
-      return upstream?.status === 'connecting' && !upstream.listed ? [upstream] : []
-    })
-    if (late.length === 0) return undefined
-    await this.#upstreams.learn(late.map((upstream) => upstream.name), asker, true)
-    const target = look(this.surface(view, asker))
-    const away = late.find(({ status, listed }) => status !== 'connected' && !listed)
-    if (target || !away) return target
-    throw new RpcError(code.unavailable, `Server ${JSON.stringify(away.name)} is not connected: ${whyNot(away)}`)
-  }
-
-  async #reader (exchange: Exchange<View>): Promise<Target> {
-    const { uri } = exchange.params
-    if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
-    const { scope } = exchange.view
-    const target = await this.#find(exchange, (surface) => readerOf(surface, uri))
-    if (target) return { server: target.server, key: uri }
-    // A single server may read what it does not list; what its operator disabled stays shut.
-    if (scope.kind === 'server' && !this.surface(exchange.view, exchange.asker).hidden.has(hiddenKey(scope.name, uri))) return { server: scope.name, key: uri }
-    throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`)
-  }
-
-  #byName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
-    const { targets } = surface.parts[kind]
-    const found = targets.get(name)
-    if (found || view.scope.kind !== 'server') return found
-    const { name: server } = view.scope
-    const prefix = `${server}${this.separator}`
-    // Merged routes show a long name cut, and it is good here, too.
-    return name.startsWith(prefix) && targets.has(name.slice(prefix.length))
-      ? targets.get(name.slice(prefix.length))
-      : isCut(name) ? [...targets.values()].find(({ key }) => exposedName(server, this.separator, key) === name) : undefined
-  }
-
-  async #settled (exchange: Exchange<View>): Promise<Surface> {
-    const { view, asker } = exchange
-    const surface = this.surface(view, asker)
-    await this.#upstreams.learn(surface.servers, asker, view.scope.kind === 'server')
-    return this.surface(view, asker)
-  }
-
-  /** @throws RpcError when the route's one server is away and nothing is known of it */
-  #mustBeKnown ({ scope }: View, surface: Surface): void {
-    if (scope.kind !== 'server' || surface.capabilities.size > 0) return
-    const upstream = this.#upstreams.get(scope.name)
-    throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${whyNot(upstream)}`)
-  }
-
   #upstream (name: string, asker: Asker): Upstream {
     const upstream = this.#upstreams.get(name)
     if (!upstream) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`)
@@ -346,16 +237,13 @@ export class Gateway {
     const { level } = method === 'notifications/message' ? JSON.parse(paramsText) as { level?: unknown } : {}
     for (const listener of this.listeners) {
       if (listener.level !== undefined && method === 'notifications/message' && !reaches(level, listener.level)) continue
-      if (reach(this.#snapshot(), listener.view, this.#anonymous).some((each) => each.server.name === server)) listener.deliver(method, paramsText)
+      if (this.#surfaces.reached(listener.view).some((each) => each.server.name === server)) listener.deliver(method, paramsText)
     }
   }
 }
 
 /** A request without an id is none: it would run past all that looks at requests. */
 const isNotification = (method: string): boolean => method.startsWith('notifications/')
-
-/** Why a server cannot be asked now, for its clients. */
-const whyNot = (upstream: Upstream | undefined): string => upstream?.status === 'connecting' ? 'it is still connecting' : upstream?.reason ?? 'it cannot be used as it is configured'
 
 /** The params to send upstream: what was changed, and our progress token where the client gave one. */
 function paramsFor ({ params, paramsText }: Exchange, token: number, changes: Record<string, string>): string {

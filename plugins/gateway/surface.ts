@@ -61,7 +61,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const only = input.single ? input.reached[0]?.catalogue : undefined
   const part = (kind: ListKind): Part => {
     const { texts, targets, extra } = built[kind]
-    const body = Buffer.from(withMembers(extra, { [kind]: `[${texts.join(',')}]` }))
+    const body = listBody(kind, texts, extra)
     const old = before?.parts[kind]
     // The same bytes keep their identity, so that nobody is told of a change that is none; what they lead to may be new.
     return old?.body.equals(body) === true ? { body: old.body, targets } : { body, targets }
@@ -79,6 +79,20 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     serverInfo: only?.serverInfo,
     instructions: only ? only.instructions : mergedInstructions(input.reached)
   }
+}
+
+const comma = Buffer.from(',')
+
+/** The bytes of a list's result. Each text is encoded by itself: a single one that needs two bytes a character would make all of them slow. */
+function listBody (kind: ListKind, texts: readonly string[], extra: string): Buffer {
+  const rest = withMembers(extra, { [kind]: undefined }).slice(0, -1)
+  const parts = [Buffer.from(`${rest}${rest === '{' ? '' : ','}${JSON.stringify(kind)}:[`)]
+  for (const [at, text] of texts.entries()) {
+    if (at > 0) parts.push(comma)
+    parts.push(Buffer.from(text))
+  }
+  parts.push(Buffer.from(']}'))
+  return Buffer.concat(parts)
 }
 
 const empty = (): Builder[ListKind] => ({ texts: [], targets: new Map(), extra: '{}' })

@@ -7,12 +7,12 @@ import type { Response } from '../../protocol/message.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits } from '../limits/index.ts'
 import { sha256 } from '../secrets/hash.ts'
+import { Asking } from './asking.ts'
 import { takeNews, takeQuestion, type ArrivalDeps } from './arrivals.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Catalogues } from './catalogues.ts'
 import { withheldNames } from './environment.ts'
 import { Keeper, type Status } from './keeper.ts'
-import type { Link } from './link.ts'
 import { passthroughOf } from './passthrough.ts'
 import { Places } from './places.ts'
 import type { Semaphore } from './semaphore.ts'
@@ -51,6 +51,7 @@ export class Upstream {
   readonly #deps: UpstreamDeps
   readonly #places: Places
   readonly #keeper: Keeper
+  readonly #asking: Asking
   readonly #catalogues: Catalogues
   /** When it was last asked what it lists to a class of clients. */
   readonly #tried = new Map<string, number>()
@@ -97,6 +98,7 @@ export class Upstream {
       news: (slot, ...args) => { takeNews(arrivals, slot, ...args) },
       warn
     })
+    this.#asking = new Asking(name, this.#keeper)
   }
 
   get status (): Status { return this.#keeper.status }
@@ -189,7 +191,7 @@ export class Upstream {
       resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
       maxTotalTimeout: options?.maxTotalTimeout
     }
-    const response = await this.#once(slot, (link) => link.call(exchange, params, deadlines, this.#passes ? passed ?? {} : undefined), exchange)
+    const response = await this.#asking.once(slot, (link) => link.call(exchange, params, deadlines, this.#passes ? passed ?? {} : undefined), exchange)
     if (exchange.params.task !== undefined || method.startsWith('tasks/') || response.errorText !== undefined) notePending(slot, exchange, response)
     return response
   }
@@ -204,19 +206,19 @@ export class Upstream {
     const slot = this.#places.slotOf(asker, this.#places.passed(asker.headersOf?.('logging/setLevel')))
     const changed = slot.wants(asker, level)
     if (changed === undefined || slot.link?.capabilities.logging === undefined) return
-    await this.#once(slot, async (link) => await link.request('logging/setLevel', JSON.stringify({ level: changed })))
+    await this.#asking.once(slot, async (link) => await link.request('logging/setLevel', JSON.stringify({ level: changed })))
   }
 
   /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
   async subscribe (asker: Asker, uri: string): Promise<void> {
     const slot = this.#places.slotFor(asker, this.#places.passed(asker.headersOf?.('resources/subscribe')))
-    if (!slot.link) await this.#patiently(slot)
+    if (!slot.link) await this.#asking.patiently(slot)
     if (slot.countOf(asker.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
     const subscribers = slot.subscriptions.get(uri)
     if (subscribers) subscribers.set(asker.id, asker)
     else {
       slot.subscriptions.set(uri, new Map([[asker.id, asker]]))
-      const subscribing = this.#once(slot, async (link) => await link.request('resources/subscribe', JSON.stringify({ uri }))).finally(() => { slot.subscribing.delete(uri) })
+      const subscribing = this.#asking.once(slot, async (link) => await link.request('resources/subscribe', JSON.stringify({ uri }))).finally(() => { slot.subscribing.delete(uri) })
       slot.subscribing.set(uri, subscribing)
     }
     try {
@@ -254,47 +256,6 @@ export class Upstream {
     this.#keeper.close()
     this.#catalogues.close()
     await this.#places.pool.close()
-  }
-
-  /** The slot's link, waiting for it as long as a client should. */
-  async #patiently (slot: Slot, exchange?: Exchange): Promise<Link> {
-    let timer: NodeJS.Timeout | undefined
-    try {
-      return await Promise.race([
-        this.#keeper.ready(slot),
-        new Promise<never>((_resolve, reject) => {
-          timer = setTimeout(() => { reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`)) }, limits.connectPatience)
-          exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
-        })
-      ])
-    } catch (error) {
-      throw error instanceof UpstreamError ? this.#explain(error, 'is not connected') : error
-    } finally {
-      clearTimeout(timer)
-    }
-  }
-
-  /** Does something on a slot's link; where that turns out to have expired, once more on a new one. @throws RpcError */
-  async #once<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
-    for (let again = true; ; again = false) {
-      const link = slot.link ?? await this.#patiently(slot, exchange)
-      try {
-        return await work(link)
-      } catch (error) {
-        if (!(error instanceof UpstreamError)) throw error
-        if (!error.didNotRun || !again || exchange?.cancelled !== undefined) throw this.#explain(error)
-        this.#keeper.lost(slot, link, error)
-        link.retire()
-      }
-    }
-  }
-
-  #explain (error: UpstreamError, what = 'did not answer'): RpcError {
-    const name = JSON.stringify(this.name)
-    const reason = this.#keeper.hide(error.message)
-    if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${reason}`)
-    if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${reason}. The request may have run`)
-    return new RpcError(code.unavailable, `Server ${name} ${what}: ${reason}`)
   }
 }
 
