@@ -30,14 +30,17 @@ const Item = Type.Object({ enabled: Type.Boolean(), overridden: Type.Optional(Ty
   examples: [{ name: 'read_file', description: 'Reads a file of the project', inputSchema: { type: 'object', properties: { path: { type: 'string' } } }, enabled: true, overridden: true }]
 })
 
+/** They are answered as the texts that they came as: whoever answers with a record writes it (`recordsJson`). */
+const Items = Type.Unsafe<object>(Type.Array(Item))
+
 export const ServerRecord = Type.Object({
   name: Type.String(),
   status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
   error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not as it is configured, though it works' })),
-  tools: Type.Array(Item),
-  prompts: Type.Array(Item),
-  resources: Type.Array(Item),
+  tools: Items,
+  prompts: Items,
+  resources: Items,
   config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
   createdAt: Type.Optional(Type.String()),
   connectedAt: Type.Optional(Type.String())

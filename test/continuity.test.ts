@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { at, connected, failure, KEY, Session, settings, sleep, text, within, type Json, type Message } from './client.ts'
-import { Refusal, startUpstream, tool, type Upstream } from './fakes/fault-http.ts'
+import { Raw, Refusal, startUpstream, tool, type Upstream } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Hub } from './helper.ts'
 
 const timeout = 120_000
@@ -456,4 +456,23 @@ test('a path that leads nowhere below MCP is answered as MCP has it', { timeout 
   const hub = await startHub(t, { settings: settings({}), env: { BASE_PATH: '/hub' } })
   for (const route of ['/mcp/a/b', '/x/mcp/a/b', '/api/mcp/group/a/b']) assert.equal(at(await (await fetch(`${hub.url}${route}`, { method: 'POST' })).json(), 'error', 'code'), -32000, route)
   for (const route of ['/api/nothing', '/nothing', '/mcpx/a']) assert.equal(at(await (await fetch(`${hub.url}${route}`)).json(), 'code'), 'TH_NOT_FOUND', route)
+})
+
+test('a server\'s record has its items as the upstream wrote them', { timeout }, async (t) => {
+  const item = '{"name":"exact","description":"as it came","inputSchema":{"type":"object","properties":{"a":{"default":12345678901234567890},"b":{"maximum":1e400}}},"x":"\u00fc\u6f22\ud83d\ude00"}'
+  const upstream = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? new Raw(`{"tools":[${item},{"name":"other","inputSchema":{"type":"object"}}]}`) : undefined })
+  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { tools: { exact: { enabled: false, description: 'ours' } } }) }) })
+  await connected(hub, 1)
+  const headers = { authorization: `Bearer ${KEY}` }
+  for (const route of ['/servers/a', '/servers', '/servers?fields=name,tools', '/settings']) {
+    const answer = await fetch(`${hub.url}/api${route}`, { headers })
+    assert.match(String(answer.headers.get('content-type')), /^application\/json/)
+    const body = await answer.text()
+    assert.ok(body.includes(`${item.slice(0, -1).replace('"as it came"', '"ours"')},"overridden":true,"enabled":false}`), body)
+    assert.ok(body.includes('{"name":"other","inputSchema":{"type":"object"},"enabled":true}'), body)
+    assert.equal(at(JSON.parse(body), 'success'), true)
+  }
+  const named = await (await fetch(`${hub.url}/api/servers?fields=name,status`, { headers })).json()
+  assert.deepEqual(at(named, 'data'), [{ name: 'a', status: 'connected' }])
+  assert.equal((await fetch(`${hub.url}/api/servers/nobody`, { headers })).status, 404)
 })

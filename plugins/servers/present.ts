@@ -4,6 +4,7 @@ import type { Catalogue, Item } from '../upstream/catalogue.ts'
 import type { Status, Upstream } from '../upstream/upstream.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
+import { ItemTexts } from './item-texts.ts'
 import type { ItemKind } from './overrides.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with what an admin said of it. */
@@ -16,9 +17,9 @@ export interface ServerRecord {
   error: string | null
   /** What does not stand in the way, but is not as configured. */
   warnings?: string[]
-  tools: ShownItem[]
-  prompts: ShownItem[]
-  resources: ShownItem[]
+  tools: ItemTexts
+  prompts: ItemTexts
+  resources: ItemTexts
   config: Record<string, unknown>
   createdAt?: string
   connectedAt?: string
@@ -35,16 +36,16 @@ export const withDefaults = (config: Server['config']): Server['config'] & { own
 export function toRecord ({ name, config, problem }: Server, upstream: Upstream | undefined, manages: boolean): ServerRecord {
   const shown = withDefaults(config)
   const disabled = shown.enabled === false
-  const catalogue = upstream?.listed
+  const lists = upstream?.listed?.lists
   const { connectedAt, warnings = [] } = upstream ?? {}
   return {
     name,
     status: disabled ? 'disabled' : upstream?.status ?? 'disconnected',
     error: disabled ? null : reason(problem ?? upstream?.error ?? null, manages),
     ...(manages && !disabled && warnings.length > 0 ? { warnings: [...warnings] } : {}),
-    tools: itemsOf('tools', catalogue, config.tools),
-    prompts: itemsOf('prompts', catalogue, config.prompts),
-    resources: itemsOf('resources', catalogue, config.resources),
+    tools: new ItemTexts(lists?.tools ?? [], config.tools),
+    prompts: new ItemTexts(lists?.prompts ?? [], config.prompts),
+    resources: new ItemTexts(lists?.resources ?? [], config.resources),
     config: manages ? maskConfig(shown) : Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]])),
     createdAt: config.createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
@@ -53,10 +54,6 @@ export function toRecord ({ name, config, problem }: Server, upstream: Upstream 
 
 /** Why it is not connected. What a child printed before it died may hold secrets of whoever configured it. */
 const reason = (error: string | null, manages: boolean): string | null => error === null || manages ? error : 'It is not connected; its owner can see why'
-
-function itemsOf (kind: ItemKind, catalogue: Catalogue | undefined, overrides: Server['config']['tools']): ShownItem[] {
-  return (catalogue?.lists[kind] ?? []).map((item) => toItem(item, overrides))
-}
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
 export function findItem (kind: ItemKind, key: string, { config }: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
@@ -67,15 +64,8 @@ export function findItem (kind: ItemKind, key: string, { config }: Server, catal
   return undefined
 }
 
-const parsed = new WeakMap<Item, Record<string, unknown>>()
-
 function toItem (item: Item, overrides: Server['config']['tools']): ShownItem {
-  let value = parsed.get(item)
-  if (!value) {
-    const read: unknown = JSON.parse(item.text)
-    value = isObject(read) ? read : {}
-    parsed.set(item, value)
-  }
+  const value: unknown = JSON.parse(item.text)
   const override = overrides !== undefined && Object.hasOwn(overrides, item.key) ? overrides[item.key] : undefined
-  return { ...value, ...(override?.description === undefined ? {} : { description: override.description, overridden: true }), enabled: override?.enabled !== false }
+  return { ...(isObject(value) ? value : {}), ...(override?.description === undefined ? {} : { description: override.description, overridden: true }), enabled: override?.enabled !== false }
 }

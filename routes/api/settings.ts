@@ -3,6 +3,7 @@ import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
+import { answersRecords } from './records.ts'
 
 const tags = ['System']
 const Open = Type.Object({}, { additionalProperties: true })
@@ -22,8 +23,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Shown })) }
     },
     config: { effect: 'read' }
-  }, async (request) => {
+  }, async (request, reply) => {
     const principal = principalOf(request)
+    answersRecords(reply)
     return { success: true as const, data: { servers: app.servers.list(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) } }
   })
 
