@@ -476,3 +476,24 @@ test('a server\'s record has its items as the upstream wrote them', { timeout },
   assert.deepEqual(at(named, 'data'), [{ name: 'a', status: 'connected' }])
   assert.equal((await fetch(`${hub.url}/api/servers/nobody`, { headers })).status, 404)
 })
+
+test('a removal, and switching off, is answered when the server\'s process has ended', { timeout, skip: process.platform === 'linux' ? false : 'it reads /proc' }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gone-'))
+  t.after(() => { rmSync(folder, { recursive: true, force: true }) })
+  const log = join(folder, 'log')
+  const stubborn = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_STUBBORN: '1', FAULT_LOG: log } }
+  const hub = await startHub(t, { settings: settings({ a: stubborn, b: stubborn }) })
+  await connected(hub, 2)
+  const started = readFileSync(log, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as { pid: number, event: string, grandchild?: number })
+  const pids = started.flatMap(({ pid, event, grandchild }) => event === 'start' ? [pid] : grandchild === undefined ? [] : [grandchild])
+  assert.equal(pids.length, 4)
+  // What has ended and was not waited for by its parent counts as gone.
+  const alive = (): number[] => pids.filter((pid) => {
+    try { return !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')) } catch { return false }
+  })
+  assert.deepEqual(alive(), pids)
+  await api(hub, 'DELETE', '/servers/a')
+  assert.equal(alive().length, 2, 'those of the other are left')
+  await api(hub, 'POST', '/servers/b/toggle', { enabled: false })
+  assert.deepEqual(alive(), [])
+})

@@ -6,7 +6,7 @@ import { envTable, tableIn } from '../docs/env-table.ts'
 import { jsonRpc } from '../plugins/errors/index.ts'
 import { errors } from '../plugins/errors/list.ts'
 import { code } from '../protocol/errors.ts'
-import { Env } from '../schemas/env.ts'
+import { Env, milliseconds } from '../schemas/env.ts'
 import { path } from './helper.ts'
 
 const read = (name: string): string => readFileSync(path(name), 'utf8')
@@ -16,6 +16,10 @@ const rowsBelow = (text: string, heading: string): string[][] => {
   const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
   return section.split('\n').filter((line) => line.startsWith('|')).slice(2).map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()))
 }
+
+test('durations of the environment: what a timer can run', () => {
+  for (const [text, ms] of [['500', 500], ['500ms', 500], ['5s', 5_000], ['10m', 600_000], ['24h', 86_400_000], ['0', 1], ['50d', 2 ** 31 - 1], ['99999999s', 2 ** 31 - 1]] as const) assert.equal(milliseconds(text), ms, text)
+})
 
 test('docs/errors.md', async (t) => {
   const text = read('docs/errors.md')

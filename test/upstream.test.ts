@@ -459,6 +459,9 @@ test('catalogue: the same, and kept', async (t) => {
     for (const bad of [null, [], 'x', {}, ...Object.keys(whole).filter((key) => !['version', 'instructions'].includes(key)).map((key) => ({ ...whole, [key]: undefined })), { ...whole, lists: { tools: [] } }, { ...whole, extras: { ...noExtras, tools: 1 } }]) {
       assert.equal(toCatalogue(bad), undefined, JSON.stringify(bad))
     }
+    for (const item of [null, 'x', {}, { key: 1, text: '{}' }, { key: 'a' }, { key: 'a', text: 'no object' }]) {
+      assert.equal(toCatalogue({ ...whole, lists: { ...whole.lists as object, tools: [item] } }), undefined, `an item that is damaged: ${JSON.stringify(item)}`)
+    }
   })
 })
 
