@@ -380,6 +380,8 @@ test('an upstream\'s own error is relayed whatever its HTTP status, and a sessio
     assert.equal(upstream.count('tools/call'), calls + 1, 'it is not repeated')
   }
   assert.equal(upstream.count('initialize'), initialized)
+  status = 401
+  assert.match(failure(await session.request('tools/call', { name: 'fail', arguments: {} })), /wants credentials/, 'what asks for credentials is no answer')
   status = 404
   error = { code: -32001, message: 'Session not found' }
   id = null

@@ -206,7 +206,7 @@ export class HttpTransport implements Transport {
 
   /** A status that is no success: what it means for the request. */
   #refused (status: number, text: string, id: number | undefined, take: (text: string) => void, fail: (error: UpstreamError) => void): void {
-    if (status >= 400 && id !== undefined && isAnswer(text, id)) take(text)
+    if (status >= 400 && status !== 401 && id !== undefined && isAnswer(text, id)) take(text)
     else if (this.#session !== undefined && (status === 404 || (status === 400 && /session/i.test(text.slice(0, 1_000))))) {
       fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
     } else if (status === 401) fail(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
