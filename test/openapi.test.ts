@@ -16,6 +16,7 @@ import { OpenApi } from '../plugins/openapi/openapi.ts'
 import { toOperation } from '../plugins/openapi/operation.ts'
 import { Translation } from '../plugins/openapi/translate.ts'
 import { writeBody, writeHead, writeServers } from '../plugins/openapi/write.ts'
+import type { Item } from '../plugins/upstream/catalogue.ts'
 import { assertPlain, at, connected, everything, KEY, OTHER, otherKey, plain, settings, sleep, text, within, type Json } from './client.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from './fakes/fault-http.ts'
 import { measureHold } from './fakes/loop-hold.ts'
@@ -123,7 +124,7 @@ const several = (count: number, schema: unknown = { type: 'string' }): Json => O
 function said (schema: unknown): Json {
   const translation = new Translation(schema, 's.t')
   const { schema: whole } = translation.say(schema)
-  return Object.keys(translation.components).length === 0 ? whole : { ...whole, components: { schemas: translation.components } }
+  return translation.components.size === 0 ? whole : { ...whole, components: { schemas: Object.fromEntries(translation.components) } }
 }
 
 const options = { strict: false, validateFormats: false, logger: false, addUsedSchema: false } as const
@@ -697,13 +698,13 @@ const manyTools = (count: number, name = 'tool'): Array<{ key: string, text: str
   key: `${name}-${n}`,
   text: JSON.stringify(tool(`${name}-${n}`, { description: 'A tool that does something. '.repeat(10), inputSchema: { type: 'object', properties: manyProperties, required: ['q'], $defs: { Tag: { type: 'object', properties: { name: { type: 'string' }, parent: { $ref: '#/$defs/Tag' } } } } } }))
 }))
-const listing = (items: Array<{ key: string, text: string }>, name = 'big'): BodyInput['servers'][number] => ({ name, description: undefined, catalogue: 1, tools: () => items.map((item) => ({ item, description: undefined, enabled: true })) })
+const listing = (items: Array<{ key: string, text: string }>, name = 'big'): BodyInput['servers'][number] => ({ name, description: undefined, catalogue: 1, items, toTool: (item) => ({ item, description: undefined, enabled: true }) })
 const cpu = async (work: () => unknown): Promise<number> => { const before = process.cpuUsage(); await work(); const { user, system } = process.cpuUsage(before); return (user + system) / 1_000 }
 
 /** Documents of one server whose catalogue and settings a test may change. */
 function documentsOf (items: Array<{ key: string, text: string }>) {
   const world = { version: 1, catalogue: 1, items, builds: 0 }
-  const upstream = { status: 'connected', error: null, config: {}, get listed () { const { catalogue: id, items } = world; return { id, lists: { get tools () { world.builds++; return items } } } } }
+  const upstream = { status: 'connected', error: null, config: {}, get listed () { const { catalogue: id, items } = world; return { id, lists: { tools: Object.assign([...items], { [Symbol.iterator]: () => { world.builds++; return items.values() } }) } } } }
   const snapshot = { servers: new Map([['big', { name: 'big', config: {} }]]), groups: new Map(), keys: new Map(), users: new Map(), system: {}, problems: [] }
   const view = { principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, scope: { kind: 'global' }, key: 'open anyone global', open: true } as const
   const openapi = new OpenApi({ snapshot: () => ({ ...snapshot, version: world.version }), access: { open: () => view } as never, upstreamOf: () => upstream as never, anonymous: 'default', basePath: '' })
@@ -712,7 +713,7 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
 
 test('a document is written piece by piece as it would be in one go', () => {
   const odd = [{ name: 'with space', description: 'é "q"\u2028 \ud83d\ude00', inputSchema: { type: 'object', properties: manyProperties, $defs: { Tag: { type: 'object', properties: { t: { $ref: '#/$defs/Tag' } } } } } }, { name: '.', inputSchema: { type: 'object' } }, { name: 'z'.repeat(1_200), inputSchema: { type: 'object' } }, { name: 'c', inputSchema: { $ref: '#/$defs/E', $defs: { E: {} } } }].map((each) => ({ key: each.name, text: JSON.stringify(each) }))
-  const servers = [listing(odd, 'a_b'), { ...listing(manyTools(30), 'сервер'), description: 'Said of it' }, { ...listing(odd, 'a'), tools: () => odd.map((item, n) => ({ item, description: n === 0 ? 'Said by an admin' : undefined, enabled: n !== 1 && n !== 3 })) }, listing([{ key: 'b_c', text: odd[3]?.text ?? '' }], 'a')]
+  const servers = [listing(odd, 'a_b'), { ...listing(manyTools(30), 'сервер'), description: 'Said of it' }, { ...listing(odd, 'a'), toTool: (item: Item) => ({ item, description: item === odd[0] ? 'Said by an admin' : undefined, enabled: item !== odd[1] && item !== odd[3] }) }, listing([{ key: 'b_c', text: odd[3]?.text ?? '' }], 'a')]
   const inputs: BodyInput[] = [servers, [], [listing([])], [listing(odd)]].flatMap((servers) => [false, true].flatMap((flag) => [false, true].map((inGroup) => ({ servers, disabled: flag, secured: flag, inGroup }))))
   const url = 'https://hub.example/api/g-1'
   const head = headOf({ title: 'T "x"', description: 'about', version: '1', serverUrl: '/api' })
@@ -721,19 +722,20 @@ test('a document is written piece by piece as it would be in one go', () => {
     const paths: Json = {}
     const schemas: Json = { ...components.schemas }
     const ids = new Set<string>()
-    for (const { name, tools } of input.servers) {
-      for (const { item, description: said, enabled } of tools()) {
+    for (const { name, items, toTool } of input.servers) {
+      for (const item of items) {
+        const { description: said, enabled } = toTool(item) ?? {}
         const operation = enabled || input.disabled ? toOperation(name, item) : undefined
         if (!operation) continue
         const { path, method, summary, description } = operation
         const text = said ?? description
-        const operationId = unique(`${name}_${item.key}`, `${name}\n${item.key}`, ids)
+        const operationId = unique(name, item.key, ids)
         paths[path] = { ...(input.inGroup ? { servers: [{ url }] } : {}), [method]: { operationId, summary, ...(text === undefined ? {} : { description: text }), tags: [name], ...operation.input, responses } }
-        Object.assign(schemas, operation.components)
+        Object.assign(schemas, Object.fromEntries(operation.components))
       }
     }
     const whole = { ...head, ...frame, paths, components: { ...components, schemas } }
-    const pieces = (format: 'json' | 'yaml'): string => writeHead(head, notations[format]) + [...writeBody(input, format)].map((piece) => piece ?? writeServers(url, notations[format])).join('')
+    const pieces = (format: 'json' | 'yaml'): string => writeHead(head, notations[format]) + [...writeBody(input, format)].map(({ text, rest }) => rest === undefined ? text : `${text}${writeServers(url, notations[format])}${rest}`).join('')
     // Twice: what is remembered of a tool is the same.
     for (let n = 0; n < 2; n++) {
       assert.equal(pieces('json'), JSON.stringify(whole))
@@ -745,7 +747,7 @@ test('a document is written piece by piece as it would be in one go', () => {
 
 test('a document over 1,000 tools takes less than 100 ms of CPU, and then next to nothing', async () => {
   const fresh = (): BodyInput => ({ servers: [listing(manyTools(1_000))], disabled: false, inGroup: false, secured: false })
-  const build = (input: BodyInput): string => `{${[...writeBody(input, 'json')].join('')}`
+  const build = (input: BodyInput): string => `{${[...writeBody(input, 'json')].map(({ text }) => text).join('')}`
   build(fresh())
   const all = [fresh(), fresh(), fresh(), fresh(), fresh()]
   assert.ok(build(fresh()).length > 1_000_000)

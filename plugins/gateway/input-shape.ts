@@ -35,31 +35,41 @@ function decoded (token: string): string {
   }
 }
 
-const single: ReadonlyMap<unknown, readonly SchemaType[]> = new Map(everyType.map((type) => [type, type === 'number' ? ['integer', 'number'] : [type]]))
-const typesNamed = (type: unknown): readonly SchemaType[] => Array.isArray(type) ? type.flatMap((each) => single.get(each) ?? []) : single.get(type) ?? []
+/** A set of types: the bit of each one, added up. */
+type Types = number
+const bitOf = (type: SchemaType): Types => 1 << everyType.indexOf(type)
+const all: Types = (1 << everyType.length) - 1
+const single: ReadonlyMap<unknown, Types> = new Map(everyType.map((type) => [type, type === 'number' ? bitOf('integer') | bitOf('number') : bitOf(type)]))
+const typesNamed = (type: unknown): Types => single.get(type) ?? (Array.isArray(type) ? type.reduce((types: Types, each) => types | (single.get(each) ?? 0), 0) : 0)
+/** The types in each set. */
+const typesIn: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: all + 1 }, (_, types) => everyType.filter((type) => types & bitOf(type)))
 /** What else than `type` says of which types a value may be. */
 const narrowing = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 
 /** The types that a value may have by a schema, as far as can be told; all of them where it says nothing. */
-export function typesOf (schema: unknown, root: unknown, seen?: Map<unknown, readonly SchemaType[]>): readonly SchemaType[] {
-  if (schema === false) return []
-  if (!isObject(schema)) return everyType
-  let types = schema.type === undefined ? everyType : typesNamed(schema.type)
-  if (!narrowing.some((keyword) => keyword in schema)) return types
-  seen ??= new Map()
+export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] => typesIn[possible(schema, root)] ?? []
+
+const composite: Types = bitOf('array') | bitOf('object')
+/** True for a schema that takes neither lists nor objects. */
+export const isSingle = (schema: unknown, root: unknown): boolean => (possible(schema, root) & composite) === 0
+
+function possible (schema: unknown, root: unknown, seen?: Map<unknown, Types>): Types {
+  if (schema === false) return 0
+  if (!isObject(schema)) return all
+  const types = schema.type === undefined ? all : typesNamed(schema.type)
+  return narrowing.some((keyword) => keyword in schema) ? narrowed(types, schema, root, seen ?? new Map()) : types
+}
+
+function narrowed (types: Types, schema: Record<string, unknown>, root: unknown, seen: Map<unknown, Types>): Types {
   const known = seen.get(schema)
-  if (known) return known
-  seen.set(schema, everyType)
-  if (Array.isArray(schema.enum)) types = both(types, schema.enum.map(typeOf))
-  if (Object.hasOwn(schema, 'const')) types = both(types, [typeOf(schema.const)])
-  if (typeof schema.$ref === 'string') types = both(types, typesOf(lookUp(schema.$ref, root), root, seen))
-  for (const each of schemasIn(schema.allOf)) types = both(types, typesOf(each, root, seen))
-  for (const choices of [schema.anyOf, schema.oneOf]) {
-    if (!Array.isArray(choices)) continue
-    const union: SchemaType[] = []
-    for (const each of choices) union.push(...typesOf(each, root, seen))
-    types = both(types, union)
-  }
+  if (known !== undefined) return known
+  seen.set(schema, all)
+  const anyOf = (choices: unknown): Types => Array.isArray(choices) ? choices.reduce((types: Types, each) => types | possible(each, root, seen), 0) : all
+  if (Array.isArray(schema.enum)) types &= schema.enum.reduce((types: Types, each) => types | bitOf(typeOf(each)), 0)
+  if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
+  if (typeof schema.$ref === 'string') types &= possible(lookUp(schema.$ref, root), root, seen)
+  if (Array.isArray(schema.allOf)) for (const each of schema.allOf) types &= possible(each, root, seen)
+  types &= anyOf(schema.anyOf) & anyOf(schema.oneOf)
   seen.set(schema, types)
   return types
 }
@@ -67,7 +77,7 @@ export function typesOf (schema: unknown, root: unknown, seen?: Map<unknown, rea
 /** Whether a schema takes a value, as far as the types and the values that it names tell. */
 export function takes (schema: unknown, value: unknown, root: unknown, seen?: Map<unknown, boolean>): boolean {
   if (!isObject(schema)) return schema !== false
-  const isTyped = schema.type === undefined || typesNamed(schema.type).includes(typeOf(value))
+  const isTyped = schema.type === undefined || (typesNamed(schema.type) & bitOf(typeOf(value))) !== 0
   if (!isTyped || !narrowing.some((keyword) => keyword in schema)) return isTyped
   const known = (seen ??= new Map()).get(schema)
   if (known !== undefined) return known
@@ -83,14 +93,15 @@ export function takes (schema: unknown, value: unknown, root: unknown, seen?: Ma
   return result
 }
 
-const both = (some: readonly SchemaType[], others: readonly SchemaType[]): readonly SchemaType[] => some.filter((type) => others.includes(type))
-
 function typeOf (value: unknown): SchemaType {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
   if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number'
   return typeof value === 'string' || typeof value === 'boolean' ? typeof value as 'string' | 'boolean' : 'object'
 }
+
+/** Keywords that make a schema of others. */
+const combining = ['$ref', 'allOf', 'anyOf', 'oneOf', 'then', 'else']
 
 /** What a tool's input schema says of its parameters, wherever in it that stands. */
 export interface InputShape {
@@ -113,14 +124,18 @@ export function shapeOf (root: unknown): InputShape {
   const walk = (schema: unknown, surely: boolean): void => {
     if (!isObject(schema) || seen.has(schema)) return
     seen.add(schema)
-    for (const [name, property] of Object.entries(isObject(schema.properties) ? schema.properties : {})) {
-      if (property === false || properties.has(name)) continue
-      properties.set(name, property)
-      if (!surely) listable = false
-    }
-    if (surely) for (const name of schemasIn(schema.required)) if (typeof name === 'string') required.add(name)
+    if (isObject(schema.properties)) for (const name of Object.keys(schema.properties)) take(name, schema.properties[name], surely)
+    if (surely && Array.isArray(schema.required)) for (const name of schema.required) if (typeof name === 'string') required.add(name)
     if (isObject(schema.patternProperties) && Object.keys(schema.patternProperties).length > 0) listable = false
     if (isObject(schema.additionalProperties)) { others ??= schema.additionalProperties; if (Object.keys(schema.additionalProperties).length > 0) listable = false }
+    if (combining.some((keyword) => schema[keyword] !== undefined)) parts(schema, surely)
+  }
+  const take = (name: string, property: unknown, surely: boolean): void => {
+    if (property === false || properties.has(name)) return
+    properties.set(name, property)
+    if (!surely) listable = false
+  }
+  const parts = (schema: Record<string, unknown>, surely: boolean): void => {
     if (typeof schema.$ref === 'string') walk(lookUp(schema.$ref, root), surely)
     for (const each of schemasIn(schema.allOf)) walk(each, surely)
     for (const each of [...schemasIn(schema.anyOf), ...schemasIn(schema.oneOf), schema.then, schema.else]) walk(each, false)

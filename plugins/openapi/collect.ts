@@ -9,7 +9,7 @@ import type { Upstream } from '../upstream/upstream.ts'
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** One connected server behind a view, with its tools in the order it lists them. */
-export interface ListedServer { readonly name: string, readonly description: string | undefined, /** Unlike any other catalogue's. */ readonly catalogue: number, readonly tools: () => Iterable<ListedTool> }
+export interface ListedServer { readonly name: string, readonly description: string | undefined, /** Unlike any other catalogue's. */ readonly catalogue: number, readonly items: readonly Item[], /** Undefined: the view does not list it. */ readonly toTool: (item: Item) => ListedTool | undefined }
 
 /** The connected servers behind a view, in the order of configuration. One that starts on demand counts: a call starts it. */
 export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach, upstreamOf: (name: string) => Upstream | undefined): ListedServer[] {
@@ -22,14 +22,12 @@ export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach,
     names.add(name)
     const { tools: selector = 'all' } = member
     const selected = selector === 'all' ? undefined : new Set(selector)
-    const tools = function * (): Generator<ListedTool> {
-      for (const item of catalogue.lists.tools) {
-        if (selected?.has(item.key) === false || withoutApps(item.text) === undefined) continue
-        const override = config.tools !== undefined && Object.hasOwn(config.tools, item.key) ? config.tools[item.key] : undefined
-        yield { item, description: override?.description, enabled: override?.enabled !== false }
-      }
+    const toTool = (item: Item): ListedTool | undefined => {
+      if (selected?.has(item.key) === false || withoutApps(item.text) === undefined) return undefined
+      const override = config.tools !== undefined && Object.hasOwn(config.tools, item.key) ? config.tools[item.key] : undefined
+      return { item, description: override?.description, enabled: override?.enabled !== false }
     }
-    listed.push({ name, description: config.description, catalogue: catalogue.id, tools })
+    listed.push({ name, description: config.description, catalogue: catalogue.id, items: catalogue.lists.tools, toTool })
   }
   return listed
 }

@@ -64,10 +64,11 @@ export function frameOf ({ servers, secured }: BodyInput): { security?: Json[], 
 
 export const headOf = ({ title, description, version, serverUrl }: Head): Json => ({ openapi: '3.0.3', info: { title, description, version }, servers: [{ url: serverUrl }] })
 
-/** The first of several that would have one id keeps it; the others get a suffix that tells them apart, the same every time. */
-export function unique (id: string, identity: string, taken: Set<string>): string {
+/** The id of a tool's operation. The first of several that would have one keeps it; the others get a suffix that tells them apart, the same every time. */
+export function unique (server: string, tool: string, taken: Set<string>): string {
+  const id = `${server}_${tool}`
   let free = id
-  for (let salt = ''; taken.has(free); salt += '.') free = `${id}_${shortHash(`${salt}${identity}`)}`
+  for (let salt = ''; taken.has(free); salt += '.') free = `${id}_${shortHash(`${salt}${server}\n${tool}`)}`
   taken.add(free)
   return free
 }

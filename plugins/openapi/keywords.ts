@@ -19,6 +19,31 @@ const same: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (
   ['minItems', isCount], ['maxItems', isCount], ['uniqueItems', isFlag], ['minProperties', isCount], ['maxProperties', isCount]
 ])
 
+/**
+ * True for what needs no translation, its parts included: each keyword of it means there what it means here.
+ * @param levels so deep it is looked: who asks for every part of a schema looks at none of them more often
+ */
+export function isCommon (schema: unknown, levels = 5): boolean {
+  if (!isObject(schema) || levels === 0) return false
+  for (const key of Object.keys(schema)) if (!isCommonKeyword(key, schema[key], schema, levels - 1)) return false
+  // A list says what it is of.
+  return schema.type !== 'array' || schema.items !== undefined
+}
+
+function isCommonKeyword (key: string, value: unknown, { type }: Json, levels: number): boolean {
+  switch (key) {
+    case 'type': return single.has(value)
+    case 'properties': return isObject(value) && !Object.hasOwn(value, '$ref') && Object.values(value).every((each) => isCommon(each, levels))
+    case 'items': return type === 'array' && isCommon(value, levels)
+    case 'additionalProperties': return typeof value === 'boolean' || isCommon(value, levels)
+    case 'required': return isSetOfTexts(value)
+    case 'enum': return type !== undefined && isSetOfTexts(value)
+    default: return same.get(key)?.(value) === true
+  }
+}
+
+const isSetOfTexts = (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isText) && new Set(value).size === value.length
+
 /** What a schema says beside its type, its parts and its cases. */
 export function plainOf (schema: Json): Json {
   const out: Json = {}
@@ -68,7 +93,7 @@ export const isNothingButNull = ({ nullable, enum: values }: Json): boolean => n
 
 const names = ['string', 'number', 'integer', 'boolean', 'array', 'object']
 /** What most schemas are: of one type, or of none that is stated. Shared, so never changed. */
-const single: ReadonlyMap<string, { own: Json }> = new Map(names.map((type) => [type, { own: { type } }]))
+const single: ReadonlyMap<unknown, { own: Json }> = new Map(names.map((type) => [type, { own: { type } }]))
 /** All of them, with `integer` among the numbers. */
 const everything = names.length - 1
 

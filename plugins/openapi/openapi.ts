@@ -11,7 +11,7 @@ import { collect, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
 import { Turns } from './turns.ts'
-import { writeBody, writeHead, writeServers } from './write.ts'
+import { writeBody, writeHead, writeServers, type Piece } from './write.ts'
 
 /** What a caller says of the document that it wants. */
 export interface DocumentQuery { title?: string, description?: string, version?: string, serverUrl?: string, includeDisabled?: boolean, /** Comma-separated. */ servers?: string }
@@ -84,9 +84,9 @@ export class OpenApi {
 
   /** How many tools a caller may run. @throws NotFound */
   stats (principal: Principal): Stats {
-    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, tools }) => ({
+    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, items, toTool }) => ({
       name,
-      toolCount: [...tools()].filter(({ enabled }) => enabled).length,
+      toolCount: items.filter((item) => toTool(item)?.enabled).length,
       status: this.#deps.upstreamOf(name)?.status ?? 'disconnected'
     }))
     return { totalServers: serverBreakdown.length, totalTools: serverBreakdown.reduce((sum, { toolCount }) => sum + toolCount, 0), serverBreakdown }
@@ -107,7 +107,7 @@ export class OpenApi {
 }
 
 /** All pieces of a text in few chunks; nobody waits long for its end. */
-async function joined (pieces: Iterable<string | undefined>): Promise<Kept> {
+async function joined (pieces: Iterable<Piece>): Promise<Kept> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []
   const turns = new Turns()
@@ -118,10 +118,14 @@ async function joined (pieces: Iterable<string | undefined>): Promise<Kept> {
     chunks.push(chunk)
     waiting = ''
   }
-  for (const piece of pieces) {
-    waiting += piece ?? ''
-    if (piece === undefined || waiting.length >= chunkSize) take()
-    if (piece === undefined) chunks.push(undefined)
+  for (const { text, rest } of pieces) {
+    waiting += text
+    if (rest !== undefined) {
+      take()
+      chunks.push(undefined)
+      waiting = rest
+    }
+    if (waiting.length >= chunkSize) take()
     if (turns.due) await turns.pass()
   }
   take()

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/json.ts'
-import { shapeOf, typesOf } from '../gateway/input-shape.ts'
+import { isSingle, shapeOf } from '../gateway/input-shape.ts'
 import type { Item } from '../upstream/catalogue.ts'
 import type { Json } from './keywords.ts'
 import { Translation } from './translate.ts'
@@ -14,7 +14,7 @@ export interface Operation {
   readonly description: string | undefined
   /** Its parameters or its body. */
   readonly input: Json
-  readonly components: Readonly<Record<string, Json>>
+  readonly components: ReadonlyMap<string, Json>
 }
 
 /** A tool with more parameters takes them as a body. */
@@ -53,13 +53,15 @@ function encoded (name: string): string | undefined {
 
 /** The query parameters of a tool with at most ten, each a single value (SPEC); undefined: it takes a body. */
 function parametersOf (schema: unknown, translation: Translation): Json[] | undefined {
+  // Most that take a body are told by this, without looking further.
+  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isSingle(each, schema))) return undefined
   const { properties, required, listable } = shapeOf(schema)
-  if (!listable || properties.size > mostParameters) return undefined
-  for (const property of properties.values()) if (typesOf(property, schema).some((type) => type === 'object' || type === 'array')) return undefined
-  return [...properties].map(([name, property]) => {
-    const { description, ...rest } = translation.say(property).schema
-    return { name, in: 'query', required: required.has(name), ...(description === undefined ? {} : { description }), schema: rest }
-  })
+  if (!listable || properties.size > mostParameters || ![...properties.values()].every((each) => isSingle(each, schema))) return undefined
+  return Array.from(properties, ([name, property]) => toParameter(name, required.has(name), translation.say(property).schema))
+}
+
+function toParameter (name: string, required: boolean, { description, ...schema }: Json): Json {
+  return description === undefined ? { name, in: 'query', required, schema } : { name, in: 'query', required, description, schema }
 }
 
 function bodyOf (schema: unknown, translation: Translation): Json {

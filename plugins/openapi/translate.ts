@@ -1,6 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
-import { lookUp, typesOf } from '../gateway/input-shape.ts'
-import { describing, isNothingButNull, isSafe, literals, plainOf, typed, type Json } from './keywords.ts'
+import { isSingle, lookUp } from '../gateway/input-shape.ts'
+import { describing, isCommon, isNothingButNull, isSafe, literals, plainOf, typed, type Json } from './keywords.ts'
 
 /** What a schema is in OpenAPI 3.0.3. `exact`: it takes what the original takes; else it takes more, never less. */
 export interface Said { readonly schema: Json, readonly exact: boolean }
@@ -10,6 +10,12 @@ const unknown: Said = { schema: {}, exact: false }
 
 /** Keywords that OpenAPI 3.0.3 cannot say. */
 const unsayable = new Set(['patternProperties', 'propertyNames', 'contains', 'dependentRequired', 'dependentSchemas', 'dependencies', 'unevaluatedProperties', 'unevaluatedItems', 'prefixItems', 'additionalItems', 'if', 'then', 'else', '$dynamicRef', '$recursiveRef', 'nullable'])
+const isSayable = (schema: Json): boolean => {
+  for (const keyword of Object.keys(schema)) if (unsayable.has(keyword)) return false
+  return isSafe(schema.enum) && isSafe(schema.const)
+}
+/** Keywords that make a schema of others. */
+const combining = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
 /** A schema of no more characters than this is written where it is meant, not referred to. */
 const small = 500
 
@@ -19,7 +25,7 @@ const small = 500
  */
 export class Translation {
   /** What is referred to, by name. */
-  readonly components: Record<string, Json> = {}
+  readonly components = new Map<string, Json>()
   readonly #root: unknown
   readonly #prefix: string
   /** Up to draft 7, what stands beside `$ref` is ignored. */
@@ -38,31 +44,32 @@ export class Translation {
     if (schema === true) return anything
     if (schema === false) return { schema: { not: {} }, exact: true }
     if (!isObject(schema)) return unknown
+    if (isCommon(schema)) return { schema, exact: true }
     if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, schema)
     const { own, among } = typed(schema)
     const object = this.#object(schema)
     const out = Object.assign(plainOf(schema), own, literals(schema, own), object.schema)
-    const parts: Said[] = []
-    let exact = object.exact && !Object.keys(schema).some((keyword) => unsayable.has(keyword)) && isSafe(schema.enum) && isSafe(schema.const)
+    let exact = object.exact && isSayable(schema)
     const list = own.type === 'array' ? out : among?.find(({ type }) => type === 'array') ?? (schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined)
-    if (list) {
-      const items = this.#items(schema)
-      list.items = items.schema
-      exact &&= items.exact
-      const { first, rest } = elementsOf(schema)
-      if (first.length > 0 && rest === false) out.maxItems = Math.min(first.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
-    }
-    if (among) parts.push({ schema: { anyOf: among }, exact: true })
+    if (list && !this.#list(schema, list, out)) exact = false
+    if (!among && !combining.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }
+    const parts = this.#parts(schema)
+    if (among) parts.unshift({ schema: { anyOf: among }, exact: true })
+    return { schema: join(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact) }
+  }
+
+  /** The schemas that it asks for besides. */
+  #parts (schema: Json): Said[] {
+    const parts: Said[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.say(each))
     for (const keyword of ['anyOf', 'oneOf'] as const) if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) parts.push(this.#choice(keyword, schema[keyword]))
     if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) parts.push({ schema: { anyOf: [this.say(schema.then).schema, this.say(schema.else).schema] }, exact: false })
     if (schema.not !== undefined) {
       // What takes more than the original would forbid more.
       const forbidden = this.say(schema.not)
-      if (forbidden.exact) parts.push({ schema: { not: forbidden.schema }, exact: true })
-      else exact = false
+      parts.push(forbidden.exact ? { schema: { not: forbidden.schema }, exact: true } : unknown)
     }
-    return parts.length === 0 ? { schema: out, exact } : { schema: join(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact) }
+    return parts
   }
 
   #reference (ref: string, schema: Json): Said {
@@ -87,7 +94,7 @@ export class Translation {
   /** A small schema of a single value, which refers to nothing. */
   #inlined (target: unknown): Said | undefined {
     if (typeof target === 'boolean') return this.say(target)
-    if (!isObject(target) || typesOf(target, this.#root).some((type) => type === 'object' || type === 'array')) return undefined
+    if (!isObject(target) || !isSingle(target, this.#root)) return undefined
     const text = JSON.stringify(target)
     return text.length <= small && !text.includes('"$ref"') ? this.say(target) : undefined
   }
@@ -98,13 +105,13 @@ export class Translation {
     const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
     const hint = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
     let name = hint
-    for (let n = 2; Object.hasOwn(this.components, name); n++) name = `${hint}.${n}`
+    for (let n = 2; this.components.has(name); n++) name = `${hint}.${n}`
     // Inside of itself it is not known yet whether it can be said exactly.
     const entry = { name, exact: false }
     this.#known.set(target, entry)
-    this.components[name] = {}
+    this.components.set(name, {})
     const said = this.say(target)
-    this.components[name] = said.schema
+    this.components.set(name, said.schema)
     entry.exact = said.exact
     return { schema: { $ref: `#/components/schemas/${name}` }, exact: said.exact }
   }
@@ -144,6 +151,15 @@ export class Translation {
     if (patterned.length > 0) out.additionalProperties = { anyOf: [...(others === false ? [] : [rest.schema]), ...patterned] }
     else out.additionalProperties = typeof others === 'boolean' ? others : rest.schema
     return { schema: out, exact: exact && rest.exact }
+  }
+
+  /** Says of a list in `list` what its elements are, and of what it stands in how many. False: not exactly. */
+  #list (schema: Json, list: Json, out: Json): boolean {
+    const items = this.#items(schema)
+    list.items = items.schema
+    const { first, rest } = elementsOf(schema)
+    if (first.length > 0 && rest === false) out.maxItems = Math.min(first.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
+    return items.exact
   }
 
   /** What any element of a list may be. */

@@ -1,4 +1,5 @@
 import type { Item } from '../upstream/catalogue.ts'
+import type { ListedTool } from './collect.ts'
 import { frameOf, responses, unique, type BodyInput } from './document.ts'
 import type { Json } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
@@ -10,44 +11,85 @@ export const writeHead = (head: Json, { before, members, between }: Notation): s
 /** Where the operations of a group are reached, as it stands with each of them. */
 export const writeServers = (url: string, { members, between }: Notation): string => `${members({ servers: [{ url }] }, 2)}${between}`
 
+/** Some text of a document. Where there is a `rest`, what `writeServers` gives stands before it. */
+export interface Piece { readonly text: string, readonly rest?: string }
+
+/** So many characters of small texts become one piece. */
+const together = 4_096
+
 /**
- * The part of a document that its head does not change, piece by piece: no piece has more than one tool; undefined: the place of
- * what `writeServers` gives. Pure but for what is remembered of each item.
+ * The part of a document that its head does not change, piece by piece: no piece has more than one tool that is not small. Pure but for what is
+ * remembered of each item.
  */
-export function * writeBody (input: BodyInput, format: Format): Generator<string | undefined> {
-  const { servers, disabled, inGroup } = input
-  const notation = notations[format]
-  const { after, between, members, begin, end } = notation
+export function * writeBody (input: BodyInput, format: Format): Generator<Piece> {
+  const { after, between, members, begin, end } = notations[format]
   const { components: { schemas, ...components }, ...frame } = frameOf(input)
-  yield `${members({ ...frame }, 0)}${between}${begin('paths', 0)}`
-  const answers = members({ responses }, 3)
-  const ids = new Set<string>()
-  const texts = new Map<string, string>()
-  let isEmpty = true
-  for (const { name, tools } of servers) {
-    for (const { item, description, enabled } of tools()) {
-      const known = enabled || disabled ? written(name, item, format) : undefined
-      if (!known) continue
-      const { operation: { method, path, summary, description: own }, tail, components } = known
-      const text = description ?? own
-      const said = members({ operationId: unique(`${name}_${item.key}`, `${name}\n${item.key}`, ids), summary, ...(text === undefined ? {} : { description: text }) }, 3)
-      const start = `${isEmpty ? '' : between}${begin(path, 1)}`
-      if (inGroup) { yield start; yield undefined }
-      yield `${inGroup ? '' : start}${begin(method, 2)}${said}${between}${tail}${between}${answers}${end(false)}${end(false)}`
-      isEmpty = false
-      for (const [component, schema] of components) texts.set(component, schema)
+  yield { text: `${members({ ...frame }, 0)}${between}${begin('paths', 0)}` }
+  const operations = new Operations(input, format)
+  yield * operations.pieces()
+  yield { text: `${end(operations.isEmpty)}${between}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}` }
+  for (const text of operations.components) yield { text }
+  yield { text: `${end(false)}${between}${members(components, 1)}${end(false)}${after}` }
+}
+
+/** The operations of one document, one after the other. */
+class Operations {
+  isEmpty = true
+  /** What they refer to, in texts of about `together`. */
+  readonly components: string[] = []
+  readonly #ids = new Set<string>()
+  readonly #input: BodyInput
+  readonly #format: Format
+  /** How each one ends. */
+  readonly #end: string
+
+  constructor (input: BodyInput, format: Format) {
+    const { between, members, end } = notations[format]
+    this.#input = input
+    this.#format = format
+    this.#end = `${between}${members({ responses }, 3)}${end(false)}${end(false)}`
+  }
+
+  * pieces (): Generator<Piece> {
+    for (const { name, items, toTool } of this.#input.servers) {
+      for (const item of items) {
+        const piece = this.#piece(name, toTool(item))
+        if (piece) yield piece
+      }
     }
   }
-  yield `${end(isEmpty)}${between}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}`
-  for (const schema of texts.values()) yield `${between}${schema}`
-  yield `${end(false)}${between}${members(components, 1)}${end(false)}${after}`
+
+  #piece (server: string, tool: ListedTool | undefined): Piece | undefined {
+    if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
+    const { item, description } = tool
+    const known = written(server, item, this.#format)
+    if (!known) return undefined
+    const { between, members } = notations[this.#format]
+    const start = this.isEmpty ? known.start : `${between}${known.start}`
+    const said = members({ operationId: unique(server, item.key, this.#ids), summary: known.summary, description: description ?? known.description }, 3)
+    const rest = `${known.method}${said}${between}${known.tail}${this.#end}`
+    this.isEmpty = false
+    if (known.components !== '') this.#keep(known.components)
+    return this.#input.inGroup ? { text: start, rest } : { text: `${start}${rest}` }
+  }
+
+  #keep (components: string): void {
+    const { components: texts } = this
+    const last = texts.length - 1
+    if (last < 0 || (texts[last] ?? '').length >= together) texts.push(components)
+    else texts[last] += components
+  }
 }
 
 /** What of an operation is the same in every document of a format, as text; of the rest the short words. */
-interface Written {
-  readonly operation: Pick<Operation, 'method' | 'path' | 'summary' | 'description'>
+interface Written extends Pick<Operation, 'summary' | 'description'> {
+  /** The path's begin. */
+  readonly start: string
+  /** The method's begin. */
+  readonly method: string
   readonly tail: string
-  readonly components: ReadonlyArray<readonly [name: string, text: string]>
+  /** The schemas that it refers to, which no other operation does. */
+  readonly components: string
 }
 
 const known: Readonly<Record<Format, WeakMap<Item, { server: string, written: Written | undefined }>>> = { json: new WeakMap(), yaml: new WeakMap() }
@@ -59,9 +101,20 @@ function written (server: string, item: Item, format: Format): Written | undefin
   return found.written
 }
 
-function write (server: string, item: Item, { members }: Notation): Written | undefined {
+function write (server: string, item: Item, notation: Notation): Written | undefined {
   const operation = toOperation(server, item)
   if (!operation) return undefined
-  const { input, components, ...rest } = operation
-  return { operation: rest, tail: members({ tags: [server], ...input }, 3), components: Object.entries(components).map(([name, schema]) => [name, members({ [name]: schema }, 2)]) }
+  const { method, path, summary, description, input, components } = operation
+  const { members, begin } = notation
+  return {
+    summary,
+    description,
+    start: begin(path, 1),
+    method: begin(method, 2),
+    tail: members({ tags: [server], ...input }, 3),
+    components: Array.from(components, ([name, schema]) => writeComponent(name, schema, notation)).join('')
+  }
 }
+
+const writeComponent = (name: string, schema: Json, { between, members, begin, end }: Notation): string =>
+  `${between}${begin(name, 2)}${members(schema, 3)}${end(Object.keys(schema).length === 0)}`
