@@ -30,7 +30,7 @@ const Item = Type.Object({ enabled: Type.Boolean(), overridden: Type.Optional(Ty
   examples: [{ name: 'read_file', description: 'Reads a file of the project', inputSchema: { type: 'object', properties: { path: { type: 'string' } } }, enabled: true, overridden: true }]
 })
 
-/** They are answered as the texts that they came as: whoever answers with a record writes it (`recordsJson`). */
+/** They are answered as the texts that they came as: whoever answers with a record writes it (`writeRecords`). */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 export const ServerRecord = Type.Object({

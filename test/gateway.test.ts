@@ -261,42 +261,43 @@ type Reached = SurfaceInput['reached'][number]
 const reached = (name: string, lists: Lists | undefined, { config = {}, member = {}, ...more }: { config?: ServerConfig, member?: Partial<GroupMember> } & Partial<Catalogue> = {}): Reached =>
   ({ server: { name, config }, label: member.alias ?? name, member: { name, ...member }, catalogue: lists && catalogueOf(lists, more) })
 const fold = (list: Reached[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface => foldSurface({ single: false, separator: '-', apps: false, reached: list, ...more }, before)
-const listed = (surface: Surface, kind: ListKind): Array<Record<string, unknown>> => (JSON.parse(surface.parts[kind].body.toString()) as Record<ListKind, Array<Record<string, unknown>>>)[kind]
-const keys = (surface: Surface, kind: ListKind): unknown[] => listed(surface, kind).map((item) => item[keyOf[kind]])
+const bodyOf = async (surface: Surface, kind: ListKind = 'tools'): Promise<string> => String(await surface.parts[kind].list.bytes())
+const listed = async (surface: Surface, kind: ListKind): Promise<Array<Record<string, unknown>>> => (JSON.parse(await bodyOf(surface, kind)) as Record<ListKind, Array<Record<string, unknown>>>)[kind]
+const keys = async (surface: Surface, kind: ListKind): Promise<unknown[]> => (await listed(surface, kind)).map((item) => item[keyOf[kind]])
 
 test('foldSurface: what a view sees', async (t) => {
-  await t.test('tools and prompts under the server\'s name, resources under their URIs, in the order of configuration', () => {
+  await t.test('tools and prompts under the server\'s name, resources under their URIs, in the order of configuration', async () => {
     const surface = fold([
       reached('z', { tools: [{ name: 'b' }, { name: 'a' }], prompts: [{ name: 'p' }], resources: [{ uri: 'file:///z' }] }),
       reached('a', { tools: [{ name: 'a' }], resources: [{ uri: 'file:///a' }], resourceTemplates: [{ uriTemplate: 'x://{id}' }] })
     ], { separator: '::' })
-    assert.deepEqual(keys(surface, 'tools'), ['z::b', 'z::a', 'a::a'])
-    assert.deepEqual(keys(surface, 'prompts'), ['z::p'])
-    assert.deepEqual(keys(surface, 'resources'), ['file:///z', 'file:///a'])
-    assert.deepEqual(keys(surface, 'resourceTemplates'), ['x://{id}'])
+    assert.deepEqual(await keys(surface, 'tools'), ['z::b', 'z::a', 'a::a'])
+    assert.deepEqual(await keys(surface, 'prompts'), ['z::p'])
+    assert.deepEqual(await keys(surface, 'resources'), ['file:///z', 'file:///a'])
+    assert.deepEqual(await keys(surface, 'resourceTemplates'), ['x://{id}'])
     assert.deepEqual([...surface.parts.tools.targets], [['z::b', { server: 'z', key: 'b' }], ['z::a', { server: 'z', key: 'a' }], ['a::a', { server: 'a', key: 'a' }]])
     assert.deepEqual(surface.servers, ['z', 'a'])
   })
 
-  await t.test('only the name of an item is changed; the rest is passed on to the byte', () => {
+  await t.test('only the name of an item is changed; the rest is passed on to the byte', async () => {
     const text = '{ "name" : "n" , "x":1e400,"inputSchema":{"maximum":12345678901234567890},"_meta":{"a":1.50}, "__proto__" : {"y":1} }'
     const merged = fold([reached('s', { tools: [text] })])
-    assert.equal(merged.parts.tools.body.toString(), '{"tools":[{"name" : "s-n","x":1e400,"inputSchema":{"maximum":12345678901234567890},"_meta":{"a":1.50},"__proto__" : {"y":1}}]}')
-    assert.equal(fold([reached('s', { tools: [text] })], { single: true }).parts.tools.body.toString(), `{"tools":[${text}]}`)
+    assert.equal(await bodyOf(merged), '{"tools":[{"name" : "s-n","x":1e400,"inputSchema":{"maximum":12345678901234567890},"_meta":{"a":1.50},"__proto__" : {"y":1}}]}')
+    assert.equal(await bodyOf(fold([reached('s', { tools: [text] })], { single: true })), `{"tools":[${text}]}`)
   })
 
-  await t.test('a single-server route has raw names, the server\'s own identity, and what else stood in its lists', () => {
+  await t.test('a single-server route has raw names, the server\'s own identity, and what else stood in its lists', async () => {
     const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
     const one = [reached('s', { tools: [{ name: 'a' }] }, { extras, serverInfo: '{"name":"own","version":"9","x":1}', instructions: 'do', capabilities: { tools: {}, tasks: { list: {} } } })]
     const single = fold(one, { single: true })
-    assert.equal(single.parts.tools.body.toString(), '{"_meta":{"ttl":1e400},"x":1,"tools":[{"name":"a"}]}')
+    assert.equal(await bodyOf(single), '{"_meta":{"ttl":1e400},"x":1,"tools":[{"name":"a"}]}')
     assert.deepEqual([single.serverInfo, single.instructions, single.shown], ['{"name":"own","version":"9","x":1}', 'do', { tools: { listChanged: true }, tasks: { list: {} } }])
     const merged = fold(one)
-    assert.equal(merged.parts.tools.body.toString(), '{"tools":[{"name":"s-a"}]}')
+    assert.equal(await bodyOf(merged), '{"tools":[{"name":"s-a"}]}')
     assert.deepEqual([merged.serverInfo, merged.instructions, merged.shown], [undefined, '# s\n\ndo', { tools: { listChanged: true } }])
   })
 
-  await t.test('capabilities and instructions are those of all that is behind it', () => {
+  await t.test('capabilities and instructions are those of all that is behind it', async () => {
     const surface = fold([
       reached('a', {}, { capabilities: { tools: {}, resources: { subscribe: true } }, instructions: 'first' }),
       reached('b', {}, { capabilities: { resources: {}, logging: {} } }),
@@ -306,27 +307,27 @@ test('foldSurface: what a view sees', async (t) => {
     assert.equal(surface.instructions, '# a\n\nfirst\n\n# see\n\nthird')
   })
 
-  await t.test('a server of which nothing is known yet is behind it, but lists nothing', () => {
+  await t.test('a server of which nothing is known yet is behind it, but lists nothing', async () => {
     const surface = fold([reached('a', undefined), reached('b', { tools: [{ name: 't' }] })])
     assert.deepEqual(surface.servers, ['a', 'b'])
     assert.deepEqual([...surface.capabilities.keys()], ['b'])
-    assert.deepEqual(keys(surface, 'tools'), ['b-t'])
+    assert.deepEqual(await keys(surface, 'tools'), ['b-t'])
     const nothing = fold([reached('a', undefined)], { single: true })
-    assert.deepEqual([nothing.serverInfo, keys(nothing, 'tools')], [undefined, []])
-    for (const kind of kinds) assert.equal(fold([]).parts[kind].body.toString(), `{"${kind}":[]}`)
+    assert.deepEqual([nothing.serverInfo, await keys(nothing, 'tools')], [undefined, []])
+    for (const kind of kinds) assert.equal(await bodyOf(fold([]), kind), `{"${kind}":[]}`)
   })
 
-  await t.test('a group\'s selectors hold bare names, its aliases take the server\'s place', () => {
+  await t.test('a group\'s selectors hold bare names, its aliases take the server\'s place', async () => {
     const lists: Lists = { tools: [{ name: 'a' }, { name: 'b' }], prompts: [{ name: 'p' }, { name: 'q' }], resources: [{ uri: 'r:1' }, { uri: 'r:2' }], resourceTemplates: [{ uriTemplate: 'r:{n}' }, { uriTemplate: 's:{n}' }] }
-    const seen = (member: Partial<GroupMember>): unknown[][] => { const surface = fold([reached('s', lists, { member })]); return kinds.map((kind) => keys(surface, kind)) }
-    assert.deepEqual(seen({}), [['s-a', 's-b'], ['s-p', 's-q'], ['r:1', 'r:2'], ['r:{n}', 's:{n}']])
-    assert.deepEqual(seen({ tools: 'all', prompts: 'all', resources: 'all' }), seen({}))
-    assert.deepEqual(seen({ tools: ['b'], prompts: [], resources: ['r:2', 's:{n}', 'gone'] }), [['s-b'], [], ['r:2'], ['s:{n}']])
-    assert.deepEqual(seen({ tools: ['s-a', 'A'] })[0], [], 'neither exposed names nor another case')
-    assert.deepEqual(seen({ alias: 'other', tools: ['a'] })[0], ['other-a'])
+    const seen = async (member: Partial<GroupMember>): Promise<unknown[][]> => { const surface = fold([reached('s', lists, { member })]); return await Promise.all(kinds.map(async (kind) => await keys(surface, kind))) }
+    assert.deepEqual(await seen({}), [['s-a', 's-b'], ['s-p', 's-q'], ['r:1', 'r:2'], ['r:{n}', 's:{n}']])
+    assert.deepEqual(await seen({ tools: 'all', prompts: 'all', resources: 'all' }), await seen({}))
+    assert.deepEqual(await seen({ tools: ['b'], prompts: [], resources: ['r:2', 's:{n}', 'gone'] }), [['s-b'], [], ['r:2'], ['s:{n}']])
+    assert.deepEqual(await seen({ tools: ['s-a', 'A'] }).then(([tools]) => tools), [], 'neither exposed names nor another case')
+    assert.deepEqual(await seen({ alias: 'other', tools: ['a'] }).then(([tools]) => tools), ['other-a'])
   })
 
-  await t.test('what an admin disabled is not there, what an admin described is', () => {
+  await t.test('what an admin disabled is not there, what an admin described is', async () => {
     const config: ServerConfig = {
       tools: { a: { enabled: false }, b: { description: 'from the "admin"' }, c: { enabled: true }, gone: { enabled: false } },
       prompts: { p: { enabled: false } },
@@ -335,46 +336,46 @@ test('foldSurface: what a view sees', async (t) => {
     const lists: Lists = { tools: [{ name: 'a' }, '{"name":"b","description":"from upstream","x":1e400}', { name: 'c' }], prompts: [{ name: 'p' }], resources: [{ uri: 'r:1' }, { uri: 'r:2' }], resourceTemplates: [{ uriTemplate: 'r:{n}' }] }
     for (const single of [false, true]) {
       const surface = fold([reached('s', lists, { config })], { single })
-      assert.equal(surface.parts.tools.body.toString(), single ? '{"tools":[{"name":"b","description":"from the \\"admin\\"","x":1e400},{"name":"c"}]}' : '{"tools":[{"name":"s-b","description":"from the \\"admin\\"","x":1e400},{"name":"s-c"}]}')
-      assert.deepEqual([keys(surface, 'prompts'), keys(surface, 'resources'), keys(surface, 'resourceTemplates')], [[], ['r:2'], []])
+      assert.equal(await bodyOf(surface), single ? '{"tools":[{"name":"b","description":"from the \\"admin\\"","x":1e400},{"name":"c"}]}' : '{"tools":[{"name":"s-b","description":"from the \\"admin\\"","x":1e400},{"name":"s-c"}]}')
+      assert.deepEqual([await keys(surface, 'prompts'), await keys(surface, 'resources'), await keys(surface, 'resourceTemplates')], [[], ['r:2'], []])
       assert.equal(surface.parts.tools.targets.size, 2)
       assert.deepEqual(surface.templates, [])
-      assert.equal(listed(surface, 'resources')[0]?.description, 'd')
+      assert.equal((await listed(surface, 'resources'))[0]?.description, 'd')
     }
   })
 
-  await t.test('names of Object.prototype are names: nothing is inherited', () => {
+  await t.test('names of Object.prototype are names: nothing is inherited', async () => {
     const odd = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
     const surface = fold([reached('s', { tools: odd.map((name) => JSON.stringify({ name })) }, { config: { tools: { x: { enabled: false } } } })])
-    assert.deepEqual(keys(surface, 'tools'), odd.map((name) => `s-${name}`))
+    assert.deepEqual(await keys(surface, 'tools'), odd.map((name) => `s-${name}`))
     for (const name of odd) assert.deepEqual(surface.parts.tools.targets.get(`s-${name}`), { server: 's', key: name })
   })
 
-  await t.test('of two that would bear one name both are there, each under its own, and lead where they should', () => {
+  await t.test('of two that would bear one name both are there, each under its own, and lead where they should', async () => {
     const surface = fold([reached('a', { tools: [{ name: 'b-c' }] }), reached('a-b', { tools: [{ name: 'c' }] })])
-    const [first, second] = keys(surface, 'tools') as string[]
+    const [first, second] = await keys(surface, 'tools') as string[]
     assert.equal(first, 'a-b-c')
     assert.match(second ?? '', /^a-b-c_[0-9a-f]{8}$/)
     assert.deepEqual([surface.parts.tools.targets.get(first ?? ''), surface.parts.tools.targets.get(second ?? '')], [{ server: 'a', key: 'b-c' }, { server: 'a-b', key: 'c' }])
   })
 
-  await t.test('a URI that two list is the first one\'s, and read there', () => {
+  await t.test('a URI that two list is the first one\'s, and read there', async () => {
     const surface = fold([reached('a', { resources: [{ uri: 'x:1', name: 'of a' }], resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of a' }] }), reached('b', { resources: [{ uri: 'x:1', name: 'of b' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of b' }] })])
-    assert.deepEqual(listed(surface, 'resources'), [{ uri: 'x:1', name: 'of a' }, { uri: 'x:2' }])
-    assert.deepEqual(listed(surface, 'resourceTemplates'), [{ uriTemplate: 'x:{n}', name: 'of a' }])
+    assert.deepEqual(await listed(surface, 'resources'), [{ uri: 'x:1', name: 'of a' }, { uri: 'x:2' }])
+    assert.deepEqual(await listed(surface, 'resourceTemplates'), [{ uriTemplate: 'x:{n}', name: 'of a' }])
     assert.equal(readerOf(surface, 'x:1')?.server, 'a')
     assert.equal(readerOf(surface, 'x:2')?.server, 'b', 'what is listed comes before what fits a template')
     assert.equal(readerOf(surface, 'x:3')?.server, 'a')
     assert.equal(readerOf(surface, 'y:3'), undefined)
   })
 
-  await t.test('a resource that an admin disabled is not read through a template of its server either', () => {
+  await t.test('a resource that an admin disabled is not read through a template of its server either', async () => {
     const surface = fold([reached('s', { resources: [{ uri: 'x:secret' }, { uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }, { config: { resources: { 'x:secret': { enabled: false } } } })])
     assert.equal(readerOf(surface, 'x:1')?.server, 's')
     assert.equal(readerOf(surface, 'x:secret'), undefined)
   })
 
-  await t.test('what is hidden is read through no template of its server; through another server\'s it may be', () => {
+  await t.test('what is hidden is read through no template of its server; through another server\'s it may be', async () => {
     const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }
     const off: ServerConfig = { resources: { 'x:1': { enabled: false }, 'x:3': { enabled: false }, 'x:4': { description: 'd' } } }
     const table: Array<[string, Reached[], Record<string, string | undefined>]> = [
@@ -394,7 +395,7 @@ test('foldSurface: what a view sees', async (t) => {
     assert.deepEqual([...fold([reached('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden], ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri)))
   })
 
-  await t.test('of templates that fit the most telling reads; among several servers, one without a scheme reads nothing', () => {
+  await t.test('of templates that fit the most telling reads; among several servers, one without a scheme reads nothing', async () => {
     const table: Array<[string, Array<[string, string[]]>, Record<string, string | undefined>]> = [
       ['the longest literals first, whoever lists first', [['a', ['file:///{path}']], ['b', ['file:///b/{path}']], ['c', ['file:///b/{path}/end']]], { 'file:///x': 'a', 'file:///b/x': 'b', 'file:///b/x/end': 'c', 'file:///c/end': 'a' }],
       ['of equally long ones the first in configuration', [['a', ['x:{a}']], ['b', ['x:{b}']]], { 'x:1': 'a' }],
@@ -407,41 +408,41 @@ test('foldSurface: what a view sees', async (t) => {
     }
     const greedy = reached('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
     assert.deepEqual(['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { single: true }), uri)?.key), ['x://{id}', '{+uri}'], 'alone it reads whatever it likes')
-    assert.deepEqual(keys(fold([greedy]), 'resourceTemplates'), ['{+uri}', 'x://{id}'], 'they are listed all the same, in their order')
+    assert.deepEqual(await keys(fold([greedy]), 'resourceTemplates'), ['{+uri}', 'x://{id}'], 'they are listed all the same, in their order')
   })
 
-  await t.test('whatever servers and tools there are: names are unique, at most 64 long, and lead back', () => {
+  await t.test('whatever servers and tools there are: names are unique, at most 64 long, and lead back', async () => {
     const name = fc.string({ unit: fc.constantFrom('a', 'b', '-', '_'), minLength: 1, maxLength: 6 })
     const tools = fc.uniqueArray(fc.oneof(name, name.map((each) => each.repeat(15))), { maxLength: 6 })
-    fc.assert(fc.property(fc.uniqueArray(fc.tuple(name, tools), { selector: ([each]) => each, maxLength: 5 }), (list) => {
+    await fc.assert(fc.asyncProperty(fc.uniqueArray(fc.tuple(name, tools), { selector: ([each]) => each, maxLength: 5 }), async (list) => {
       const make = (): Surface => fold(list.map(([server, names]) => reached(server, { tools: names.map((each) => ({ name: each })) })))
       const surface = make()
-      const exposed = keys(surface, 'tools') as string[]
+      const exposed = await keys(surface, 'tools') as string[]
       assert.equal(new Set(exposed).size, exposed.length)
       assert.ok(exposed.every((each) => each.length <= 64))
       assert.deepEqual([...surface.parts.tools.targets.keys()], exposed)
       assert.deepEqual([...surface.parts.tools.targets.values()], list.flatMap(([server, names]) => names.map((key) => ({ server, key }))))
-      assert.deepEqual(keys(make(), 'tools'), exposed)
+      assert.deepEqual(await keys(make(), 'tools'), exposed)
     }), { seed, numRuns: 300 })
   })
 
-  await t.test('a part that came out equal keeps its identity, others do not', () => {
+  await t.test('a part that came out equal keeps its identity, others do not', async () => {
     const input = (tool: string): Reached[] => [reached('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
     const before = fold(input('a'))
     const same = fold(input('a'), {}, before)
-    for (const kind of kinds) assert.equal(same.parts[kind].body, before.parts[kind].body, kind)
+    for (const kind of kinds) assert.equal(same.parts[kind].list, before.parts[kind].list, kind)
     const other = fold(input('b'), {}, before)
-    assert.notEqual(other.parts.tools.body, before.parts.tools.body)
-    for (const kind of kinds.filter((each) => each !== 'tools')) assert.equal(other.parts[kind].body, before.parts[kind].body, kind)
+    assert.notEqual(other.parts.tools.list, before.parts.tools.list)
+    for (const kind of kinds.filter((each) => each !== 'tools')) assert.equal(other.parts[kind].list, before.parts[kind].list, kind)
     // The same bytes from another server lead there.
     const moved = fold([reached('t', { tools: [{ name: 'a' }] }, { member: { alias: 's' } })], {}, before)
-    assert.equal(moved.parts.tools.body, before.parts.tools.body)
+    assert.equal(moved.parts.tools.list, before.parts.tools.list)
     assert.deepEqual(moved.parts.tools.targets.get('s-a'), { server: 't', key: 'a' })
   })
 })
 
 test('MCP Apps', async (t) => {
-  await t.test('showsApps', () => {
+  await t.test('showsApps', async () => {
     const table: Array<[Record<string, unknown>, boolean]> = [
       [{}, false], [{ extensions: {} }, false], [{ extensions: { 'io.modelcontextprotocol/ui': {} } }, true], [{ extensions: { other: {} } }, false], [{ extensions: null }, false], [{ 'io.modelcontextprotocol/ui': {} }, false]
     ]
@@ -460,10 +461,10 @@ test('MCP Apps', async (t) => {
     ['{"name":"a","_meta":"\\"ui"}', '{"name":"a","_meta":"\\"ui"}', 'no object']
   ]
   for (const [text, without, says] of table) {
-    await t.test(`${says}: ${without === undefined ? 'hidden from' : without === text ? 'unchanged for' : 'stripped for'} a client without Apps`, () => {
+    await t.test(`${says}: ${without === undefined ? 'hidden from' : without === text ? 'unchanged for' : 'stripped for'} a client without Apps`, async () => {
       assert.equal(withoutApps(text), without)
-      assert.deepEqual(listed(fold([reached('s', { tools: [text] })], { single: true }), 'tools'), without === undefined ? [] : [JSON.parse(without)])
-      assert.equal(fold([reached('s', { tools: [text] })], { single: true, apps: true }).parts.tools.body.toString(), `{"tools":[${text}]}`, 'a client with Apps gets all of it')
+      assert.deepEqual(await listed(fold([reached('s', { tools: [text] })], { single: true }), 'tools'), without === undefined ? [] : [JSON.parse(without)])
+      assert.equal(await bodyOf(fold([reached('s', { tools: [text] })], { single: true, apps: true })), `{"tools":[${text}]}`, 'a client with Apps gets all of it')
     })
   }
 })

@@ -11,6 +11,7 @@ import type { Upstreams } from '../upstream/upstreams.ts'
 import { headerOf } from '../auth/steps/bearer-key.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { List } from '../gateway/list.ts'
 import type { Principal, View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import { acceptedBy, type Accepted } from './accept.ts'
@@ -145,7 +146,7 @@ export class Downstream {
   #welcome (session: Session): void {
     this.#gateway.listeners.add(session)
     const { parts } = this.#gateway.surface(session.view, session)
-    for (const kind of kinds) session.seen.set(listKinds[kind].method, parts[kind].body)
+    for (const kind of kinds) session.seen.set(listKinds[kind].method, parts[kind].list)
   }
 
   /** The revision that a request names; none: 2025-03-26 (specification, "Protocol Version Header"). */
@@ -182,8 +183,8 @@ export class Downstream {
     this.#inFlight++
     try {
       const result = await this.#gateway.handle(exchange)
-      if (Buffer.isBuffer(result)) session.seen.set(request.method, result)
-      exchange.succeed(result)
+      if (typeof result !== 'string') session.seen.set(request.method, result)
+      exchange.succeed(typeof result === 'string' ? result : await result.bytes())
     } catch (error) {
       exchange.fail(this.#toRpcError(error))
     } finally {
@@ -206,7 +207,7 @@ export class Downstream {
       if (session.ended || session.seen.size === 0) continue
       const { parts } = this.#gateway.surface(session.view, session)
       const changed = new Set<string>()
-      for (const kind of kinds) if (isNews(session, kind, parts[kind].body)) changed.add(listKinds[kind].capability)
+      for (const kind of kinds) if (isNews(session, kind, parts[kind].list)) changed.add(listKinds[kind].capability)
       for (const list of changed) session.deliver(`notifications/${list}/list_changed`)
       // Thousands of sessions must not hold up a call.
       if (++told % 100 === 0) await new Promise((resolve) => { setImmediate(resolve) })
@@ -220,11 +221,11 @@ function credentialOf ({ kind }: Principal, snapshot: Snapshot): string | undefi
   return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'
 }
 
-/** True, once, when a list that a session has seen has other bytes now. */
-function isNews (session: Session, kind: ListKind, body: Buffer): boolean {
+/** True, once, when a list that a session has seen is another one now. */
+function isNews (session: Session, kind: ListKind, list: List): boolean {
   const { method } = listKinds[kind]
   const seen = session.seen.get(method)
-  if (seen === undefined || seen === body) return false
-  session.seen.set(method, body)
-  return !seen.equals(body)
+  if (seen === undefined || seen === list) return false
+  session.seen.set(method, list)
+  return !seen.equals(list)
 }

@@ -1,7 +1,6 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Exchange, Question } from '../../protocol/exchange.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
-import type { Result } from '../gateway/gateway.ts'
 import type { View } from '../gateway/view.ts'
 import { withoutHeaders } from '../upstream/passthrough.ts'
 import type { EventStream } from './event-stream.ts'
@@ -66,7 +65,7 @@ export class HttpExchange implements Exchange<View> {
 
   resumed (connection: EventStream): void { this.#reply.resumed(connection) }
 
-  succeed (result: Result): void {
+  succeed (result: string | Buffer): void {
     this.#finish(typeof result === 'string' ? [`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`] : [`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}'])
   }
 

@@ -6,6 +6,7 @@ import { allowsPolling, type LegacyVersion } from '../../protocol/legacy/version
 import { reaches, type Level, type Listener } from '../../protocol/listener.ts'
 import { notificationText, requestText, type Notification, type RequestId, type Response } from '../../protocol/message.ts'
 import { Table } from '../../protocol/table.ts'
+import type { List } from '../gateway/list.ts'
 import type { View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import type { EventStream } from './event-stream.ts'
@@ -30,8 +31,8 @@ export class Session implements Asker, Listener<View> {
   lastUsed = Date.now()
   /** Requests in flight, by the client's id. */
   readonly exchanges = new Table<RequestId, HttpExchange>()
-  /** The list results that the client saw last, by method. */
-  readonly seen = new Map<string, Buffer>()
+  /** The lists that the client saw last, by method. */
+  readonly seen = new Map<string, List>()
   readonly #questions = new Map<number, OpenQuestion>()
   readonly #news = new Set<Stream>()
   readonly #resumable = new Map<number, Stream>()

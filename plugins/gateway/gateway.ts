@@ -10,14 +10,15 @@ import { listKinds, type ListKind } from '../upstream/catalogue.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
+import type { List } from './list.ts'
 import { readerOf, type Surface, type Target } from './surface.ts'
 import { Surfaces, type Description } from './surfaces.ts'
 import { Tasks } from './tasks.ts'
 import type { View } from './view.ts'
 import type { PublicReach } from './visibility.ts'
 
-/** The text of a result, or its bytes where they are kept ready. */
-export type Result = string | Buffer
+/** The text of a result, or a list that is still to be written. */
+export type Result = string | List
 type Method = (exchange: Exchange<View>) => Promise<Result>
 
 /** Everything that lists or calls a tool, prompt or resource goes through here, with a View. */
@@ -127,7 +128,7 @@ export class Gateway {
     const surface = await this.#surfaces.settled(exchange)
     this.#surfaces.mustBeKnown(exchange.view, surface)
     if (exchange.view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
-    return surface.parts[kind].body
+    return surface.parts[kind].list
   }
 
   async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {

@@ -1,7 +1,7 @@
-import { withMembers } from '../../protocol/json.ts'
 import { union, shown, type ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
-import { kinds, listKinds, type Catalogue, type ListKind } from '../upstream/catalogue.ts'
+import { kinds, type Catalogue, type ListKind } from '../upstream/catalogue.ts'
 import { withoutApps } from './apps.ts'
+import { List, type Entry } from './list.ts'
 import { exposedName, otherName } from './names.ts'
 import { literalsOf, matches, type Template } from './templates.ts'
 import type { Reached } from './visibility.ts'
@@ -9,10 +9,9 @@ import type { Reached } from './visibility.ts'
 /** Where an exposed name leads: which server, and what the item is called there. */
 export interface Target { readonly server: string, readonly key: string }
 
-/** One list, ready to send. */
+/** One list, and where its names lead. */
 export interface Part {
-  /** The bytes of the list request's result. */
-  readonly body: Buffer
+  readonly list: List
   readonly targets: ReadonlyMap<string, Target>
 }
 
@@ -43,7 +42,7 @@ export interface SurfaceInput {
   apps: boolean
 }
 
-type Builder = Record<ListKind, { texts: string[], targets: Map<string, Target>, extra: string }>
+type Builder = Record<ListKind, { entries: Entry[], targets: Map<string, Target>, extra: string }>
 
 /** Folds the catalogues behind a view into what it sees. Pure; `before` lends the parts that came out the same. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
@@ -60,11 +59,11 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
   const only = input.single ? input.reached[0]?.catalogue : undefined
   const part = (kind: ListKind): Part => {
-    const { texts, targets, extra } = built[kind]
-    const body = listBody(kind, texts, extra)
-    const old = before?.parts[kind]
-    // The same bytes keep their identity, so that nobody is told of a change that is none; what they lead to may be new.
-    return old?.body.equals(body) === true ? { body: old.body, targets } : { body, targets }
+    const { entries, targets, extra } = built[kind]
+    const list = new List(kind, entries, extra)
+    const old = before?.parts[kind].list
+    // What is the same keeps its identity, so that nobody is told of a change that is none; where it leads may be new.
+    return { list: old?.equals(list) === true ? old : list, targets }
   }
   return {
     parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
@@ -81,24 +80,10 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-const comma = Buffer.from(',')
-
-/** The bytes of a list's result. Each text is encoded by itself: a single one that needs two bytes a character would make all of them slow. */
-function listBody (kind: ListKind, texts: readonly string[], extra: string): Buffer {
-  const rest = withMembers(extra, { [kind]: undefined }).slice(0, -1)
-  const parts = [Buffer.from(`${rest}${rest === '{' ? '' : ','}${JSON.stringify(kind)}:[`)]
-  for (const [at, text] of texts.entries()) {
-    if (at > 0) parts.push(comma)
-    parts.push(Buffer.from(text))
-  }
-  parts.push(Buffer.from(']}'))
-  return Buffer.concat(parts)
-}
-
-const empty = (): Builder[ListKind] => ({ texts: [], targets: new Map(), extra: '{}' })
+const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), extra: '{}' })
 
 function addItems (kind: ListKind, built: Builder, { single, separator, apps }: SurfaceInput, { server, label, member }: Reached, catalogue: Catalogue): void {
-  const { texts, targets } = built[kind]
+  const { entries, targets } = built[kind]
   const named = kind === 'tools' || kind === 'prompts'
   const section = kind === 'resourceTemplates' ? 'resources' : kind
   const selector = member[section] ?? 'all'
@@ -119,10 +104,8 @@ function addItems (kind: ListKind, built: Builder, { single, separator, apps }: 
     // Resources keep their URIs: where two servers list one, the first in configuration has it.
     if (targets.has(name)) continue
     targets.set(name, { server: server.name, key: item.key })
-    const changes: Record<string, string> = {}
-    if (name !== item.key) changes[listKinds[kind].key] = JSON.stringify(name)
-    if (override?.description !== undefined) changes.description = JSON.stringify(override.description)
-    texts.push(Object.keys(changes).length === 0 ? text : withMembers(text, changes))
+    const renamed = name === item.key ? {} : { name }
+    entries.push(override?.description === undefined ? { text, ...renamed } : { text, ...renamed, description: override.description })
   }
 }
 

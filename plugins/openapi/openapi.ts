@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
+import { Turns } from '../../protocol/turns.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../gateway/access.ts'
 import type { Principal, View } from '../gateway/view.ts'
@@ -10,7 +11,6 @@ import { TextCache, type Kept } from './cache.ts'
 import { collect, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
-import { Turns } from './turns.ts'
 import { writeBody, writeHead, writeServers, type Piece } from './write.ts'
 
 /** What a caller says of the document that it wants. */

@@ -1,4 +1,5 @@
 import { withMembers } from '../../protocol/json.ts'
+import { toBytes } from '../../protocol/turns.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Item } from '../upstream/catalogue.ts'
 
@@ -27,8 +28,8 @@ export class ItemTexts {
   }
 }
 
-/** The JSON of an answer that has servers' records in it. An answer that is text already stays. Encoded item by item: one that needs two bytes a character would make all of it slow. */
-export const recordsJson = (answer: unknown): Buffer | string => typeof answer === 'string' ? answer : Buffer.concat([...piecesOf(answer, 0)].map((piece) => Buffer.from(piece)))
+/** The JSON of an answer that has servers' records in it, written in turns. An answer that is text already stays. */
+export const recordsJson = async (answer: unknown): Promise<Buffer | string> => typeof answer === 'string' ? answer : await toBytes(piecesOf(answer, 0))
 
 /** Records stand so deep in an answer: in the list of all settings. */
 const deepest = 4

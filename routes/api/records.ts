@@ -1,9 +1,10 @@
-import type { FastifyReply } from 'fastify'
+import type { preSerializationAsyncHookHandler } from 'fastify'
 import { recordsJson } from '../../plugins/servers/item-texts.ts'
 
-/** What this reply answers has servers' records in it, which may be large. */
-export function answersRecords (reply: Pick<FastifyReply, 'type' | 'serializer'>): void {
+/** For routes whose answers have servers' records in them, which may be large. */
+export const writeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
   reply.type('application/json; charset=utf-8')
-  // Its types speak of text; bytes are sent as they are.
-  reply.serializer(recordsJson as (answer: unknown) => string)
+  // It is written already. Its types speak of text; bytes are sent as they are.
+  reply.serializer((written: unknown) => written as string)
+  return await recordsJson(answer)
 }

@@ -4,7 +4,7 @@ import { page } from '../../plugins/servers/page.ts'
 import { BatchDone, BatchFailed, Done, NewServer, NewServers, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
-import { answersRecords } from './records.ts'
+import { writeRecords } from './records.ts'
 
 const tags = ['Servers']
 
@@ -18,10 +18,7 @@ const mustManage: onRequestHookHandler = (request, _reply, done) => {
 }
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.addHook('preHandler', (_request, reply, done) => {
-    answersRecords(reply)
-    done()
-  })
+  app.addHook('preSerialization', writeRecords)
 
   app.get('/servers', {
     schema: { tags, summary: 'List the servers that you may see', querystring: Page, PageOf, response: { 200: PageOf(Type.Partial(ServerRecord)) } },

@@ -3,7 +3,7 @@ import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
-import { answersRecords } from './records.ts'
+import { writeRecords } from './records.ts'
 
 const tags = ['System']
 const Open = Type.Object({}, { additionalProperties: true })
@@ -22,10 +22,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       description: 'Secrets are masked. Those who are no admins see of the system configuration what a client needs.',
       response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Shown })) }
     },
-    config: { effect: 'read' }
-  }, async (request, reply) => {
+    config: { effect: 'read' },
+    preSerialization: writeRecords
+  }, async (request) => {
     const principal = principalOf(request)
-    answersRecords(reply)
     return { success: true as const, data: { servers: app.servers.list(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) } }
   })
 

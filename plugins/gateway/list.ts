@@ -1,0 +1,52 @@
+import { withMembers } from '../../protocol/json.ts'
+import { toBytes } from '../../protocol/turns.ts'
+import { listKinds, type ListKind } from '../upstream/catalogue.ts'
+
+/** One item as a view sees it: the text that it came as, and what of it is said in another way. */
+export interface Entry { readonly text: string, readonly name?: string, readonly description?: string }
+
+/** The result of one list request. Most sessions begin without asking for it, and it may have megabytes: so it is written when it is asked for. */
+export class List {
+  readonly #kind: ListKind
+  readonly #entries: readonly Entry[]
+  readonly #extra: string
+  #bytes: Promise<Buffer> | undefined
+
+  /** @param extra what else stands in the result, as the text of an object */
+  constructor (kind: ListKind, entries: readonly Entry[], extra: string) {
+    this.#kind = kind
+    this.#entries = entries
+    this.#extra = extra
+  }
+
+  /** True when a client could tell no difference. */
+  equals (other: List): boolean {
+    return this.#kind === other.#kind && this.#extra === other.#extra && this.#entries.length === other.#entries.length &&
+      this.#entries.every(({ text, name, description }, at) => {
+        const same = other.#entries[at]
+        return same !== undefined && name === same.name && description === same.description && text === same.text
+      })
+  }
+
+  /** Its JSON as UTF-8, written once. */
+  bytes (): Promise<Buffer> {
+    this.#bytes ??= toBytes(this.#pieces())
+    return this.#bytes
+  }
+
+  * #pieces (): Generator<string> {
+    const rest = withMembers(this.#extra, { [this.#kind]: undefined }).slice(0, -1)
+    yield `${rest}${rest === '{' ? '' : ','}${JSON.stringify(this.#kind)}:[`
+    let between = ''
+    for (const entry of this.#entries) {
+      yield `${between}${textOf(entry, listKinds[this.#kind].key)}`
+      between = ','
+    }
+    yield ']}'
+  }
+}
+
+function textOf ({ text, name, description }: Entry, key: string): string {
+  if (name === undefined && description === undefined) return text
+  return withMembers(text, { ...(name === undefined ? {} : { [key]: JSON.stringify(name) }), ...(description === undefined ? {} : { description: JSON.stringify(description) }) })
+}
