@@ -488,6 +488,38 @@ test('tools over plain HTTP', async (t) => {
     for (const evil of [{ p: `${'a'.repeat(60)}b` }, { q: 'a'.repeat(20_000) }]) assert.deepEqual(args(await within(4_000, 'a pattern that takes for ever', post(hub, '/api/tools/fake/evil', evil))), evil)
   })
 
+  await t.test('a schema that takes for ever is left to the upstream, whatever makes it so, and for a while it is not tried again', async (t) => {
+    const chain = Object.fromEntries(Array.from({ length: 40 }, (_, n) => [`d${n}`, { allOf: [{ $ref: `#/$defs/d${n + 1}` }, { $ref: `#/$defs/d${n + 1}` }] }]))
+    const long = Array.from({ length: 4_000 }, (_, n) => n)
+    const hostile = await startUpstream(t, {
+      tools: [
+        tool('groups', object({ a: { type: 'string', pattern: '^((a+)(a*))+$' } })),
+        tool('optional', object({ a: { type: 'string', pattern: '^(a?){40}a{40}$' } })),
+        tool('doubled', object({ a: { $ref: '#/$defs/d0' } }, { $defs: { ...chain, d40: { type: 'string' } } })),
+        tool('recursive', object({ a: { $ref: '#/$defs/n' } }, { $defs: { n: { anyOf: [{ properties: { c: { $ref: '#/$defs/n' } }, required: ['x'] }, { properties: { c: { $ref: '#/$defs/n' } }, required: ['x'] }] } } })),
+        tool('items', object({ a: { $ref: '#/$defs/a' } }, { $defs: { a: { allOf: Array.from({ length: 300 }, () => ({ $ref: '#/$defs/a' })) } } })),
+        tool('links', object(Object.fromEntries(long.map((n) => [`p${n}`, { $ref: `#/$defs/d${n}` }])), { $defs: { ...Object.fromEntries(long.map((n) => [`d${n}`, { $ref: `#/$defs/d${n + 1}` }])), [`d${long.length}`]: { type: 'string' } } })),
+        tool('good', object({ n: { type: 'integer' } }))
+      ],
+      on: echoArguments
+    })
+    const hub = await startHub(t, { settings: settings({ hostile: { url: hostile.url } }) })
+    await connected(hub, 1)
+    let deep: Json = {}
+    for (let n = 0; n < 25; n++) deep = { c: deep }
+    const table: Array<[string, Json]> = [['groups', { a: `${'a'.repeat(40)}!` }], ['optional', { a: `${'a'.repeat(45)}!` }], ['doubled', { a: 'x' }], ['recursive', { a: deep }], ['items', { a: ['1', '2'] }]]
+    for (const [name, given] of table) {
+      assert.deepEqual(args(await within(4_000, name, post(hub, `/api/tools/hostile/${name}`, given))), given)
+      const again = performance.now()
+      assert.deepEqual(args(await post(hub, `/api/tools/hostile/${name}`, given)), given)
+      if (name !== 'items') assert.ok(performance.now() - again < 45, `${name} was tried again`)
+    }
+    refused(await get(hub, '/api/tools/hostile/good?n=x'), 400)
+    assert.deepEqual(args(await within(4_000, 'a list for the management API', post(hub, '/api/tools/call/hostile', { toolName: 'items', arguments: { a: ['1'] } }, { authorization: `Bearer ${KEY}` }).then((answer) => ({ ...answer, text: JSON.stringify(at(JSON.parse(answer.text), 'data')) })))), { a: ['1'] })
+    const whole = await within(6_000, 'a document with a chain of references', document(hub, '/api/hostile/openapi.json'))
+    assert.deepEqual(at(whole, 'paths', '/tools/hostile/links', 'post', 'requestBody', 'content', 'application/json', 'schema'), { type: 'object', additionalProperties: { description: 'What the tool takes' } })
+  })
+
   await t.test('the result comes as the tool gave it, to the byte', async () => {
     for (const answer of [await get(hub, '/api/tools/fake/raw'), await post(hub, '/api/tools/fake/raw', {})]) assert.deepEqual([answer.status, answer.text], [200, '{ "content": [], "big": 12345678901234567890, "huge": 1e400, "__proto__": {"x":1}, "last":"\\u00e9" }'])
     const failed = await get(hub, '/api/tools/fake/fail')

@@ -46,19 +46,21 @@ function toType (type: SchemaType, text: string, schema: unknown, reading: Readi
       const value = parsed(text)
       if (Array.isArray(value)) return value
       if (reading.isElement) return undefined
-      return text === '' ? [] : text.split(',').map((each) => convert(itemsOf(schema, reading.root), each.trim(), { ...reading, isElement: true }))
+      const items = itemsOf(schema, reading.root)
+      return text === '' ? [] : text.split(',').map((each) => convert(items, each.trim(), { ...reading, isElement: true }))
     }
     default: return undefined
   }
 }
 
 /** What one element of a list must be, where every element must be the same. */
-function itemsOf (schema: unknown, root: unknown, depth = 0): unknown {
-  if (!isObject(schema) || depth > 8) return undefined
+function itemsOf (schema: unknown, root: unknown, seen = new Set<unknown>()): unknown {
+  if (!isObject(schema) || seen.has(schema)) return undefined
+  seen.add(schema)
   if (isObject(schema.items)) return schema.items
   const parts = [typeof schema.$ref === 'string' ? lookUp(schema.$ref, root) : undefined, schema.allOf, schema.anyOf, schema.oneOf].flat()
   for (const part of parts) {
-    const items = itemsOf(part, root, depth + 1)
+    const items = itemsOf(part, root, seen)
     if (items !== undefined) return items
   }
   return undefined

@@ -30,10 +30,18 @@ export const limits = {
   requestsPerSession: 1_000,
   /** GET streams of one session at once; beyond: 409. */
   streamsPerSession: 8,
-  /** Messages kept for a session that holds no stream open; beyond: the oldest go. */
+  /** Messages kept for a session that holds no stream open: how many, and how many characters in all; beyond: the oldest go. One that is larger is not kept. */
   waitingMessages: 64,
-  /** What one slow reader may leave unread on a stream, in bytes; beyond: its connection is dropped. */
+  waitingSize: 256 * 1024,
+  /** Characters kept for all sessions together, what waits and what can be replayed; beyond: the oldest go. */
+  keptSize: 128 * 1024 * 1024,
+  /** Characters that one log message for everybody comes to, with all who hear it; beyond: it is dropped. */
+  broadcastSize: 128 * 1024 * 1024,
+  /** What a reader may leave unread on a stream for so many ms, in bytes; beyond, or at once with four times as much: its connection is dropped. */
   streamBacklog: 8 * 1024 * 1024,
+  streamBacklogTime: 10_000,
+  /** What the readers of all streams may leave unread together, in bytes; beyond: the connection that most is left on is dropped. */
+  streamBacklogs: 256 * 1024 * 1024,
   /** Events kept for `Last-Event-ID`, of one session: how many, and how many characters in all; beyond: the oldest go. */
   replayEvents: 256,
   replaySize: 1024 * 1024,

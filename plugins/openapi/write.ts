@@ -1,3 +1,5 @@
+import { withMembers } from '../../protocol/json.ts'
+import { watchOf } from '../limits/watch.ts'
 import type { Item } from '../upstream/catalogue.ts'
 import type { ListedTool } from './collect.ts'
 import { frameOf, responses, unique, type BodyInput } from './document.ts'
@@ -53,16 +55,16 @@ class Operations {
   * pieces (): Generator<Piece> {
     for (const { name, items, toTool } of this.#input.servers) {
       for (const item of items) {
-        const piece = this.#piece(name, toTool(item))
+        const piece = this.#piece(name, toTool(item), items)
         if (piece) yield piece
       }
     }
   }
 
-  #piece (server: string, tool: ListedTool | undefined): Piece | undefined {
+  #piece (server: string, tool: ListedTool | undefined, owner: object): Piece | undefined {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
-    const known = written(server, item, this.#format)
+    const known = written(server, item, this.#format, owner)
     if (!known) return undefined
     const { between, members } = notations[this.#format]
     const start = this.isEmpty ? known.start : `${between}${known.start}`
@@ -95,14 +97,22 @@ interface Written extends Pick<Operation, 'summary' | 'description'> {
 const known: Readonly<Record<Format, WeakMap<Item, { server: string, written: Written | undefined }>>> = { json: new WeakMap(), yaml: new WeakMap() }
 
 /** An item's operation, written once for each format; undefined where there is none. */
-function written (server: string, item: Item, format: Format): Written | undefined {
+function written (server: string, item: Item, format: Format, owner: object): Written | undefined {
   let found = known[format].get(item)
-  if (found?.server !== server) known[format].set(item, found = { server, written: write(server, item, notations[format]) })
+  if (found?.server !== server) known[format].set(item, found = { server, written: write(server, item, notations[format], owner) })
   return found.written
 }
 
-function write (server: string, item: Item, notation: Notation): Written | undefined {
-  const operation = toOperation(server, item)
+/** A tool of more characters may take long, and is then said to take any object. */
+const watched = 20_000
+const anyObject = '{"type":"object","additionalProperties":{"description":"What the tool takes"}}'
+/** In ms. */
+const longestOperation = 100
+
+function write (server: string, item: Item, notation: Notation, owner: object): Written | undefined {
+  const operation = item.text.length < watched
+    ? toOperation(server, item)
+    : watchOf(owner).within(item.key, longestOperation, () => toOperation(server, item)) ?? toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
   const { members, begin } = notation

@@ -7,23 +7,20 @@ import { limits } from '../limits/index.ts'
 /** What is wrong with arguments, one short phrase for each that does not fit; none: they fit. */
 export type Check = (args: Record<string, unknown>) => string[]
 
-/** Patterns are written by upstreams and run here: those that could take long are left to the upstream, and so are long texts. */
-const longestPattern = 256
-/** How many steps one pattern may take, about. */
-const mostSteps = 10_000_000
-/** A repetition, or a choice, inside of what is itself repeated: what makes a regular expression take exponential time. */
-const nested = /\((?:[^()\\]|\\.)*[*+{|](?:[^()\\]|\\.)*\)\s*[*+{]|\([^)]*\([^)]*\)[^(]*\)\s*[*+{]/
-const repetitions = /(?<!\\)[*+{]/g
+/** Runs work for so many ms; undefined: it would take longer. */
+export type Within = <Result>(longest: number, work: () => Result) => Result | undefined
+
+/** What a schema costs is told by running it. In ms. */
+const longestCompile = 250
+const longestCheck = 50
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-function tame (pattern: string, flags: string): Pattern {
-  const expression = pattern.length > longestPattern || nested.test(pattern) ? undefined : compiled(pattern, flags) ?? compiled(pattern, '')
-  // Each repetition may try every length, and a pattern that is not bound to the beginning every place.
-  const tries = (pattern.match(repetitions)?.length ?? 0) + (pattern.startsWith('^') ? 0 : 1)
-  const longest = mostSteps ** (1 / Math.max(tries, 1))
+/** A pattern that is none under the flag that JSON Schema asks for may be one without it. What is none at all fits. */
+function toPattern (pattern: string, flags: string): Pattern {
+  const expression = compiled(pattern, flags) ?? compiled(pattern, '')
   // The validator takes two that are the same text for one.
-  return { test: (text) => expression === undefined || text.length > longest || expression.test(text), toString: () => `/${pattern}/${flags}` }
+  return { test: (text) => expression?.test(text) ?? true, toString: () => `/${pattern}/${flags}` }
 }
 
 function compiled (pattern: string, flags: string): RegExp | undefined {
@@ -44,13 +41,11 @@ const options: Options = {
   // Upstreams' schemas may bear the same $id.
   addUsedSchema: false,
   logger: false,
-  code: { regExp: Object.assign(tame, { code: 'tame' }) }
+  code: { regExp: Object.assign(toPattern, { code: 'toPattern' }) }
 }
 
-/** Comparing everything with everything, for somebody's list of a hundred thousand objects, is for the upstream. */
-const without = <One extends Ajv> (ajv: One): One => { ajv.removeKeyword('uniqueItems'); return ajv }
-let latest: Ajv2020 | undefined
-let older: Ajv | undefined
+const anything: Check = () => []
+let validators: { readonly latest: Ajv2020, readonly older: Ajv } | undefined
 
 /** Of a schema that cannot be used as a whole, so many arguments are checked one by one. */
 const mostParts = 100
@@ -58,18 +53,31 @@ const mostParts = 100
 /**
  * What checks arguments by a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema says so, or is only that. Of a
  * schema that is neither, or refers to elsewhere, what can be used is used; one that is very large lets everything pass: the
- * upstream checks by it anyway.
+ * upstream checks by it anyway. So does one that takes long.
  * @param size the characters that the schema has as text
+ * @param within runs what may take long, or not
  */
-export function toCheck (schema: unknown, size: number): Check {
-  if (!isObject(schema) || size > limits.checkedSchema) return () => []
-  return compile(schema) ?? byParts(schema)
+export function toCheck (schema: unknown, size: number, within: Within): Check {
+  if (!isObject(schema) || size > limits.checkedSchema) return anything
+  let check: Check | undefined
+  return (args) => {
+    check ??= compileWithin(schema, within)
+    return within(longestCheck, () => check?.(args)) ?? []
+  }
+}
+
+function compileWithin (schema: Record<string, unknown>, within: Within): Check | undefined {
+  validators ??= { latest: new Ajv2020(options), older: new Ajv(options) }
+  const check = within(longestCompile, () => compile(schema) ?? byParts(schema))
+  // Nobody knows in what state it was stopped.
+  if (!check) validators = undefined
+  return check
 }
 
 function compile (schema: Record<string, unknown>): Check | undefined {
   const { $schema, ...rest } = schema
-  latest ??= without(new Ajv2020(options))
-  older ??= without(new Ajv(options))
+  if (!validators) return undefined
+  const { latest, older } = validators
   for (const ajv of typeof $schema === 'string' && /draft-0[3-7]/.test($schema) ? [older, latest] : [latest, older]) {
     try {
       const validate: ValidateFunction = ajv.compile(rest)

@@ -1,30 +1,45 @@
 import { isObject } from '../../protocol/json.ts'
+import { convertArguments } from '../gateway/arguments.ts'
+import { shapeOf } from '../gateway/input-shape.ts'
+import { watchOf } from '../limits/watch.ts'
 import type { Catalogue, Item } from '../upstream/catalogue.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { toCheck, type Check } from './check.ts'
 
-/** What a tool takes: its input schema, and what checks arguments by it. */
-export interface ToolInput { readonly schema: unknown, readonly check: Check }
+/** What a tool takes. Its schema is somebody else's, and so nothing that is done by it takes long: it is left undone instead. */
+export interface ToolInput {
+  /** Whether the schema names such an argument. */
+  readonly names: (argument: string) => boolean
+  /** Arguments as `convertArguments` reads them. */
+  readonly read: (args: Record<string, unknown>, eager: boolean) => Record<string, unknown>
+  readonly check: Check
+}
 
-const anything: ToolInput = { schema: undefined, check: () => [] }
+/** What is read by a schema is read in so many ms. */
+const longestRead = 50
+
 const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
 const inputs = new WeakMap<Item, ToolInput>()
 
-/** What a tool takes, by what its server lists to clients that declare nothing; where it lists no such tool: anything. */
-export function inputOf (upstream: Upstream | undefined, tool: string): ToolInput {
+/** What a tool takes, by what its server lists to clients that declare nothing; undefined where it lists no such tool. */
+export function inputOf (upstream: Upstream | undefined, tool: string): ToolInput | undefined {
   const catalogue = upstream?.listed
-  if (!catalogue) return anything
+  if (!catalogue) return undefined
   let items = byName.get(catalogue)
   if (!items) byName.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
   const item = items.get(tool)
-  if (!item) return anything
+  if (!item) return undefined
   let input = inputs.get(item)
-  if (!input) inputs.set(item, input = toInput(item))
+  if (!input) inputs.set(item, input = toInput(item, watchOf(catalogue.lists.tools)))
   return input
 }
 
-function toInput ({ text }: Item): ToolInput {
+function toInput ({ key, text }: Item, watch: ReturnType<typeof watchOf>): ToolInput {
   const value: unknown = JSON.parse(text)
   const schema = isObject(value) ? value.inputSchema : undefined
-  return { schema, check: toCheck(schema, text.length) }
+  return {
+    names: (argument) => watch.within(key, longestRead, () => shapeOf(schema).properties.has(argument)) ?? false,
+    read: (args, eager) => watch.within(key, longestRead, () => convertArguments(schema, args, eager)) ?? args,
+    check: toCheck(schema, text.length, (longest, work) => watch.within(key, longest, work))
+  }
 }

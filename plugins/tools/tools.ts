@@ -3,10 +3,8 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import { isObject, withMembers } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../gateway/access.ts'
-import { convertArguments } from '../gateway/arguments.ts'
 import { DirectExchange } from '../gateway/direct.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { shapeOf } from '../gateway/input-shape.ts'
 import type { Principal, View } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
@@ -47,15 +45,15 @@ export class Tools {
    */
   async call (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
     const view = this.#access.server(principal, server)
-    let schema = this.#gateway.inputSchema(view, name)
-    if (schema === undefined) {
+    let input = this.#input(server, name)
+    if (!input) {
       await this.#upstreams.learn([server], new DirectExchange(view, 'tools/list', {}, headers).asker, true)
       // Sent on, the call would wait as long once more.
       const upstream = this.#upstreams.get(server)
       if (upstream?.status === 'connecting' && !upstream.listed) throw notConnected(upstream)
-      schema = this.#gateway.inputSchema(view, name)
+      input = this.#input(server, name)
     }
-    const result = await this.#send(view, server, 'tools/call', { name, arguments: convertArguments(schema, args) }, headers, gone)
+    const result = await this.#send(view, server, 'tools/call', { name, arguments: input ? input.read(args, false) : args }, headers, gone)
     if (!result.trimStart().startsWith('{')) throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is no result of a tool`)
     return withMembers(result, { toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
@@ -91,13 +89,14 @@ export class Tools {
     const query = fromQuery(search)
     const { group } = query
     // A tool's own argument of that name comes first.
-    const isWord = name === undefined && group !== undefined && (body !== undefined || !shapeOf(inputOf(this.#upstreams.get(server), tool).schema).properties.has('group'))
+    const isWord = name === undefined && group !== undefined && (body !== undefined || inputOf(this.#upstreams.get(server), tool)?.names('group') !== true)
     const view = this.#access.open(principal, isWord && typeof group === 'string' ? { group } : name === undefined ? { server } : { name }, 'tool')
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     const exposed = await this.#exposed(view, server, tool, headers)
     const input = inputOf(this.#upstreams.get(server), tool)
-    const args = fitting(input, body === undefined ? query : fromBody(body))
+    const given = body === undefined ? query : fromBody(body)
+    const args = input ? fitting(input, given) : given
     return await this.#send(view, server, 'tools/call', { name: exposed, arguments: args }, headers, gone)
   }
 
@@ -106,6 +105,13 @@ export class Tools {
     this.#sessions.close()
     if (this.#running.size > 0) await new Promise<void>((resolve) => { this.#drained = resolve; setTimeout(resolve, timeout).unref() })
     for (const exchange of this.#running) exchange.cancel('the gateway is shutting down; the call may have run')
+  }
+
+  /** What a server's tool takes, by its own name or the one that merged routes show. */
+  #input (server: string, name: string): ToolInput | undefined {
+    const upstream = this.#upstreams.get(server)
+    const prefix = `${server}${this.#gateway.separator}`
+    return inputOf(upstream, name) ?? (name.startsWith(prefix) ? inputOf(upstream, name.slice(prefix.length)) : undefined)
   }
 
   /** The name under which a view shows a tool. Waits for a server that is connecting and has never been seen. @throws NoSuch, UpstreamFailed */
@@ -155,12 +161,12 @@ export class Tools {
 const mostReadings = 20
 
 /** Arguments as the tool takes them. @throws InvalidInput that names those that do not fit */
-function fitting ({ schema, check }: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
-  let args = convertArguments(schema, given)
+function fitting ({ read, check }: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
+  let args = read(given, false)
   let problems = check(args)
   if (problems.length === 0) return args
   // A text that a pattern or a length keeps out may be the number that fits.
-  const others = Object.entries(convertArguments(schema, given, true)).filter(([name, value]) => value !== args[name])
+  const others = Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
   for (const other of others.slice(0, mostReadings)) {
     const tried = Object.fromEntries([...Object.entries(args), other])
     const left = check(tried)
