@@ -99,7 +99,7 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
     standing: (principal) => {
       const snapshot = app.settings.current
       if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
-      return standingOfKey(principal, snapshot)
+      return principal.standing ? principal.standing(snapshot) : standingOfKey(principal, snapshot)
     },
     management: (request) => {
       const principal = identify(chain, credentialsOf(request), 'api', app.settings.current)

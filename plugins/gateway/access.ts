@@ -26,6 +26,8 @@ export interface Access {
   open: (principal: Principal, word: RouteWord & { server?: string }, what: string) => View
   /** Whether a view that was given earlier would be given to this principal now, and be the same. */
   stands: (view: View, principal: Principal) => boolean
+  /** Whether this principal reaches a server through the scope of a view that was given earlier. */
+  reaches: (view: View, principal: Principal, server: string) => boolean
 }
 
 export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => {
@@ -46,7 +48,8 @@ export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => 
     view,
     server: (principal, name) => serverView(app.settings.current, principal, name, publicTools),
     open: (principal, word, what) => openView(app.settings.current, principal, word, what, publicTools),
-    stands: (former, principal) => stands(app.settings.current, former, principal, publicTools)
+    stands: (former, principal) => stands(app.settings.current, former, principal, publicTools),
+    reaches: ({ scope, open }, principal, server) => reach(app.settings.current, makeView(principal, scope, open), publicTools).some((each) => each.server.name === server)
   })
 }, { name: 'access', dependencies: ['settings'] })
 

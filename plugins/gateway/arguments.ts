@@ -23,8 +23,8 @@ interface Reading { readonly root: unknown, readonly eager: boolean, readonly is
 function convert (schema: unknown, value: unknown, reading: Reading): unknown {
   const { root, eager } = reading
   if (Array.isArray(value)) {
-    const items = itemsOf(schema, root)
-    return items === undefined ? value : value.map((each) => convert(items, each, reading))
+    const elements = elementsOf(schema, root)
+    return value.map((each, at) => convert(elements(at), each, reading))
   }
   if (typeof value !== 'string') return value
   const isText = takes(schema, value, root)
@@ -46,24 +46,35 @@ function toType (type: SchemaType, text: string, schema: unknown, reading: Readi
       const value = parsed(text)
       if (Array.isArray(value)) return value
       if (reading.isElement) return undefined
-      const items = itemsOf(schema, reading.root)
-      return text === '' ? [] : text.split(',').map((each) => convert(items, each.trim(), { ...reading, isElement: true }))
+      const elements = elementsOf(schema, reading.root)
+      return text === '' ? [] : text.split(',').map((each, at) => convert(elements(at), each.trim(), { ...reading, isElement: true }))
     }
     default: return undefined
   }
 }
 
-/** What one element of a list must be, where every element must be the same. */
-function itemsOf (schema: unknown, root: unknown, seen = new Set<unknown>()): unknown {
-  if (!isObject(schema) || seen.has(schema)) return undefined
-  seen.add(schema)
-  if (isObject(schema.items)) return schema.items
-  const parts = [typeof schema.$ref === 'string' ? lookUp(schema.$ref, root) : undefined, schema.allOf, schema.anyOf, schema.oneOf].flat()
-  for (const part of parts) {
-    const items = itemsOf(part, root, seen)
-    if (items !== undefined) return items
+/** What the elements of a list are read by. Where it may be one of several lists, an element is whatever it may be in one of them. */
+function elementsOf (schema: unknown, root: unknown): (at: number) => unknown {
+  const lists = listsIn(schema, root, new Set())
+  const known = new Map<number, unknown>()
+  const first = Math.max(0, ...lists.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
+  return (at) => {
+    const place = Math.min(at, first)
+    if (!known.has(place)) {
+      const choices = lists.map(({ prefixItems, items }): unknown => Array.isArray(prefixItems) && place < prefixItems.length ? prefixItems[place] : items ?? {})
+      known.set(place, choices.length > 1 ? { anyOf: choices } : choices[0])
+    }
+    return known.get(place)
   }
-  return undefined
+}
+
+/** What of a schema speaks of lists: itself, or what it refers to or is made of. */
+function listsIn (schema: unknown, root: unknown, seen: Set<unknown>): Array<Record<string, unknown>> {
+  if (!isObject(schema) || seen.has(schema)) return []
+  seen.add(schema)
+  if (schema.type === 'array' || schema.items !== undefined || schema.prefixItems !== undefined) return [schema]
+  const parts = [typeof schema.$ref === 'string' ? lookUp(schema.$ref, root) : undefined, schema.allOf, schema.anyOf, schema.oneOf].flat()
+  return parts.flatMap((part) => listsIn(part, root, seen))
 }
 
 function parsed (text: string): unknown {

@@ -42,7 +42,7 @@ function isCommonKeyword (key: string, value: unknown, { type }: Json, levels: n
   }
 }
 
-const isSetOfTexts = (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isText) && new Set(value).size === value.length
+const isSetOfTexts = (value: unknown): boolean => isListOfTexts(value) && new Set(value as string[]).size === (value as string[]).length && (value as string[]).length > 0
 
 /** What a schema says beside its type, its parts and its cases. */
 export function plainOf (schema: Json): Json {
@@ -61,6 +61,20 @@ export function plainOf (schema: Json): Json {
   exclusive(schema, out, 'exclusiveMaximum', 'maximum', -1)
   return out
 }
+
+/** Keywords of which something is lost when they are left out. */
+const asserting = new Set(['multipleOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'enum'])
+
+/** Whether all that a schema asks for, beside its parts, is asked for by what was made of it. */
+export function asksForAll (schema: Json, made: Json): boolean {
+  for (const key of Object.keys(schema)) if (asserting.has(key) && !Object.hasOwn(made, key)) return false
+  const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
+  const knows = type === undefined || [type].flat().every((each) => each === 'null' || (typeof each === 'string' && names.includes(each)))
+  return knows && (required === undefined || isListOfTexts(required)) && [exclusiveMinimum, exclusiveMaximum].every((each) => each === undefined || typeof each === 'boolean' || isNumber(each)) &&
+    !(Object.hasOwn(schema, 'const') && Object.hasOwn(schema, 'enum'))
+}
+
+const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
 
 /** A bound of its own there, a flag beside the bound here. Where both are given, the narrower counts. */
 function exclusive (schema: Json, out: Json, keyword: string, beside: string, direction: number): void {

@@ -1,6 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
 import { isSingle, lookUp } from '../gateway/input-shape.ts'
-import { describing, isCommon, isNothingButNull, isSafe, literals, plainOf, typed, type Json } from './keywords.ts'
+import { asksForAll, describing, isCommon, isNothingButNull, isSafe, literals, plainOf, typed, type Json } from './keywords.ts'
 
 /** What a schema is in OpenAPI 3.0.3. `exact`: it takes what the original takes; else it takes more, never less. */
 export interface Said { readonly schema: Json, readonly exact: boolean }
@@ -49,7 +49,7 @@ export class Translation {
     const { own, among } = typed(schema)
     const object = this.#object(schema)
     const out = Object.assign(plainOf(schema), own, literals(schema, own), object.schema)
-    let exact = object.exact && isSayable(schema)
+    let exact = object.exact && isSayable(schema) && asksForAll(schema, out)
     const list = own.type === 'array' ? out : among?.find(({ type }) => type === 'array') ?? (schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined)
     if (list && !this.#list(schema, list, out)) exact = false
     if (!among && !combining.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }

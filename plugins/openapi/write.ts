@@ -104,7 +104,7 @@ function written (server: string, item: Item, format: Format, owner: object): Wr
 }
 
 /** A tool of more characters may take long, and is then said to take any object. */
-const watched = 20_000
+const watched = 8_000
 const anyObject = '{"type":"object","additionalProperties":{"description":"What the tool takes"}}'
 /** In ms. */
 const longestOperation = 100

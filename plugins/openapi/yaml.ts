@@ -10,9 +10,8 @@ const longestKey = 1_000
 
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const quoted = (text: string): string => special.test(text)
-  ? JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd')).replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped)
-  : JSON.stringify(text)
+const quotedAll = (json: string): string => json.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped)
+const quoted = (text: string): string => special.test(text) ? quotedAll(JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))) : JSON.stringify(text)
 
 const names = new Map<string, string>()
 /** A key as it is written. The same few come again and again. */
@@ -58,14 +57,20 @@ const scalar = (value: unknown): string => {
   return typeof value === 'number' ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e') : JSON.stringify(value) ?? 'null'
 }
 
+/** Each level is indented further: so deep, in characters, and no deeper. What is further down stands on one line, as JSON, which is YAML, too. */
+const deepest = 80
+
+const flow = (value: unknown): string => quotedAll(JSON.stringify(value, (_key, each: unknown) => typeof each === 'string' ? each.replace(/\p{Surrogate}/gu, '\ufffd') : each))
+
 /** @param start what stands before the first line: a break and the indent, or the dash of the list that it stands in */
 function write (value: Collection, indent: string, start: string, parts: string[]): void {
   const deeper = `${indent}  `
   let before = start
   if (Array.isArray(value)) {
     for (const each of value as unknown[]) {
-      if (isCollection(each)) write(each, deeper, `${before}- `, parts)
-      else parts.push(before, '- ', scalar(each))
+      if (!isCollection(each)) parts.push(before, '- ', scalar(each))
+      else if (indent.length > deepest) parts.push(before, '- ', flow(each))
+      else write(each, deeper, `${before}- `, parts)
       before = indent
     }
     return
@@ -75,8 +80,9 @@ function write (value: Collection, indent: string, start: string, parts: string[
     const each = members[key]
     if (each === undefined) continue
     parts.push(yamlKey(key, indent, before))
-    if (isCollection(each)) write(each, deeper, deeper, parts)
-    else parts.push(' ', scalar(each))
+    if (!isCollection(each)) parts.push(' ', scalar(each))
+    else if (indent.length > deepest) parts.push(' ', flow(each))
+    else write(each, deeper, deeper, parts)
     before = indent
   }
 }

@@ -37,6 +37,8 @@ const options: Options = {
   // An argument may be named as what every object inherits.
   ownProperties: true,
   validateFormats: false,
+  // A copy of what is referred to, in every place: seconds for a schema of a few kilobytes.
+  inlineRefs: false,
   validateSchema: false,
   // Upstreams' schemas may bear the same $id.
   addUsedSchema: false,

@@ -13,6 +13,8 @@ export interface ToolInput {
   /** Arguments as `convertArguments` reads them. */
   readonly read: (args: Record<string, unknown>, eager: boolean) => Record<string, unknown>
   readonly check: Check
+  /** It runs as a task only (MCP 2025-11-25, "Tasks"). */
+  readonly asTask: boolean
 }
 
 /** What is read by a schema is read in so many ms. */
@@ -36,8 +38,9 @@ export function inputOf (upstream: Upstream | undefined, tool: string): ToolInpu
 
 function toInput ({ key, text }: Item, watch: ReturnType<typeof watchOf>): ToolInput {
   const value: unknown = JSON.parse(text)
-  const schema = isObject(value) ? value.inputSchema : undefined
+  const { inputSchema: schema, execution } = isObject(value) ? value : {}
   return {
+    asTask: isObject(execution) && execution.taskSupport === 'required',
     names: (argument) => watch.within(key, longestRead, () => shapeOf(schema).properties.has(argument)) ?? false,
     read: (args, eager) => watch.within(key, longestRead, () => convertArguments(schema, args, eager)) ?? args,
     check: toCheck(schema, text.length, (longest, work) => watch.within(key, longest, work))

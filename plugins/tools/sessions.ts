@@ -3,7 +3,7 @@ import { errors } from '../errors/list.ts'
 import { PlainAsker } from '../gateway/direct.ts'
 import type { Principal } from '../gateway/view.ts'
 
-interface Session { readonly asker: Asker, lastUsed: number, open: number }
+interface Session { readonly asker: Asker, readonly principal: Principal, lastUsed: number, open: number }
 
 /** How long a session without calls is kept, and how many there are at most: then the one used longest ago goes. */
 export interface SessionBounds { readonly idle: number, readonly most: number }
@@ -42,11 +42,17 @@ export class RestSessions {
     }
   }
 
+  /** Ends the sessions of those who are nobody any more. */
+  withdraw (isSomebody: (principal: Principal) => boolean): void {
+    for (const [name, session] of this.#sessions) if (!isSomebody(session.principal)) this.#end(name, session)
+  }
+
   close (): void { clearInterval(this.#sweeping) }
 
-  #find ({ key, user }: Principal, id: string): Session {
+  #find (principal: Principal, id: string): Session {
+    const { key, user } = principal
     const name = JSON.stringify([key, id])
-    const session = this.#sessions.get(name) ?? { asker: new PlainAsker(`rest ${name}`, user, key, true), lastUsed: Date.now(), open: 0 }
+    const session = this.#sessions.get(name) ?? { asker: new PlainAsker(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
     // The Map is kept in the order of use.
     this.#sessions.delete(name)
     this.#sessions.set(name, session)

@@ -1,5 +1,4 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { code, RpcError } from '../../protocol/errors.ts'
 import { isObject, withMembers } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../gateway/access.ts'
@@ -12,6 +11,7 @@ import type { Upstreams } from '../upstream/upstreams.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { inputOf, type ToolInput } from './listed.ts'
 import type { OwnHeaders } from './own-headers.ts'
+import { Runs } from './runs.ts'
 import { RestSessions } from './sessions.ts'
 
 /** Which tool of which server; `name`: through which group, or the server itself, where the route says so. */
@@ -27,14 +27,14 @@ export class Tools {
   readonly #upstreams: Upstreams
   readonly #ownHeaders: OwnHeaders
   readonly #sessions: RestSessions
-  readonly #running = new Set<DirectExchange>()
-  #drained: (() => void) | undefined
+  readonly #runs: Runs
 
   constructor (gateway: Gateway, access: Access, upstreams: Upstreams, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
     this.#access = access
     this.#upstreams = upstreams
     this.#ownHeaders = ownHeaders
+    this.#runs = new Runs(gateway)
     this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (asker) => { void upstreams.release(asker).catch(() => {}) })
   }
 
@@ -53,7 +53,7 @@ export class Tools {
       if (upstream?.status === 'connecting' && !upstream.listed) throw notConnected(upstream)
       input = this.#input(server, name)
     }
-    const result = await this.#send(view, server, 'tools/call', { name, arguments: input ? input.read(args, false) : args }, headers, gone)
+    const result = await this.#tool(view, server, input, { name, arguments: input ? input.read(args, false) : args }, headers, gone)
     if (!result.trimStart().startsWith('{')) throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is no result of a tool`)
     return withMembers(result, { toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
@@ -97,14 +97,23 @@ export class Tools {
     const input = inputOf(this.#upstreams.get(server), tool)
     const given = body === undefined ? query : fromBody(body)
     const args = input ? fitting(input, given) : given
-    return await this.#send(view, server, 'tools/call', { name: exposed, arguments: args }, headers, gone)
+    return await this.#tool(view, server, input, { name: exposed, arguments: args }, headers, gone)
+  }
+
+  /** The settings changed: what callers may not do any more ends, and their sessions. @param standing a caller now; undefined: nobody any more */
+  withdraw (standing: (principal: Principal) => Principal | undefined): void {
+    this.#sessions.withdraw((principal) => standing(principal) !== undefined)
+    this.#runs.withdraw((view, server) => {
+      const principal = standing(view.principal)
+      if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
+      return this.#access.reaches(view, principal, server) ? undefined : new errors.NoSuch('tool')
+    })
   }
 
   /** Waits for the calls that run, so many ms; what is left then answers with an error. */
   async close (timeout: number): Promise<void> {
     this.#sessions.close()
-    if (this.#running.size > 0) await new Promise<void>((resolve) => { this.#drained = resolve; setTimeout(resolve, timeout).unref() })
-    for (const exchange of this.#running) exchange.cancel('the gateway is shutting down; the call may have run')
+    await this.#runs.close(timeout)
   }
 
   /** What a server's tool takes, by its own name or the one that merged routes show. */
@@ -134,26 +143,26 @@ export class Tools {
     return undefined
   }
 
+  /** Runs a tool, and waits for its result where it runs as a task. */
+  async #tool (view: View, server: string, input: ToolInput | undefined, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+    if (input?.asTask !== true) return await this.#send(view, server, 'tools/call', params, headers, gone)
+    const begun = await this.#send(view, server, 'tools/call', { ...params, task: {} }, headers, gone)
+    const { task } = JSON.parse(begun) as { task?: { taskId?: unknown } }
+    if (task === undefined) return begun
+    const { taskId } = task
+    try {
+      return await this.#send(view, server, 'tasks/result', { taskId }, headers, gone)
+    } catch (error) {
+      this.#send(view, server, 'tasks/cancel', { taskId }, headers, new AbortController().signal).catch(() => {})
+      throw error
+    }
+  }
+
   /** Sends one request on, in the session that `x-session-id` names. Callers whom nobody knows have none: it would not be theirs. */
   async #send (view: View, server: string, method: string, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
     const { principal } = view
     const id = principal.kind === 'anonymous' ? undefined : headers['x-session-id']
-    return await this.#sessions.in(principal, id, async (asker) => await this.#run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), asker), gone))
-  }
-
-  /** Runs one call until its end, or its caller's. @returns the text of its result */
-  async #run (exchange: DirectExchange, gone: AbortSignal): Promise<string> {
-    if (this.#running.size >= limits.plainCalls) throw new errors.TooManyCalls()
-    gone.addEventListener('abort', () => { exchange.cancel('the caller went away') }, { once: true })
-    this.#running.add(exchange)
-    try {
-      return String(await this.#gateway.handle(exchange))
-    } catch (error) {
-      throw error instanceof RpcError ? toHttp(error) : error
-    } finally {
-      this.#running.delete(exchange)
-      if (this.#running.size === 0) this.#drained?.()
-    }
+    return await this.#sessions.in(principal, id, async (asker) => await this.#runs.run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), asker), server, gone))
   }
 }
 
@@ -177,12 +186,3 @@ function fitting ({ read, check }: ToolInput, given: Record<string, unknown>): R
 }
 
 const notConnected = ({ name, reason }: Upstream): Error => new errors.UpstreamFailed(`Server ${JSON.stringify(name)} is not connected: ${reason ?? 'it is still connecting'}`)
-
-/** What a JSON-RPC error is to a caller without MCP. */
-function toHttp (error: RpcError): Error {
-  const unknown = /^Unknown (tool|prompt): /.exec(error.message)?.[1]
-  if (error.code === code.invalidParams && unknown !== undefined) return new errors.NoSuch(unknown)
-  if (error.code === code.invalidParams) return new errors.InvalidInput(error.message)
-  if (error.code === code.unavailable && error.message.startsWith('Request timed out')) return new errors.UpstreamSlow(error.message)
-  return new errors.UpstreamFailed(error.message)
-}
