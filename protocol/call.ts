@@ -33,10 +33,10 @@ export class Call {
   /**
    * Sends the request at once.
    * @param params its params as text, made with the progress token (= upstream id) that they carry
-   * @param over told when the answer is there, or will not come
+   * @param over told at once when the answer is there, or (undefined) will not come
    * @param headers of the client, which go with it and with its cancellation
    */
-  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, over: (call: Call) => void, headers?: SendOptions['headers']) {
+  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, over: (call: Call, response: Response | undefined) => void, headers?: SendOptions['headers']) {
     this.#peer = peer
     this.#headers = headers
     this.#deadlines = deadlines
@@ -51,10 +51,10 @@ export class Call {
     this.#arm()
     this.answer = peer.request(exchange.method, params(this.id), {
       paused: (retry) => { exchange.pause(retry) },
-      over: () => {
+      over: (response) => {
         this.#over = true
         clearTimeout(this.#timer)
-        over(this)
+        over(this, response)
       }
     }, headers)
     exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })

@@ -47,12 +47,15 @@ export class UpstreamError extends Error {
   readonly fault: UpstreamFault
   /** More, for who runs the server: what it printed. Not for its clients. */
   readonly detail: string
+  /** Of an HTTP answer that says no. */
+  readonly status: number | undefined
 
-  constructor (fault: UpstreamFault, message: string, detail = '') {
+  constructor (fault: UpstreamFault, message: string, detail = '', status?: number) {
     super(message)
     this.name = 'UpstreamError'
     this.fault = fault
     this.detail = detail
+    this.status = status
   }
 
   /** True when the request certainly did not run, so that it may be sent again. */

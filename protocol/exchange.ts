@@ -51,6 +51,8 @@ export interface Asker {
   readonly user: string
   /** It wants connections of its own, whatever others share. */
   readonly alone?: boolean
+  /** It can be told nothing, so it misses nothing. */
+  readonly deaf?: boolean
   /** Tells principals apart, where the id does not: a principal may have several sessions. */
   readonly principal?: string
   /** The headers of a request of this method that it has in flight, as `Exchange.headers`. */

@@ -16,5 +16,6 @@ export interface Listener<View = unknown> {
   readonly view: View
   /** Undefined: everything the upstream sends (MCP: the server decides while no level is set). */
   readonly level: Level | undefined
-  deliver: (method: string, paramsText?: string) => void
+  /** Takes a message, as its text. */
+  send: (text: string) => void
 }

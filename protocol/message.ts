@@ -1,5 +1,5 @@
 import { code, RpcError } from './errors.ts'
-import { elementsOf, isDeeperThan, isObject, membersOf } from './json.ts'
+import { elementsOf, isDeeperThan, isObject, memberOf, membersOf } from './json.ts'
 
 export type RequestId = string | number
 
@@ -10,14 +10,19 @@ export interface Notification { kind: 'notification', method: string, params: Re
 export interface Response { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
 export type Message = Request | Notification | Response
 
+/** An element of a batch that is no message: what to answer to it, and under which id. */
+export interface Malformed { kind: 'malformed', idText: string, error: RpcError }
+
 const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
 /**
- * One JSON-RPC message, or a batch, from its text. Unknown members are allowed and passed over.
+ * One JSON-RPC message, or a batch, from its text. Unknown members are allowed and passed over. What is wrong with one element of a
+ * batch is that element's own error (JSON-RPC 2.0, §6).
  * @param maxDepth how many levels of nesting are accepted
- * @throws RpcError -32700 when the text is no JSON, -32600 when it is no JSON-RPC message or nested too deeply
+ * @param maxBatch how many elements of a batch
+ * @throws RpcError -32700 when the text is no JSON, -32600 when it is no JSON-RPC message or nested too deeply, or the batch is empty or too long
  */
-export function parseMessage (text: string, maxDepth: number): Message | Message[] {
+export function parseMessage (text: string, maxDepth: number, maxBatch = Infinity): Message | Array<Message | Malformed> {
   // First: it is linear, and deep JSON takes a parser long.
   if (isDeeperThan(text, maxDepth)) throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
   let value: unknown
@@ -28,7 +33,17 @@ export function parseMessage (text: string, maxDepth: number): Message | Message
   }
   if (!Array.isArray(value)) return toMessage(value, text)
   if (value.length === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
-  return elementsOf(text).map((element, at) => toMessage(value[at], element))
+  if (value.length > maxBatch) throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
+  return elementsOf(text).map((element, at) => toElement(value[at], element))
+}
+
+function toElement (value: unknown, text: string): Message | Malformed {
+  try {
+    return toMessage(value, text)
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error
+    return { kind: 'malformed', idText: isObject(value) && isId(value.id) ? memberOf(text, 'id') ?? 'null' : 'null', error }
+  }
 }
 
 function toMessage (value: unknown, text: string): Message {

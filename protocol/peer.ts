@@ -15,8 +15,8 @@ export interface PeerHandlers {
 export interface Follower {
   /** The upstream wants to be polled for the answer, after so many ms. */
   paused: (retry: number) => void
-  /** The answer is there, or will not come. */
-  over: () => void
+  /** The answer is there, or (undefined) will not come. Told at once, before anything that comes after it is looked at. */
+  over: (response: Response | undefined) => void
 }
 
 interface Pending { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, follower: Follower | undefined }
@@ -75,7 +75,7 @@ export class Peer implements Receiver {
   message (message: Message, origin: number | undefined): void {
     if (message.kind === 'request') this.#handlers.request(message, origin)
     else if (message.kind === 'notification') this.#handlers.notification(message, origin)
-    else if (typeof message.id === 'number') this.#take(message.id)?.resolve(message)
+    else if (typeof message.id === 'number') this.#take(message.id, message)?.resolve(message)
   }
 
   failed (id: number, error: UpstreamError): void {
@@ -93,9 +93,9 @@ export class Peer implements Receiver {
     this.#handlers.closed(error)
   }
 
-  #take (id: number): Pending | undefined {
+  #take (id: number, response?: Response): Pending | undefined {
     const pending = this.#pending.take(id)
-    pending?.follower?.over()
+    pending?.follower?.over(response)
     return pending
   }
 }

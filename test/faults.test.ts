@@ -143,17 +143,19 @@ test('cancellation reaches the upstream', async (t) => {
 })
 
 test('timeouts', async (t) => {
-  const tick = async ({ params, notify }: Call, ticks: number): Promise<void> => {
+  const tick = async ({ params, notify }: Call, ticks: number, written = (token: unknown): unknown => token): Promise<void> => {
     for (let progress = 1; progress <= ticks; progress++) {
       await sleep(300)
-      notify('notifications/progress', { progressToken: at(params, '_meta', 'progressToken'), progress, total: ticks })
+      notify('notifications/progress', { progressToken: written(at(params, '_meta', 'progressToken')), progress, total: ticks })
     }
   }
   const upstream = await startUpstream(t, {
-    tools: [tool('never'), tool('ticking'), tool('forever'), tool('echo')],
+    tools: [tool('never'), tool('ticking'), tool('wording'), tool('forever'), tool('echo')],
     on: async (one) => {
       if (one.params.name === 'never') return 'never'
       if (one.params.name === 'ticking') await tick(one, 8)
+      // Our token is a number; this server writes it back as a string.
+      if (one.params.name === 'wording') await tick(one, 8, String)
       if (one.params.name === 'forever') await tick(one, 40)
       return undefined
     }
@@ -173,7 +175,8 @@ test('timeouts', async (t) => {
   })
 
   await t.test('progress re-arms it, up to maxTotalTimeout', async () => {
-    assert.equal(text(await session.ask('tools/call', { name: 'brief-ticking', arguments: {}, ...progress })), 'ticking')
+    const answers = await Promise.all(['ticking', 'wording'].map(async (name) => text(await session.ask('tools/call', { name: `brief-${name}`, arguments: {}, ...progress }))))
+    assert.deepEqual(answers, ['ticking', 'wording'])
     const start = Date.now()
     const message = await session.request('tools/call', { name: 'capped-forever', arguments: {}, ...progress })
     assert.ok(Date.now() - start < 6_000, `${Date.now() - start} ms`)
@@ -573,6 +576,20 @@ test('an HTTP upstream whose session expires', async (t) => {
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     await stream.wait((message) => message.method === 'notifications/resources/updated')
     stream.close()
+  })
+
+  await t.test('under a call whose stream broke: it may have run, and is not repeated', async () => {
+    upstream.options.on = ({ method, params, res }) => {
+      if (method !== 'tools/call' || params.name !== 'count') return undefined
+      res.writeHead(200, { 'content-type': 'text/event-stream' }).write('id: x-1\nretry: 500\ndata: \n\n')
+      upstream.expire()
+      setTimeout(() => { res.destroy() }, 50)
+      return 'taken'
+    }
+    const sent = calls()
+    assert.match(failure(await within(5_000, 'the error', session.request('tools/call', { name: 'fake-count', arguments: {} }))), /may have run/)
+    assert.equal(calls(), sent + 1)
+    assert.equal(text(await within(5_000, 'the next call', session.call('fake-echo', { message: 'next' }))), 'next')
   })
 
   await t.test('that restarts on its port is found again', async () => {

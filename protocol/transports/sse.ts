@@ -1,10 +1,10 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
-import { parseMessage } from '../message.ts'
 import { Answer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
-import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { refusal } from './refusal.ts'
+import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 /**
  * MCP over HTTP+SSE, the client's side (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all that
@@ -76,7 +76,7 @@ export class SseTransport implements Transport {
         this.#posts.delete(post)
         const next = follow(url, 'POST', status, location, hops)
         if (next) { this.#endpoint = next; this.#post(next, text, fail, hops + 1) } else if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
-        else if (status >= 300) fail(new UpstreamError('refused', `the upstream answered HTTP ${status}`))
+        else if (status >= 300) fail(refusal(status, '', false))
       },
       onError: (error, sent) => {
         this.#posts.delete(post)
@@ -105,8 +105,7 @@ export class SseTransport implements Transport {
 
   #take (data: string): void {
     try {
-      const message = parseMessage(data, transportLimits.depth)
-      for (const each of Array.isArray(message) ? message : [message]) this.#receiver?.message(each, undefined)
+      for (const each of messagesIn(data)) this.#receiver?.message(each, undefined)
     } catch {
       // One message that cannot be read is no reason to fail everybody else's.
       const id = answeredId(data)

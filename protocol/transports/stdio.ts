@@ -4,9 +4,8 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
-import { parseMessage } from '../message.ts'
 import { guardGroup, killGroup, killMarked } from './process-group.ts'
-import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 export interface StdioOptions {
   command: string
@@ -150,17 +149,17 @@ export class StdioTransport implements Transport {
   #line (bytes: Buffer): void {
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return
     const text = bytes.toString()
-    let message
+    let messages
     try {
       if (!isUtf8(bytes)) throw new Error('not UTF-8')
-      message = parseMessage(text, transportLimits.depth)
+      messages = messagesIn(text)
     } catch {
       this.#note(text)
       const id = answeredId(text)
       if (id !== undefined) this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message'))
       return
     }
-    for (const each of Array.isArray(message) ? message : [message]) this.#receiver?.message(each, undefined)
+    for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
   /** Remembers a line that is no message, for the error that may follow. */

@@ -1,5 +1,5 @@
 import type { UpstreamError } from '../errors.ts'
-import type { Message } from '../message.ts'
+import { parseMessage, type Message } from '../message.ts'
 
 /** What a transport tells its peer. `origin` is the upstream id of the request on whose stream something came, where there is one. */
 export interface Receiver {
@@ -46,6 +46,16 @@ export const transportLimits = {
   /** The deepest nesting taken from an upstream. */
   depth: 1_000
 } as const
+
+/** The messages of one text: one, or those of a batch. @throws RpcError when it is neither */
+export function messagesIn (text: string): Message[] {
+  const message = parseMessage(text, transportLimits.depth)
+  return Array.isArray(message) ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)]) : [numbered(message)]
+}
+
+/** Our ids are numbers. Some servers keep them as strings, and write them back so. */
+const numbered = (message: Message): Message =>
+  message.kind === 'response' && typeof message.id === 'string' && /^\d{1,15}$/.test(message.id) ? { ...message, id: Number(message.id) } : message
 
 /** The id that a message which cannot be read seems to answer, so that its call need not wait for the deadline. */
 export function answeredId (text: string): number | undefined {
