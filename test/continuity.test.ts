@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { at, connected, failure, KEY, Session, settings, sleep, text, within, type Json, type Message } from './client.ts'
+import { at, connected, failure, KEY, OTHER, otherKey, Session, settings, sleep, text, within, type Json, type Message, type Stream } from './client.ts'
 import { Raw, Refusal, startUpstream, tool, type Upstream } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Hub } from './helper.ts'
 
@@ -86,8 +86,10 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
   const asked: Message[] = []
   const upstream = await startUpstream(t, {
     resources,
-    tools: [tool('echo'), tool('slow')],
+    tools: [tool('echo'), tool('slow'), tool('link')],
     on: ({ method, params, notify }) => {
+      if (method === 'resources/read') return { contents: [{ uri: String(params.uri), text: 'linked' }] }
+      if (params.name === 'link') return { content: [{ type: 'resource_link', uri: 'out://result/1', name: 'r' }] }
       if (method !== 'tools/call' || params.name !== 'slow') return undefined
       notify('notifications/message', { level: 'info', data: 'begun' })
       return 'never'
@@ -135,6 +137,38 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     await sleep(200)
     assert.deepEqual(stream.messages.filter(isUpdate), [])
+    stream.close()
+  })
+
+  await t.test('a resource that a result links to is read where it comes from, by whom it was given to, as far as that may be', async () => {
+    await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
+    const session = await Session.open(`${hub.url}/mcp/crew`)
+    const bob = await Session.open(`${hub.url}/mcp`, { key: bobs.token })
+    const read = async (by: Session): Promise<number | string> => { const { error, result } = await by.request('resources/read', { uri: 'out://result/1' }); return error?.code ?? JSON.stringify(result) }
+    assert.equal(await read(session), -32002)
+    await session.call('a-link')
+    assert.match(String(await read(session)), /"contents"/)
+    assert.deepEqual(await session.ask('resources/subscribe', { uri: 'out://result/1' }), {})
+    assert.equal(await read(bob), -32002)
+    await api(hub, 'PUT', '/groups/crew', { servers: [{ name: 'a', tools: 'all', prompts: 'all', resources: ['fault://r'] }] })
+    assert.equal(await read(session), -32002)
+  })
+
+  await t.test('a resource that another server has now: subscribed there, and at the first no more', async () => {
+    const second = await startUpstream(t, { resources })
+    await api(hub, 'POST', '/servers', { name: 'b', config: http(second.url, { visibility: 'public' }) })
+    await api(hub, 'PUT', '/groups/crew', { servers: ['a', 'b'] })
+    await connected(hub, 2)
+    const session = await Session.open(`${hub.url}/mcp/crew`)
+    const stream = await session.listen()
+    await session.ask('resources/subscribe', { uri: 'fault://r' })
+    await api(hub, 'PUT', '/groups/crew', { servers: ['b', 'a'] })
+    await until(() => second.count('resources/subscribe') === 1, 5_000, 'nobody subscribed at the second')
+    await until(() => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/unsubscribe', 5_000, 'nobody unsubscribed at the first')
+    await second.broadcast('notifications/resources/updated', { uri: 'fault://r' })
+    await stream.wait(isUpdate)
+    await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
+    await until(() => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/subscribe', 5_000, 'nobody subscribed at the first again')
     stream.close()
   })
 })
@@ -253,8 +287,8 @@ test('tasks, and pages that a person was sent to, on a process that several shar
   t.after(() => { rmSync(folder, { recursive: true, force: true }) })
   const log = join(folder, 'log')
   const lively = (more: Json = {}): Json => ({ command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LIVELY: '1', FAULT_LOG: log }, ...more })
-  const hub = await startHub(t, { settings: settings({ a: lively(), lazy: lively({ startOnDemand: true, idleTimeoutMs: 1_000 }) }) })
-  await connected(hub, 1)
+  const hub = await startHub(t, { settings: settings({ a: lively(), b: lively(), lazy: lively({ startOnDemand: true, idleTimeoutMs: 1_000 }) }, { bearerKeys: [bearerKey(), otherKey()] }) })
+  await connected(hub, 2)
   const askable = { capabilities: { elicitation: { form: {}, url: {} }, sampling: {} } }
 
   await t.test('a task\'s news reach who began it, and nobody else', async () => {
@@ -267,6 +301,61 @@ test('tasks, and pages that a person was sent to, on a process that several shar
     await sleep(200)
     assert.deepEqual(others.messages, [])
     for (const stream of [news, others]) stream.close()
+  })
+
+  await t.test('progress of a task comes for as long as it lasts, under the token of the call that began it', async () => {
+    const session = await Session.open(`${hub.url}/mcp/a`)
+    const news = await session.listen()
+    await session.ask('tools/call', { name: 'work', arguments: { time: 200 }, task: { ttl: 60_000 }, _meta: { progressToken: 'mine' } })
+    await news.wait(({ method }) => method === 'notifications/tasks/status')
+    assert.deepEqual(news.messages.flatMap(({ method, params }) => method === 'notifications/progress' ? [params] : []), [{ progressToken: 'mine', progress: 1 }, { progressToken: 'mine', progress: 2 }])
+    news.close()
+  })
+
+  await t.test('a question of a task is for who began it or waits for its result, whoever else has a call open', async () => {
+    const [one, other] = [await Session.open(`${hub.url}/mcp/a`, askable), await Session.open(`${hub.url}/mcp/a`, askable)]
+    const [news, others] = [await one.listen(), await other.listen()]
+    const begin = async (): Promise<unknown> => at(await one.ask('tools/call', { name: 'work', arguments: { time: 200, ask: 'sampling', tag: 'x' }, task: { ttl: 60_000 } }), 'task', 'taskId')
+    const answer = async (stream: Stream, name: string): Promise<void> => {
+      const { id } = await stream.wait(({ method }) => method === 'sampling/createMessage')
+      await one.post({ jsonrpc: '2.0', id, result: { model: name, role: 'assistant', content: { type: 'text', text: name } } })
+    }
+    await other.call('pid')
+    const open = other.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 800 } } })
+    const first = await begin()
+    await answer(news, 'on its own')
+    assert.match(text(await one.ask('tasks/result', { taskId: first })), /on its own/)
+    const waiting = await one.start({ jsonrpc: '2.0', id: 'r', method: 'tasks/result', params: { taskId: await begin() } })
+    await answer(waiting, 'on the stream of its result')
+    assert.match(text((await waiting.wait(({ id }) => id === 'r')).result), /on the stream of its result/)
+    assert.deepEqual([...(await open).messages, ...others.messages].filter(({ method }) => method === 'sampling/createMessage'), [])
+    for (const stream of [news, others]) stream.close()
+  })
+
+  await t.test('a question that may be of a task or of a call is for nobody; the result of a task that is over is still had, from another process now', async () => {
+    const [one, other] = [await Session.open(`${hub.url}/mcp/b`, askable), await Session.open(`${hub.url}/mcp/b`, askable)]
+    const [news, others] = [await one.listen(), await other.listen()]
+    await other.call('pid')
+    const open = other.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 600 } } })
+    const { task } = await one.ask('tools/call', { name: 'work', arguments: { time: 200, ask: 'sampling', tag: 'x', unmarked: true }, task: { ttl: 60_000 } })
+    await news.wait(({ method, params }) => method === 'notifications/tasks/status' && params?.status === 'completed')
+    assert.deepEqual([...(await open).messages, ...others.messages, ...news.messages].filter(({ method }) => method === 'sampling/createMessage'), [])
+    assert.notEqual(text(await one.call('pid')), String(at(task, 'taskId')).split('-')[1])
+    assert.equal(at(await one.ask('tasks/get', { taskId: at(task, 'taskId') }), 'status'), 'completed')
+    for (let time = 0; time < 2; time++) assert.match(text(await one.ask('tasks/result', { taskId: at(task, 'taskId') })), /isolation/)
+    for (const stream of [news, others]) stream.close()
+  })
+
+  await t.test('a log message that may be of several calls is for all of them, if they are one principal\'s', async () => {
+    const [one, other, stranger] = [await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`, { key: OTHER })]
+    const said = async (data: string, ...sessions: Session[]): Promise<boolean[]> => {
+      const calls = sessions.map(async (session) => await session.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 400 } } }))
+      await sleep(200)
+      const say = await one.post({ jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: 'say', arguments: { data } } })
+      return [say, ...await Promise.all(calls)].map(({ messages }) => messages.some(({ method, params }) => method === 'notifications/message' && params?.data === data))
+    }
+    assert.deepEqual(await said('of one', other), [true, true])
+    assert.deepEqual(await said('of two', stranger), [false, false])
   })
 
   await t.test('the end of a visit is told to who was sent there', async () => {
@@ -321,6 +410,104 @@ test('a log level reaches servers that come later, and one that is silent holds 
   await within(5_000, 'the level', other.ask('logging/setLevel', { level: 'info' }))
   await one.ask('logging/setLevel', { level: 'warning' })
   assert.ok(Date.now() - since < 5_000)
+})
+
+test('log messages outside of calls come once, by the link that serves a client, and at a level that silences nobody', { timeout }, async (t) => {
+  const kinds = [['plain', 'auto', {}], ['asked', 'auto', { sampling: {} }], ['one', 'session', {}], ['user', 'user', {}], ['all', 'shared', { sampling: {} }]] as const
+  const upstreams = new Map<string, Upstream>()
+  for (const [name] of kinds) upstreams.set(name, await startUpstream(t))
+  const hub = await startHub(t, { settings: settings(Object.fromEntries(kinds.map(([name, isolation]) => [name, http(upstreams.get(name)?.url ?? '', { isolation })]))) })
+  await connected(hub, kinds.length)
+  await Promise.all(kinds.map(async ([name, isolation, capabilities]) => {
+    await t.test(`${isolation}, to a client that declares ${JSON.stringify(capabilities)}`, async () => {
+      const upstream = upstreams.get(name)
+      assert.ok(upstream)
+      const session = await Session.open(`${hub.url}/mcp/${name}`, { capabilities })
+      const news = await session.listen()
+      const tick = async (): Promise<unknown[]> => {
+        news.messages.length = 0
+        await Promise.all([...upstream.sessions.values()].map(async (each) => { await each.notify('notifications/message', { level: 'info', data: each.id }) }))
+        await news.wait(({ method }) => method === 'notifications/message')
+        await sleep(150)
+        return news.messages.map(({ params }) => params?.data)
+      }
+      assert.deepEqual(await tick(), [[...upstream.sessions.keys()][0]], 'it is served nowhere yet: by the gateway\'s own connection')
+      await session.call('echo')
+      assert.deepEqual(await tick(), [upstream.received.findLast(({ message }) => message.method === 'tools/call')?.session])
+      news.close()
+    })
+  }))
+
+  await t.test('the level is the lowest that is wanted, and the usual one for who said nothing', async () => {
+    const upstream = upstreams.get('plain')
+    assert.ok(upstream)
+    const [one, other] = [await Session.open(`${hub.url}/mcp/plain`), await Session.open(`${hub.url}/mcp/plain`)]
+    const told = async (level: string): Promise<void> => { await until(() => upstream.received.findLast(({ message }) => message.method === 'logging/setLevel')?.message.params?.level === level, 3_000, `it was not asked for ${level}`) }
+    await one.ask('logging/setLevel', { level: 'emergency' })
+    await told('info')
+    await one.ask('logging/setLevel', { level: 'debug' })
+    await told('debug')
+    await other.call('echo')
+    await one.end()
+    await told('info')
+  })
+})
+
+test('what ends a connection, and what does not', { timeout }, async (t) => {
+  const answers = new Map([['knows none', 405], ['accepts', 202], ['is away', 503]])
+  const slow = await startUpstream(t, { on: async ({ method }) => { await sleep(method === 'ping' ? 1_500 : method === 'tools/call' ? 2_000 : 0); return undefined } })
+  const statuses = new Map<string, Upstream>()
+  for (const [name, status] of answers) statuses.set(name, await startUpstream(t, { on: ({ method, res }) => { if (method !== 'ping') return undefined; res.writeHead(status).end(); return 'taken' } }))
+  const guarded = await startUpstream(t, { tools: [tool('echo'), tool('no')], on: ({ params, res }) => { if (params.name !== 'no') return undefined; res.writeHead(401, { 'www-authenticate': 'Bearer' }).end(); return 'taken' } })
+  const admins = new Set<string>()
+  const personal = await startUpstream(t, {
+    on: async ({ method, params, session }) => {
+      if (method === 'tools/list') return { tools: [tool('login'), tool('echo'), ...(admins.has(session.id) ? [tool('admin')] : [])] }
+      if (params.name === 'login') { admins.add(session.id); await session.notify('notifications/tools/list_changed') }
+      return undefined
+    }
+  })
+  const watched = (url: string): Json => http(url, { keepAliveInterval: 1_000 })
+  const hub = await startHub(t, { settings: settings({ slow: watched(slow.url), guarded: http(guarded.url), personal: http(personal.url, { isolation: 'session' }), ...Object.fromEntries([...statuses].map(([name, { url }]) => [name.replace(' ', '-'), watched(url)])) }) })
+  const status = async (name: string): Promise<unknown> => at(await api(hub, 'GET', `/servers/${name.replace(' ', '-')}`), 'data', 'status')
+  await connected(hub, 5)
+  await Promise.all([
+    t.test('a call that begins while a server is slow to answer a ping has its answer', async () => {
+      const session = await Session.open(`${hub.url}/mcp/slow`)
+      await until(() => slow.count('ping') > 0, 5_000, 'no ping')
+      assert.equal(text(await session.call('echo', { message: 'here' })), 'here')
+      assert.equal(slow.count('tools/call'), 1)
+    }),
+
+    t.test('an HTTP status for an answer to a ping is a sign of life, one of 500 and more is not', async () => {
+      await until(async () => await status('is away') !== 'connected', 5_000, 'it is still connected')
+      for (const name of ['knows none', 'accepts']) {
+        await until(() => (statuses.get(name)?.count('ping') ?? 0) > 1, 5_000, 'no ping')
+        assert.deepEqual([await status(name), statuses.get(name)?.count('initialize')], ['connected', 1], name)
+      }
+    }),
+
+    t.test('one who is refused for want of credentials takes nobody\'s connection along', async () => {
+      const session = await Session.open(`${hub.url}/mcp/guarded`)
+      assert.match(failure(await session.request('tools/call', { name: 'no', arguments: {} })), /401/)
+      assert.deepEqual([guarded.count('initialize'), guarded.count('tools/call')], [1, 1])
+    }),
+
+    t.test('a list that was one client\'s own goes with its connection, and the client is told', async () => {
+      const session = await Session.open(`${hub.url}/mcp/personal`)
+      const news = await session.listen()
+      await session.tools()
+      await session.call('login')
+      await until(async () => (await session.tools()).includes('admin'), 5_000, 'its own tool is not listed')
+      await sleep(200)
+      news.messages.length = 0
+      personal.expire()
+      await session.call('echo')
+      await news.wait(({ method }) => method === 'notifications/tools/list_changed')
+      assert.deepEqual(await session.tools(), ['login', 'echo'])
+      news.close()
+    })
+  ])
 })
 
 test('what is no request of a client\'s own runs nothing', { timeout }, async (t) => {

@@ -1,18 +1,22 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
+import Fastify from 'fastify'
 import { checkHost, checkOrigin, isLoopback, originRules } from '../plugins/auth/origin.ts'
 import { bytesOf } from '../plugins/body/index.ts'
 import { acceptedBy, type Accepted } from '../plugins/downstream/accept.ts'
 import { EventStream } from '../plugins/downstream/event-stream.ts'
 import type { HttpExchange } from '../plugins/downstream/exchange.ts'
 import { eventId, parseEventId, Replay } from '../plugins/downstream/replay.ts'
-import { HttpReply } from '../plugins/downstream/reply.ts'
+import { HttpReply, writeJson } from '../plugins/downstream/reply.ts'
 import type { Session } from '../plugins/downstream/session.ts'
 import { Sessions } from '../plugins/downstream/sessions.ts'
 import { makeView, type Principal, type Scope, type View } from '../plugins/gateway/view.ts'
 import { limits } from '../plugins/limits/index.ts'
+import unread from '../plugins/limits/unread.ts'
+import type { Question } from '../protocol/exchange.ts'
 import type { LegacyVersion } from '../protocol/legacy/versions.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
@@ -91,6 +95,19 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual([replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length], [[5], 0], 'the newest stays, however large, and alone')
     replay.add(1, 6, 'small')
     assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
+  })
+
+  await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', () => {
+    const large = 'x'.repeat(limits.replaySize - 1_000)
+    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay())
+    for (const replay of replays) replay.add(1, 1, large)
+    const kept = (): number[] => replays.flatMap((replay, n) => replay.after(1, 0).length > 0 ? [n] : [])
+    assert.deepEqual(kept(), replays.map((_, n) => n).slice(10))
+    for (const replay of replays.slice(10, 20)) replay.clear()
+    for (const replay of replays.slice(0, 10)) replay.add(1, 2, large)
+    assert.equal(kept().length, replays.length - 10, 'there is room again')
+    for (const replay of replays) replay.clear()
+    assert.deepEqual(kept(), [])
   })
 
   await t.test('whatever comes, the bounds hold and the newest stay', () => {
@@ -310,14 +327,24 @@ test('a session and its streams', async (t) => {
     assert.equal(held.text().split('list_changed').length, 2)
   })
 
+  await t.test('what waits is bounded in size, and what is too large alone does not wait', (t) => {
+    const session = begin(t)
+    const say = (level: string, size: number): void => { session.deliver('notifications/message', JSON.stringify({ level, data: 'x'.repeat(size) })) }
+    for (const level of ['debug', 'info', 'notice', 'warning', 'error']) say(level, limits.waitingSize / 4)
+    say('alert', limits.waitingSize)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    assert.deepEqual([...held.text().matchAll(/"level":"(\w+)"/g)].map(([, level]) => level), ['notice', 'warning', 'error'])
+  })
+
   await t.test('each message goes to one stream; so many streams at once', (t) => {
     const session = begin(t)
-    const held = Array.from({ length: limits.streamsPerSession }, () => { assert.equal(session.takesStream, true); const each = connection(); session.listen(each.stream, undefined); return each })
-    assert.equal(session.takesStream, false)
+    const held = Array.from({ length: limits.streamsPerSession }, () => { assert.equal(session.takesStream(undefined), true); const each = connection(); session.listen(each.stream, undefined); return each })
+    assert.deepEqual([undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.takesStream(eventId)), [false, false, false, true], 'one that is taken up is no further one')
     session.deliver('x')
     assert.equal(held.filter((each) => each.text().includes('"method":"x"')).length, 1)
     held[0]?.break()
-    assert.equal(session.takesStream, true)
+    assert.equal(session.takesStream(undefined), true)
     session.deliver('y')
     assert.equal(held.filter((each) => each.text().includes('"method":"y"')).length, 1)
     assert.equal(held[0]?.text().includes('"method":"y"'), false)
@@ -391,21 +418,90 @@ test('a session and its streams', async (t) => {
     assert.deepEqual(messagesIn(back.text()), ['{"method":"the answer"}'])
   })
 
-  await t.test('a slow reader is let go; one large message alone is no sign of one', (t) => {
-    const session = begin(t)
+  await t.test('what can be replayed is forgotten after a while', (t) => {
+    const { sessions, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
     const held = connection()
     session.listen(held.stream, undefined)
+    session.deliver('old')
+    tick(limits.replayTime - minute)
+    session.deliver('new')
+    const replayed = (): string[] => { const back = connection(); session.listen(back.stream, '1-0'); return [...back.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => String(method)) }
+    assert.deepEqual(replayed(), ['old', 'new'])
+    tick(2 * minute)
+    assert.deepEqual(replayed(), ['new'])
+  })
+
+  await t.test('questions that are open to it are bounded in size, and to all sessions together', async (t) => {
+    const { sessions } = startSessions(t)
+    const over = new AbortController()
+    const question = (size: number): Question => ({ method: 'sampling/createMessage', params: {}, paramsText: JSON.stringify({ x: 'x'.repeat(size) }), signal: over.signal, outlives: false, progress: () => {} })
+    const ask = (session: Session, size: number): { failed: () => boolean } => {
+      let failed = false
+      session.askOn(() => {}, question(size)).catch(() => { failed = true })
+      return { failed: () => failed }
+    }
+    const asking = Array.from({ length: limits.allQuestionsSize / limits.questionsSize }, (_, n) => sessions.begin(view(`asking ${n}`), '2025-11-25', {}))
+    const [first, ...rest] = asking as [Session, ...Session[]]
+    const large = limits.questionsSize - 1_000
+    const [one, two] = [ask(first, large), ask(first, 1_000)]
+    await Promise.resolve()
+    assert.deepEqual([one.failed(), two.failed()], [false, true])
+    for (const session of rest) ask(session, large)
+    const late = sessions.begin(view('late'), '2025-11-25', {})
+    const refused = ask(late, large)
+    await Promise.resolve()
+    assert.equal(refused.failed(), true)
+    first.answer({ kind: 'response', id: 1, resultText: '{}' })
+    const taken = ask(late, large)
+    await Promise.resolve()
+    assert.equal(taken.failed(), false)
+    over.abort('enough')
+  })
+
+  await t.test('a slow reader is let go; a burst is no sign of one', (t) => {
+    const { sessions, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const listening = (): ReturnType<typeof connection> => { const held = connection(); session.listen(held.stream, undefined); return held }
     const large = JSON.stringify('x'.repeat(limits.streamBacklog + 1))
+    const burst = (count: number): void => { for (let n = 0; n < count; n++) session.deliver('large', large) }
+    const held = listening()
     held.reads(false)
-    session.deliver('large', large)
+    burst(3)
     assert.equal(held.open(), true)
     held.reads(true)
+    tick(limits.streamBacklogTime + 1)
     session.deliver('after')
-    assert.deepEqual([held.open(), messagesIn(held.text()).length], [true, 2], 'who reads it, stays')
+    assert.deepEqual([held.open(), messagesIn(held.text()).length], [true, 4], 'who reads it, stays')
     held.reads(false)
-    session.deliver('large', large)
+    burst(2)
+    tick(limits.streamBacklogTime + 1)
     session.deliver('more')
-    assert.equal(held.open(), false, 'who does not, is let go with the next')
+    assert.equal(held.open(), false, 'who does not, is let go in the end')
+    const other = listening()
+    other.reads(false)
+    burst(6)
+    assert.equal(other.open(), false, 'or at once, where it is far too much')
+  })
+
+  await t.test('where all that is unread is too much, the slowest reader goes', (t) => {
+    const { sessions } = startSessions(t)
+    const listening = (name: string): { session: Session, held: ReturnType<typeof connection> } => {
+      const session = sessions.begin(view(name), '2025-11-25', {})
+      const held = connection()
+      session.listen(held.stream, undefined)
+      return { session, held }
+    }
+    const slow = Array.from({ length: limits.unread / limits.streamBacklog - 1 }, (_, n) => listening(`slow ${n}`))
+    const slowest = listening('slowest')
+    const fast = listening('fast')
+    const message = JSON.stringify('x'.repeat(limits.streamBacklog - 1_000))
+    for (const { session, held } of [...slow, slowest]) { held.reads(false); session.deliver('large', message) }
+    slowest.session.deliver('large', JSON.stringify('x'.repeat(3_000)))
+    fast.session.deliver('large', message)
+    assert.equal([...slow, slowest, fast].every(({ held }) => held.open()), true)
+    for (const { session } of slow) session.deliver('large', JSON.stringify('x'.repeat(1_000)))
+    assert.deepEqual([slow.every(({ held }) => held.open()), slowest.held.open(), fast.held.open()], [true, false, true])
   })
 
   await t.test('log messages below the level that the client set are not for it', (t) => {
@@ -429,6 +525,30 @@ test('a session and its streams', async (t) => {
     session.deliver('late')
     assert.equal(held.text(), before)
   })
+})
+
+test('what clients do not read is bounded, whoever answers', async (t) => {
+  const bounds = limits as { unread: number }
+  const { unread: before } = bounds
+  bounds.unread = 12 * 1024 * 1024
+  t.after(() => { bounds.unread = before })
+  const app = Fastify()
+  await app.register(unread)
+  const large = 'x'.repeat(10 * 1024 * 1024)
+  app.get('/rest', async () => large)
+  app.get('/mcp', (_request, reply) => { writeJson(reply.raw, [large]); reply.hijack() })
+  t.after(async () => { await app.close() })
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  for (const path of ['/rest', '/mcp']) {
+    const sockets = Array.from({ length: 4 }, () => connect(Number(port), '127.0.0.1', function (this: Socket) { this.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`) }))
+    for (const socket of sockets) { socket.pause(); socket.on('error', () => {}) }
+    await new Promise((resolve) => { setTimeout(resolve, 300) })
+    const open = await new Promise<number>((resolve, reject) => { app.server.getConnections((error, count) => { if (error) reject(error); else resolve(count) }) })
+    assert.ok(open >= 1 && open < sockets.length, `${path}: ${open} of ${sockets.length} are open`)
+    for (const socket of sockets) socket.destroy()
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    assert.equal((await answer.text()).length, large.length, 'who reads, gets it')
+  }
 })
 
 test('the answer to one POST', async (t) => {

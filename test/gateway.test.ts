@@ -7,7 +7,7 @@ import { limits } from '../plugins/limits/index.ts'
 import { showsApps, withoutApps } from '../plugins/gateway/apps.ts'
 import { convertArguments } from '../plugins/gateway/arguments.ts'
 import { exposedName, otherName } from '../plugins/gateway/names.ts'
-import { foldSurface, hiddenKey, readerOf, type Surface, type SurfaceInput } from '../plugins/gateway/surface.ts'
+import { foldSurface, hiddenKey, isHidden, readerOf, type Surface, type SurfaceInput } from '../plugins/gateway/surface.ts'
 import { Tasks } from '../plugins/gateway/tasks.ts'
 import { literalsOf, matches } from '../plugins/gateway/templates.ts'
 import { makeView, type Grant, type Principal, type Scope } from '../plugins/gateway/view.ts'
@@ -395,6 +395,16 @@ test('foldSurface: what a view sees', async (t) => {
     assert.deepEqual([...fold([reached('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden], ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri)))
   })
 
+  await t.test('a URI without end is looked for at no cost, and taken for hidden where anything is', async () => {
+    const many = reached('s', { resources: [{ uri: 'x:1' }], resourceTemplates: Array.from({ length: 20_000 }, (_, n) => ({ uriTemplate: `http://a/${n}/{n}` })) })
+    const surface = fold([many, reached('t', {}, { config: { resources: { 'x:2': { enabled: false } } } })])
+    const begun = performance.now()
+    for (const uri of [`http://a/${'%41'.repeat(330_000)}`, `http://a/b${'%41'.repeat(100)}`]) assert.equal(readerOf(surface, uri), undefined)
+    assert.ok(performance.now() - begun < 200)
+    const longUri = `x:${'./'.repeat(330_000)}1`
+    assert.deepEqual([isHidden(surface, 't', longUri), isHidden(fold([many]), 's', longUri), isHidden(surface, 't', 'x:2'), isHidden(surface, 't', 'x:3')], [true, false, true, false])
+  })
+
   await t.test('of templates that fit the most telling reads; among several servers, one without a scheme reads nothing', async () => {
     const table: Array<[string, Array<[string, string[]]>, Record<string, string | undefined>]> = [
       ['the longest literals first, whoever lists first', [['a', ['file:///{path}']], ['b', ['file:///b/{path}']], ['c', ['file:///b/{path}/end']]], { 'file:///x': 'a', 'file:///b/x': 'b', 'file:///b/x/end': 'c', 'file:///c/end': 'a' }],
@@ -541,6 +551,10 @@ test('convertArguments: a text is what the schema takes', async (t) => {
     ['null', { enum: [null, 'a'] }, 'null', null],
     ['allOf narrows', { allOf: [{ type: ['string', 'integer'] }, { enum: ['x', 7] }] }, '7', 7],
     ['one of a list', { type: 'array', items: literal }, '1,auto', [1, 'auto']],
+    ['elements that fit one of two lists', { anyOf: [{ type: 'array', items: { type: 'integer' } }, { type: 'array', items: { type: 'string' } }] }, ['007', '1'], ['007', '1']],
+    ['elements that fit neither of two lists', { anyOf: [{ type: 'array', items: { type: 'integer' } }, { type: 'array', items: { type: 'boolean' } }] }, ['7', 'true'], [7, true]],
+    ['elements by their places', { type: 'array', prefixItems: [{ type: 'string' }], items: { type: 'number' } }, ['5', '6', '7'], ['5', 6, 7]],
+    ['elements of which nothing is said', { type: 'array' }, ['5'], ['5']],
     ['what fits nothing is of the right type', { type: 'integer', enum: [1, 2] }, '3', 3],
     ['a circle', { $ref: '#/$defs/circle' }, '5', '5'],
     ['a list of lists of itself', { $ref: '#/$defs/lists' }, '5,6', ['5', '6']]

@@ -8,7 +8,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { Pool } from 'undici'
-import { agent, assertRefused, at, connected, directStdio, everything, failed, failure, initialize, KEY, names, open, OTHER, otherKey, plain, send, Session, settings, sleep, text, type Json, type Message } from './client.ts'
+import { agent, assertRefused, at, connected, directStdio, everything, failed, failure, initialize, KEY, names, open, OTHER, otherKey, plain, send, Session, settings, sleep, text, type Json, type Message, type Stream } from './client.ts'
 import { Raw, Refusal, startUpstream, tool } from './fakes/fault-http.ts'
 import { bearerKey, npmServer, path, startHub, until, type Cleanup } from './helper.ts'
 
@@ -437,6 +437,28 @@ test('what is passed on is passed on as it came', async (t) => {
     assert.equal((await single.request('vendor/else', {})).error?.code, -32601)
   })
 
+  await t.test('subscribing and levels: what goes up and what comes down, errors too', async () => {
+    const on = upstream.options.on
+    upstream.options.on = (call) => {
+      if (call.method === 'logging/setLevel' && call.params.level === 'alert') return new Refusal(-32099, 'no alerts here', { a: 1 })
+      if (call.method === 'resources/subscribe') return call.params.uri === 'exact://none' ? new Refusal(-32098, 'no such thing', 7) : new Raw('{"_meta":{"n":1.0}}')
+      return call.method === 'resources/unsubscribe' ? new Raw('{"x":1e400}') : on?.(call)
+    }
+    const own = await Session.open(`${hub.url}/mcp/exact`, { capabilities: { sampling: {} } })
+    const raw = async (method: string, params: string): Promise<string> => (await own.post(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`)).body
+    const params = '{"uri":"exact://resource-3","n":1.0,"_meta":{"my":1e400}}'
+    assert.match(await raw('resources/subscribe', params), /"result":\{"_meta":\{"n":1\.0\}\}/)
+    assert.match(await raw('resources/unsubscribe', params.replace('"my"', '"progressToken":1,"my"')), /"result":\{"x":1e400\}/)
+    for (const method of ['subscribe', 'unsubscribe']) assert.ok(upstream.received.some(({ message, body }) => message.method === `resources/${method}` && body.includes(`"params":${params}`)), method)
+    assert.deepEqual((await own.request('resources/subscribe', { uri: 'exact://none' })).error, { code: -32098, message: 'no such thing', data: 7 })
+    assert.deepEqual((await own.request('logging/setLevel', { level: 'alert' })).error, { code: -32099, message: 'no alerts here', data: { a: 1 } })
+    const call = await own.start({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'talk', arguments: {} } })
+    await call.done
+    assert.deepEqual(call.messages.flatMap(({ method, params }) => method === 'notifications/message' ? [params?.level] : []), ['info', 'error'], 'a level that was refused is none')
+    await own.end()
+    upstream.options.on = on
+  })
+
   await t.test('the level a client set is the level it hears', async () => {
     const quiet = await Session.open(`${hub.url}/mcp/exact`)
     const loud = await Session.open(`${hub.url}/mcp/exact`)
@@ -475,6 +497,33 @@ test('what is passed on is passed on as it came', async (t) => {
     await until(async () => (await global.tools()).includes('child-grown'), 5_000, 'the stdio server\'s new tool never showed')
     assert.equal(elsewhere.messages.length, 0, JSON.stringify(elsewhere.messages))
     for (const opened of [elsewhere, stream, one]) opened.close()
+  })
+
+  await t.test('a tool that is new is there at once, whatever its server said before', async () => {
+    const grow = async (name: string, session: Session): Promise<void> => {
+      upstream.options.tools = [...upstream.options.tools ?? [], tool(name)]
+      await upstream.broadcast('notifications/tools/list_changed')
+      // The answer of a call is behind the news.
+      await session.call(session === global ? 'exact-raw' : 'raw', {})
+    }
+    // News that are none make the gateway slow to believe the next.
+    for (let n = 0; n < 6; n++) { await upstream.broadcast('notifications/tools/list_changed'); await sleep(40 * 1.6 ** n) }
+    await grow('called', single)
+    assert.equal((await single.request('tools/call', { name: 'called', arguments: {} })).error, undefined)
+    await grow('listed', global)
+    assert.ok((await global.tools()).includes('exact-listed'))
+    await grow('both', global)
+    const [called, listed] = await Promise.all([global.request('tools/call', { name: 'exact-both', arguments: {} }), global.tools()])
+    assert.deepEqual([called.error, listed.includes('exact-both')], [undefined, true])
+  })
+
+  await t.test('a list does not wait for long for what a silent server calls new, and not again', async () => {
+    upstream.options.on = ((on) => (call) => call.method === 'tools/list' ? 'never' : on?.(call))(upstream.options.on)
+    await upstream.broadcast('notifications/tools/list_changed')
+    await single.call('raw', {})
+    const timed = async (): Promise<number> => { const begun = Date.now(); assert.ok((await single.tools()).length > 0); return Date.now() - begun }
+    const [first, second] = [await timed(), await timed()]
+    assert.ok(first < 2_000 && second < 400, `${first} ms, then ${second} ms`)
   })
 
   await t.test('configured headers go upstream, the caller\'s key never does', () => {
@@ -632,6 +681,20 @@ test('sessions', async (t) => {
     again.close()
   })
 
+  await t.test('log messages wait for a client that holds no stream, unless they are too large', async () => {
+    const session = await Session.open(url)
+    for (const size of [10, 300_000, 1_000]) await upstream.broadcast('notifications/message', { level: 'info', data: 'x'.repeat(size) })
+    await session.tools()
+    await sleep(100)
+    const stream = await session.listen()
+    const sizes = (): number[] => stream.messages.flatMap(({ method, params }) => method === 'notifications/message' ? [String(params?.data).length] : [])
+    await until(() => sizes().length >= 2, 5_000, 'the messages did not come')
+    assert.deepEqual(sizes(), [10, 1_000])
+    await upstream.broadcast('notifications/message', { level: 'info', data: 'x'.repeat(300_000) })
+    await until(() => sizes().at(-1) === 300_000, 5_000, 'one that need not wait is not bounded')
+    stream.close()
+  })
+
   await t.test('a batch is answered at 2025-03-26 and refused later', async () => {
     const batch = [{ jsonrpc: '2.0', id: 'a', method: 'ping' }, { jsonrpc: '2.0', method: 'notifications/vendor' }, { jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'batched' } } }, { jsonrpc: '2.0', id: 'c', method: 'nope' }]
     const session = await Session.open(url, { version: '2025-03-26' })
@@ -644,7 +707,13 @@ test('sessions', async (t) => {
     assert.equal(answers.get('c')?.error?.code, -32601)
     const silent = await session.post([{ jsonrpc: '2.0', method: 'notifications/vendor' }])
     assert.equal(silent.status, 202)
+    const errorsOf = (reply: Stream): Array<[unknown, number | undefined]> => reply.messages.map((one): [unknown, number | undefined] => [one.id, one.error?.code])
+    const mixed = await session.post([{ jsonrpc: '2.0', id: 1, method: 'ping' }, 5, { jsonrpc: '2.0', id: 'bad', method: 7 }, { jsonrpc: '2.0', method: 'notifications/vendor' }, { jsonrpc: '2.0', id: {}, method: 'ping' }])
+    assert.deepEqual([mixed.status, errorsOf(mixed).sort((a, b) => String(a[0]) < String(b[0]) ? -1 : 1)], [200, [[1, undefined], ['bad', -32600], [null, -32600], [null, -32600]]], mixed.body)
+    const none = await session.post([1, 2, 3])
+    assert.deepEqual([none.status, errorsOf(none)], [400, [[null, -32600], [null, -32600], [null, -32600]]], none.body)
     assertRefused(await session.post([]), 400, -32600)
+    assertRefused(await session.post(Array.from({ length: 1_001 }, () => 1)), 400, -32600)
     for (const version of ['2025-06-18', '2025-11-25']) assertRefused(await (await Session.open(url, { version })).post(batch), 400, -32600)
   })
 })

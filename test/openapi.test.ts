@@ -458,7 +458,7 @@ test('tools over plain HTTP', async (t) => {
       switch (call.params.name) {
         case 'fail': return { content: [{ type: 'text', text: 'it failed' }], isError: true }
         case 'odd': return new Raw(result)
-        case 'refuse': return new Refusal(-32000, 'not today')
+        case 'refuse': return new Refusal(-32000, 'not today, canary-4242-secret')
         case 'raw': return new Raw('{ "content": [], "big": 12345678901234567890, "huge": 1e400, "__proto__": {"x":1}, "last":"\\u00e9" }')
         case 'slow': await sleep(3_000); return { content: [] }
         case 'hang': return 'never'
@@ -466,7 +466,7 @@ test('tools over plain HTTP', async (t) => {
       }
     }
   })
-  const hub = await startHub(t, { settings: settings({ fake: { url: fake.url, tools: { off: { enabled: false } }, options: { timeout: 1_500 } }, away: { url: 'http://127.0.0.1:9/mcp' }, disabled: { url: fake.url, enabled: false } }) })
+  const hub = await startHub(t, { settings: settings({ fake: { url: fake.url, headers: { 'X-Secret': 'canary-4242-secret' }, tools: { off: { enabled: false } }, options: { timeout: 1_500 } }, away: { url: 'http://127.0.0.1:9/mcp' }, disabled: { url: fake.url, enabled: false } }) })
   await connected(hub, 1)
   const args = (answer: { status: number, text: string }): unknown => { assert.equal(answer.status, 200, answer.text); return at(JSON.parse(answer.text), 'structuredContent', 'args') }
   const typedGet = async (query: string): Promise<{ status: number, text: string }> => await get(hub, `/api/tools/fake/typed?${query}`)
@@ -616,7 +616,9 @@ test('tools over plain HTTP', async (t) => {
   })
 
   await t.test('an upstream that fails is 502, one that is slow 504', async () => {
-    refused(await get(hub, '/api/tools/fake/refuse'), 502, /not today/)
+    const told = await get(hub, '/api/tools/fake/refuse')
+    refused(told, 502, /not today/)
+    assert.ok(!told.text.includes('4242'), told.text)
     refused(await within(5_000, 'the deadline', get(hub, '/api/tools/fake/hang')), 504)
     refused(await within(15_000, 'the patience', get(hub, '/api/tools/away/any')), 502, /away/)
   })
@@ -735,7 +737,7 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
 
 test('nobody takes all places of plain calls, and no server that does not answer', async () => {
   const waiting: Array<() => void> = []
-  const runs = new Runs({ handle: async () => await new Promise((resolve) => { waiting.push(() => { resolve('{}') }) }) } as never)
+  const runs = new Runs({ handle: async () => await new Promise((resolve) => { waiting.push(() => { resolve('{}') }) }) } as never, (_server, text) => text)
   const run = async (key: string, server: string): Promise<string> => await runs.run({ view: { principal: { key } }, cancel: () => {} } as never, server, new AbortController().signal)
   const all = Array.from({ length: 250 }, async (_, n) => await run('anonymous', `s${n}`))
   await assert.rejects(run('anonymous', 'free'), { code: 'TH_TOO_MANY_CALLS' })

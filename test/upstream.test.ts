@@ -9,6 +9,7 @@ import fc from 'fast-check'
 import { UpstreamError } from '../protocol/errors.ts'
 import type { Asker } from '../protocol/exchange.ts'
 import { plainClass } from '../protocol/legacy/capabilities.ts'
+import type { Level } from '../protocol/listener.ts'
 import { killGroup } from '../protocol/transports/process-group.ts'
 import { StdioTransport, type StdioOptions } from '../protocol/transports/stdio.ts'
 import { transportLimits } from '../protocol/transports/transport.ts'
@@ -20,6 +21,7 @@ import { catalogueText, kinds, listKinds, nextCatalogueId, readList, sameCatalog
 import { Catalogues } from '../plugins/upstream/catalogues.ts'
 import type { Link } from '../plugins/upstream/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../plugins/upstream/link-key.ts'
+import { Pending } from '../plugins/upstream/pending.ts'
 import { Semaphore } from '../plugins/upstream/semaphore.ts'
 import { Slot } from '../plugins/upstream/slot.ts'
 import { isRemote, transportKinds } from '../plugins/upstream/transport.ts'
@@ -194,17 +196,21 @@ test('attribute: whom a question is for', async (t) => {
     { says: 'one of the calls of their only owner: the latest', given: { open: [ann, annToo] }, target: { kind: 'call', call: annToo } },
     { says: 'the session that owns the link, where no call is open', given: { owner: 'ann' }, target: { kind: 'owner', owner: 'ann' } },
     { says: 'the session that owns the link, where calls of several are open', given: { open: [ann, bob], owner: 'ann' }, target: { kind: 'owner', owner: 'ann' } },
+    { says: 'the only call open, though a task of its owner is under way', given: { open: [bob], workers: ['bob'] }, target: { kind: 'call', call: bob } },
+    { says: 'nobody: a task of another may be what it is about', given: { open: [bob], workers: ['ann'] }, target: { kind: 'contested' } },
+    { says: 'the session that owns the link, though a task of another is under way', given: { open: [bob], workers: ['ann'], owner: 'bob' }, target: { kind: 'owner', owner: 'bob' } },
+    { says: 'nobody: a task is under way, and none is waiting', given: { workers: ['ann'] }, target: { kind: 'idle' } },
     { says: 'nobody: none is waiting', given: {}, target: { kind: 'idle' } },
     { says: 'nobody: several are', given: { open: [ann, bob] }, target: { kind: 'contested' } },
     { says: 'nobody: several are, whoever was first or last', given: { open: [ann, bob, annToo] }, target: { kind: 'contested' } }
   ]
   for (const { says, given, target } of table) {
-    await t.test(says, () => { assert.deepEqual(attribute({ origin: undefined, open: [], owner: undefined, ownerOf: ({ by }) => by, ...given }), target) })
+    await t.test(says, () => { assert.deepEqual(attribute({ origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }) => by, ...given }), target) })
   }
   await t.test('it never guesses between two', () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
       const open = owners.map((by, id) => call(id, by))
-      const target = attribute({ origin: undefined, open, owner: undefined, ownerOf: ({ by }) => by })
+      const target = attribute({ origin: undefined, open, workers: [], owner: undefined, ownerOf: ({ by }) => by })
       assert.equal(target.kind, new Set(owners).size === 1 ? 'call' : 'contested')
     }), { seed })
   })
@@ -253,19 +259,44 @@ const asker = (id: string): Asker => new PlainAsker(id, id, id, false)
 const slotOf = (more: Partial<LinkKey> = {}): Slot => new Slot({ ...baseKey, ...more }, {}, undefined)
 
 test('slot: what outlives one connection', async (t) => {
+  const leveled = (id: string, level: Level | undefined): Asker => Object.assign(asker(id), { deaf: false, level })
+
   await t.test('the level upstream is the lowest that anyone wants', () => {
     const slot = slotOf()
-    assert.equal(slot.level, undefined)
-    assert.equal(slot.wants(asker('a'), 'error'), 'error')
-    assert.equal(slot.wants(asker('b'), 'alert'), undefined, 'nothing new for the upstream')
-    assert.equal(slot.wants(asker('c'), 'debug'), 'debug')
-    assert.equal(slot.wants(asker('c'), 'warning'), 'warning')
-    assert.equal(slot.wants(asker('c'), 'emergency'), 'error')
+    const levelWith = (id: string, level: Level | undefined): Level | undefined => { slot.serve(leveled(id, level)); return slot.level }
+    assert.equal(levelWith('d', undefined), undefined)
+    slot.forget('d')
+    assert.equal(levelWith('a', 'error'), 'error')
+    assert.equal(levelWith('b', 'alert'), 'error')
+    assert.equal(levelWith('c', 'debug'), 'debug')
+    assert.equal(levelWith('c', 'emergency'), 'error')
     slot.forget('a')
+    assert.equal(slot.level, 'alert')
+    slot.serve(asker('a caller that hears nothing'))
     assert.equal(slot.level, 'alert')
     slot.forget('b')
     slot.forget('c')
     assert.equal(slot.level, undefined)
+  })
+
+  await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', () => {
+    const slot = slotOf()
+    const told: Level[] = []
+    const link = { level: undefined, setLevel: async (level: Level) => { if (link.level !== level) told.push(level); link.level = level } } as unknown as Link
+    slot.link = link
+    const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.tellLevel() }
+    serve('a')
+    assert.deepEqual(told, [])
+    serve('b', 'emergency')
+    serve('c', 'debug')
+    slot.forget('c')
+    assert.deepEqual(told, ['info', 'debug', 'info'])
+    slot.forget('a')
+    assert.deepEqual(told.splice(0), ['info', 'debug', 'info', 'emergency'])
+    slot.forget('b')
+    assert.deepEqual(told, [], 'nobody is left')
+    serve('d')
+    assert.deepEqual(told, ['info'])
   })
 
   const subscribe = (slot: Slot, uri: string, ...ids: string[]): void => {
@@ -316,6 +347,60 @@ test('slot: what outlives one connection', async (t) => {
       slot.link = { calls: { size } } as unknown as Link
       assert.equal(slot.idle, idle)
     }
+  })
+})
+
+test('pending: whose a task is, and for how long', async (t) => {
+  const session = (id: string, principal: string): Asker => new PlainAsker(id, principal, principal, false)
+  const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
+  const [link, next] = [{}, {}] as Link[]
+  assert.ok(link && next)
+  const begun = (): Pending => {
+    const pending = new Pending()
+    pending.task({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { asker: one, link, token: 7, clientToken: '"mine"' })
+    return pending
+  }
+  const workers = (pending: Pending, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
+
+  await t.test('one that is over needs no connection, and is still found by its principal', () => {
+    const pending = begun()
+    assert.deepEqual([pending.any, workers(pending), workers(pending, next)], [true, ['s1'], []])
+    pending.task({ taskId: 't', status: 'completed' }, link)
+    assert.deepEqual([pending.any, workers(pending)], [false, []])
+    assert.deepEqual([one, again, stranger].map((asker) => pending.hasTask('t', asker)), [true, true, false])
+    assert.equal(pending.hasTask('u', one), false)
+  })
+
+  await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', () => {
+    const pending = begun()
+    pending.leave('s1')
+    assert.deepEqual([pending.any, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)], [true, [], undefined, undefined])
+    pending.task({ taskId: 't', status: 'working' }, link, again)
+    assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
+  })
+
+  await t.test('progress is known by its token on that connection only', () => {
+    const pending = begun()
+    assert.equal(pending.progressOf(link, 7)?.clientToken, '"mine"')
+    assert.deepEqual([pending.progressOf(next, 7), pending.progressOf(link, 8)], [undefined, undefined])
+    pending.task({ taskId: 't', status: 'working' }, link, again)
+    assert.equal(pending.progressOf(link, 7)?.asker.id, 's1', 'the token is that of the session that began it')
+  })
+
+  await t.test('beyond the bound those that are over go first; each is forgotten with its time', async () => {
+    const pending = begun()
+    for (let n = 0; n < limits.pending; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
+    assert.deepEqual([pending.knowsTask('t'), pending.knowsTask('0'), pending.knowsTask('1')], [true, false, true])
+    pending.task({ taskId: 't', status: 'working', ttl: 1 }, link)
+    await new Promise((resolve) => { setTimeout(resolve, 5) })
+    assert.deepEqual([pending.any, pending.knowsTask('t')], [false, false])
+  })
+
+  await t.test('news of what nobody began are nobody\'s', () => {
+    const pending = new Pending()
+    pending.task({ taskId: 'x', status: 'working' }, link)
+    pending.task({ status: 'working' }, link, one)
+    assert.deepEqual([pending.any, pending.elicited('y')], [false, undefined])
   })
 })
 

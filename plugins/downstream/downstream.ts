@@ -4,7 +4,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import { eventText } from '../../protocol/event-stream.ts'
 import { isObject } from '../../protocol/json.ts'
 import { allowsBatch, isLegacyVersion, legacyVersions, negotiate, type LegacyVersion } from '../../protocol/legacy/versions.ts'
-import { parseMessage, resultText, type Message, type Request } from '../../protocol/message.ts'
+import { errorText, parseMessage, resultText, type Malformed, type Message, type Request } from '../../protocol/message.ts'
 import { kinds, listKinds, type ListKind } from '../upstream/catalogue.ts'
 import { instance, instanceKey } from '../upstream/instance.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
@@ -54,7 +54,7 @@ export class Downstream {
   post ({ view, headers, raw }: Inbound, text: string): void {
     const accepted = acceptedBy(headers.accept)
     if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
-    const message = parseMessage(text, limits.requestDepth)
+    const message = parseMessage(text, limits.requestDepth, limits.batch)
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       if (this.sessions.full || this.#closing) throw new errors.Busy()
       void this.#initialize(view, message, raw, accepted)
@@ -64,6 +64,7 @@ export class Downstream {
     if (Array.isArray(message)) {
       if (!allowsBatch(session.version)) throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
       if (message.some((each) => each.kind === 'request' && each.method === 'initialize')) throw new RpcError(code.invalidRequest, 'Invalid request: initialize must stand alone')
+      if (message.every((each) => each.kind === 'malformed')) { writeJson(raw, [`[${message.map(toAnswer).join()}]`], 400); return }
       this.#run(session, view, message, headers, raw, accepted, true)
     } else this.#run(session, view, [message], headers, raw, accepted, false)
   }
@@ -72,8 +73,9 @@ export class Downstream {
   get ({ view, headers, raw }: Inbound): void {
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#session(view, headers)
-    if (!session.takesStream) throw new errors.TooManyStreams(limits.streamsPerSession)
-    session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), single(headers['last-event-id']))
+    const lastEventId = single(headers['last-event-id'])
+    if (!session.takesStream(lastEventId)) throw new errors.TooManyStreams(limits.streamsPerSession)
+    session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
   }
 
   /** A DELETE: the client is done with its session. */
@@ -157,18 +159,21 @@ export class Downstream {
     return version
   }
 
-  #run (session: Session, { principal }: View, messages: Message[], headers: IncomingHttpHeaders, raw: ServerResponse, accepted: Accepted, batch: boolean): void {
+  #run (session: Session, { principal }: View, messages: Array<Message | Malformed>, headers: IncomingHttpHeaders, raw: ServerResponse, accepted: Accepted, batch: boolean): void {
     const requests: Request[] = []
+    const malformed: Malformed[] = []
     for (const message of messages) {
       if (message.kind === 'request') requests.push(message)
+      else if (message.kind === 'malformed') malformed.push(message)
       else if (message.kind === 'response') session.answer(message)
       else if (!session.hear(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
     }
     if (requests.length > 0 && this.#closing) throw new errors.Draining()
-    if (requests.length === 0) { raw.writeHead(202, { 'content-length': 0 }).end(); return }
+    if (requests.length + malformed.length === 0) { raw.writeHead(202, { 'content-length': 0 }).end(); return }
     const started: HttpExchange[] = []
     const credential = credentialOf(principal, this.#snapshot())
-    const reply = new HttpReply(raw, session, accepted, requests.length, batch, () => { for (const exchange of started) exchange.cancel('the client went away') })
+    const reply = new HttpReply(raw, session, accepted, requests.length + malformed.length, batch, () => { for (const exchange of started) exchange.cancel('the client went away') })
+    for (const each of malformed) reply.final([toAnswer(each)])
     for (const request of requests) {
       const exchange = new HttpExchange(session, request, headers, credential, reply)
       started.push(exchange)
@@ -214,6 +219,8 @@ export class Downstream {
     }
   }
 }
+
+const toAnswer = ({ idText, error }: Malformed): string => errorText(idText, error.toText())
 
 /** The header that told who is asking, in lower case: bearer keys have one of their own, other tokens come in the standard one. */
 function credentialOf ({ kind }: Principal, snapshot: Snapshot): string | undefined {

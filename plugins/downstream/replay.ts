@@ -1,22 +1,32 @@
 import { limits } from '../limits/index.ts'
+import { Shelf } from './shelf.ts'
 
-interface Entry { stream: number, at: number, data: string }
+interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
 
-/** The last events of one session, for clients that resume by `Last-Event-ID`. Bounded in number and size; the oldest go first. */
+/** The last events of one session, for clients that resume by `Last-Event-ID`. The newest stays, however large: it may be the answer that its client comes back for. */
 export class Replay {
-  #entries: Entry[] = []
-  #size = 0
+  readonly #shelf = new Shelf<Entry>(limits.replayEvents, limits.replaySize)
 
   add (stream: number, at: number, data: string): void {
-    this.#entries.push({ stream, at, data })
-    this.#size += data.length
-    // The newest stays, however large: it may be the answer that its client comes back for.
-    while (this.#entries.length > 1 && (this.#entries.length > limits.replayEvents || this.#size > limits.replaySize)) this.#size -= this.#entries.shift()?.data.length ?? 0
+    this.#shelf.add({ stream, at, data, time: Date.now() })
   }
 
   /** What came on one stream after one event, oldest first. */
   after (stream: number, at: number): Array<{ at: number, data: string }> {
-    return this.#entries.filter((entry) => entry.stream === stream && entry.at > at)
+    return [...this.#shelf.entries].filter((entry) => entry.stream === stream && entry.at > at)
+  }
+
+  /** Forgets what is too old: whoever wanted it would have come. */
+  expire (): void {
+    for (const { time } of this.#shelf.entries) {
+      if (Date.now() - time < limits.replayTime) return
+      this.#shelf.dropOldest()
+    }
+  }
+
+  /** Nobody will come back. */
+  clear (): void {
+    this.#shelf.clear()
   }
 }
 

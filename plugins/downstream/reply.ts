@@ -4,6 +4,7 @@ import { EventStream } from './event-stream.ts'
 import type { Session } from './session.ts'
 import type { Stream } from './stream.ts'
 import { limits } from '../limits/index.ts'
+import { Unread, worthCounting } from '../limits/unread.ts'
 
 /** After so long without an answer a waiting JSON reply becomes a stream: a proxy would cut a silent one. */
 const silence = 5_000
@@ -100,8 +101,11 @@ export function writeJson (raw: ServerResponse, parts: ReadonlyArray<string | Bu
   let length = 0
   for (const part of parts) length += Buffer.byteLength(part)
   raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
-  if (parts.length === 1) { raw.end(parts[0]); return }
-  if (parts.every((part) => typeof part === 'string')) { raw.end(parts.join('')); return }
-  for (const part of parts) raw.write(part)
-  raw.end()
+  if (parts.length === 1) raw.end(parts[0])
+  else if (parts.every((part) => typeof part === 'string')) raw.end(parts.join(''))
+  else {
+    for (const part of parts) raw.write(part)
+    raw.end()
+  }
+  if (raw.writableLength > worthCounting) new Unread(raw).add()
 }

@@ -12,11 +12,14 @@ import { limits } from '../limits/index.ts'
 import type { EventStream } from './event-stream.ts'
 import type { HttpExchange } from './exchange.ts'
 import { parseEventId, Replay } from './replay.ts'
+import { Shelf } from './shelf.ts'
 import { Stream } from './stream.ts'
 
-interface OpenQuestion { question: Question, resolve: (response: Response) => void, reject: (error: RpcError) => void, timer: NodeJS.Timeout }
+interface OpenQuestion { question: Question, size: number, resolve: (response: Response) => void, reject: (error: RpcError) => void, timer: NodeJS.Timeout }
 
 let lastSession = 0
+/** Characters of the questions that are open to all clients. */
+let asked = 0
 
 /** A legacy session: a client that can be asked and told things, and the streams that reach it. */
 export class Session implements Asker, Listener<View> {
@@ -37,10 +40,11 @@ export class Session implements Asker, Listener<View> {
   readonly #news = new Set<Stream>()
   readonly #resumable = new Map<number, Stream>()
   #replay: Replay | undefined
-  #waiting: string[] = []
+  readonly #waiting = new Shelf<{ data: string }>(limits.waitingMessages, limits.waitingSize)
   /** Who waits for a stream. */
   readonly #expecting = new Set<() => void>()
   #lastQuestion = 0
+  #asked = 0
   #lastStream = 0
   #ended = false
 
@@ -76,40 +80,39 @@ export class Session implements Asker, Listener<View> {
     return stream
   }
 
-  /** True when a GET may open one more stream. */
-  get takesStream (): boolean { return [...this.#news].filter((stream) => stream.connected).length < limits.streamsPerSession }
+  /** True when a GET may open one more stream, or takes up one that there is. */
+  takesStream (lastEventId: string | undefined): boolean { return this.#resumed(lastEventId) !== undefined || [...this.#news].filter((stream) => stream.connected).length < limits.streamsPerSession }
 
   /** A GET stream: for news, or the continuation of one that broke. */
   listen (connection: EventStream, lastEventId: string | undefined): void {
-    const resumed = lastEventId === undefined ? undefined : parseEventId(lastEventId)
-    const old = resumed && this.#resumable.get(resumed.stream)
-    const stream = old ?? this.newStream()
+    const resumed = this.#resumed(lastEventId)
+    const stream = resumed?.stream ?? this.newStream()
     stream.attach(connection)
-    if (old && resumed) stream.replayAfter(resumed.at)
+    if (resumed) stream.replayAfter(resumed.at)
     else if (this.polls) stream.prime()
     const carries = this.exchanges.values().find((exchange) => exchange.carriedBy(stream))
     if (carries) { carries.resumed(connection); return }
     if (stream.ended) { connection.end(); return }
     this.#news.add(stream)
     connection.onClose(() => { this.lastUsed = Date.now(); if (!stream.connected) this.#news.delete(stream) })
-    for (const text of this.#waiting.splice(0)) stream.send(text)
+    for (const { data } of this.#waiting.clear()) stream.send(data)
     for (const go of this.#expecting) go()
     this.#expecting.clear()
   }
 
-  /** Each message goes to one stream; what comes while none is open waits, bounded. */
   deliver (method: string, paramsText?: string): void {
     this.send(notificationText(method, paramsText))
   }
 
+  /** Each message goes to one stream; what comes while none is open waits, bounded. */
   send (text: string): void {
     if (this.#ended) return
     const stream = this.#open()
     if (stream) { stream.send(text); return }
+    if (text.length > limits.waitingSize) return
     // News of the same change are one; two messages are two, though they say the same.
-    if (!text.includes('"notifications/message"') && this.#waiting.includes(text)) return
-    this.#waiting.push(text)
-    if (this.#waiting.length > limits.waitingMessages) this.#waiting.shift()
+    if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
+    this.#waiting.add({ data: text })
   }
 
   notify (method: string, paramsText: string): void {
@@ -129,6 +132,13 @@ export class Session implements Asker, Listener<View> {
     return await this.askOn((text) => { stream.send(text) }, question)
   }
 
+  /** The stream that an event was on, and the event's place in it. */
+  #resumed (lastEventId: string | undefined): { stream: Stream, at: number } | undefined {
+    const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
+    const stream = event && this.#resumable.get(event.stream)
+    return stream && { stream, at: event.at }
+  }
+
   /** The next stream that the client opens: one that has just begun is about to. */
   async #opened (): Promise<Stream | undefined> {
     await new Promise<void>((resolve) => {
@@ -141,14 +151,17 @@ export class Session implements Asker, Listener<View> {
   /** Asks by a JSON-RPC request; the client answers with a POST. @param send puts a message on the stream that the question belongs to */
   async askOn (send: (text: string) => void, question: Question): Promise<Response> {
     if (this.#ended) throw new RpcError(code.internal, 'The client is gone')
-    if (this.#questions.size >= limits.questionsPerSession) throw new RpcError(code.internal, 'Too many questions are open to this client')
+    const size = question.paramsText.length
+    if (this.#questions.size >= limits.questionsPerSession || this.#asked + size > limits.questionsSize || asked + size > limits.allQuestionsSize) throw new RpcError(code.internal, 'Too many questions are open to this client')
     const id = ++this.#lastQuestion
     const meta = question.params._meta
     const hasToken = isObject(meta) && meta.progressToken !== undefined
     const paramsText = hasToken ? withMembers(question.paramsText, { _meta: withMembers(memberOf(question.paramsText, '_meta') ?? '{}', { progressToken: String(id) }) }) : question.paramsText
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, limits.questionTimeout).unref()
-      this.#questions.set(id, { question, resolve, reject, timer })
+      this.#questions.set(id, { question, size, resolve, reject, timer })
+      this.#asked += size
+      asked += size
       question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
       send(requestText(id, question.method, paramsText))
     })
@@ -182,6 +195,13 @@ export class Session implements Asker, Listener<View> {
     for (const exchange of this.exchanges.values()) exchange.cancel(reason)
     for (const id of this.#questions.keys()) this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone'))
     this.closeStreams()
+    this.#waiting.clear()
+    this.#replay?.clear()
+  }
+
+  /** Forgets what its client has not come back for in a long time. */
+  tidy (): void {
+    this.#replay?.expire()
   }
 
   closeStreams (): void {
@@ -199,8 +219,11 @@ export class Session implements Asker, Listener<View> {
 
   #take (id: number): OpenQuestion | undefined {
     const open = this.#questions.get(id)
+    if (!open) return undefined
     this.#questions.delete(id)
-    clearTimeout(open?.timer)
+    this.#asked -= open.size
+    asked -= open.size
+    clearTimeout(open.timer)
     return open
   }
 

@@ -10,6 +10,7 @@ export class PlainAsker implements Asker {
   readonly user: string
   readonly principal: string
   readonly alone: boolean
+  readonly deaf = true
   readonly capabilities = {}
   level: Level | undefined
 

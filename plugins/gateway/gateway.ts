@@ -4,13 +4,13 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Asker, Exchange } from '../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import { isLevel, reaches, type Listener } from '../../protocol/listener.ts'
-import { toRpcError } from '../../protocol/message.ts'
+import { notificationText, toRpcError } from '../../protocol/message.ts'
 import { limits } from '../limits/index.ts'
 import { listKinds, type ListKind } from '../upstream/catalogue.ts'
-import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
 import type { List } from './list.ts'
+import { Subscriptions } from './subscriptions.ts'
 import { readerOf, type Surface, type Target } from './surface.ts'
 import { Surfaces, type Description } from './surfaces.ts'
 import { Tasks } from './tasks.ts'
@@ -24,10 +24,11 @@ type Method = (exchange: Exchange<View>) => Promise<Result>
 /** Everything that lists or calls a tool, prompt or resource goes through here, with a View. */
 export class Gateway {
   /** Who hears of changes. */
-  readonly listeners = new Set<Listener<View>>()
+  readonly listeners = new Set<Listener<View> & Asker>()
   readonly #upstreams: Upstreams
   readonly #hooks = noHooks()
   readonly #surfaces: Surfaces
+  readonly #subscriptions: Subscriptions
   readonly #tasks = new Tasks()
   readonly #methods = new Map<string, Method>([
     ['ping', async () => '{}'],
@@ -38,8 +39,8 @@ export class Gateway {
     ['tools/call', (exchange) => this.#named(exchange, 'tools', 'tool')],
     ['prompts/get', async (exchange) => await this.#named(exchange, 'prompts', 'prompt')],
     ['resources/read', async (exchange) => await this.#read(exchange)],
-    ['resources/subscribe', async (exchange) => await this.#subscribe(exchange)],
-    ['resources/unsubscribe', async (exchange) => await this.#unsubscribe(exchange)],
+    ['resources/subscribe', async (exchange) => await this.#subscriptions.add(exchange)],
+    ['resources/unsubscribe', async (exchange) => await this.#subscriptions.remove(exchange)],
     ['completion/complete', async (exchange) => await this.#complete(exchange)],
     ['logging/setLevel', async (exchange) => await this.#setLevel(exchange)],
     ['tasks/get', async (exchange) => await this.#task(exchange)],
@@ -52,8 +53,9 @@ export class Gateway {
   constructor (snapshot: () => Snapshot, upstreams: Upstreams, anonymous: PublicReach, serverInfo: { name: string, version: string }) {
     this.#upstreams = upstreams
     this.#surfaces = new Surfaces(snapshot, upstreams, anonymous, JSON.stringify(serverInfo))
+    this.#subscriptions = new Subscriptions(upstreams, this.#surfaces)
     upstreams.onQuestion = async (server, question, asker) => { for (const hook of this.#hooks.onQuestion) await hook(server, question, asker) }
-    upstreams.on('broadcast', (server, method, paramsText) => { this.#broadcast(server, method, paramsText) })
+    upstreams.on('broadcast', (...message) => { this.#broadcast(...message) })
   }
 
   /** What stands between a server's name and its item's. */
@@ -100,10 +102,8 @@ export class Gateway {
       const names = reached.get(view.key) ?? new Set(this.#surfaces.reached(view).map(({ server }) => server.name))
       reached.set(view.key, names)
       const lost = new Set(touched.filter(({ name }) => !names.has(name)))
+      this.#subscriptions.move(view, asker, touched, lost)
       if (lost.size > 0) this.#upstreams.release(asker, lost).catch(() => {})
-      for (const upstream of touched) {
-        for (const uri of lost.has(upstream) ? [] : upstream.subscribedBy(asker)) if (!this.#surfaces.mayRead(view, asker, upstream.name, uri)) upstream.unsubscribe(asker, uri).catch(() => {})
-      }
     }
   }
 
@@ -112,15 +112,6 @@ export class Gateway {
 
   /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
   async describe (view: View, asker: Asker): Promise<Description> { return await this.#surfaces.describe(view, asker) }
-
-  /** The input schema of a tool as its server listed it to clients that declare nothing; undefined: not known. */
-  inputSchema (view: View, name: string): unknown {
-    if (view.scope.kind !== 'server') return undefined
-    const listed = this.#upstreams.get(view.scope.name)?.listed?.lists.tools
-    const prefix = `${view.scope.name}${this.separator}`
-    const item = listed?.find(({ key }) => key === name) ?? listed?.find(({ key }) => `${prefix}${key}` === name)
-    return item && (JSON.parse(item.text) as { inputSchema?: unknown }).inputSchema
-  }
 
   async #list (exchange: Exchange<View>, kind: ListKind): Promise<Result> {
     for (const hook of this.#hooks.onList) await hook(exchange, kind)
@@ -142,22 +133,6 @@ export class Gateway {
   async #read (exchange: Exchange<View>): Promise<Result> {
     const target = await this.#surfaces.reader(exchange)
     return await this.#forward(exchange, target, target.key, { uri: JSON.stringify(target.key) })
-  }
-
-  async #subscribe (exchange: Exchange<View>): Promise<Result> {
-    const target = await this.#surfaces.reader(exchange)
-    const { asker } = exchange
-    await this.#upstream(target.server, asker).subscribe(asker, target.key)
-    return '{}'
-  }
-
-  async #unsubscribe (exchange: Exchange<View>): Promise<Result> {
-    const { asker, params: { uri } } = exchange
-    // What it subscribed to it may leave, whether it is still shown or not.
-    const upstream = typeof uri === 'string' ? this.#upstreams.touchedBy(asker).find((each) => each.isSubscribed(asker, uri)) : undefined
-    if (upstream) await upstream.unsubscribe(asker, String(uri))
-    else await this.#surfaces.reader(exchange)
-    return '{}'
   }
 
   async #complete (exchange: Exchange<View>): Promise<Result> {
@@ -184,10 +159,17 @@ export class Gateway {
     const surface = await this.#surfaces.settled(exchange)
     const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
     if (exchange.view.scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
-    exchange.asker.level = level
-    const told = Promise.all(logging.map(async (name) => { await this.#upstream(name, exchange.asker).setLevel(exchange.asker, level).catch(() => {}) }))
+    const { asker, view: { scope } } = exchange
+    const former = asker.level
+    asker.level = level
+    const told = Promise.all(logging.map(async (name) => {
+      await this.#upstreams.used(name, asker).setLevel(asker).catch((error: unknown) => {
+        // Whoever is away is told when it is back.
+        if (scope.kind === 'server' && error instanceof RpcError && error.code !== code.unavailable) { asker.level = former; throw error }
+      })
+    }))
     // Among several, one that is silent is not waited for: what it sends is filtered here as well.
-    await (exchange.view.scope.kind === 'server' ? told : Promise.race([told, sleep(limits.firstAnswer, undefined, { ref: false })]))
+    await (scope.kind === 'server' ? told : Promise.race([told, sleep(limits.firstAnswer, undefined, { ref: false })]))
     return '{}'
   }
 
@@ -214,11 +196,12 @@ export class Gateway {
     // Waiting for what is there already would cost each call a turn for each hook.
     for (const hook of this.#hooks.onCall) { const waiting = hook(context); if (waiting) await waiting }
     try {
-      const upstream = this.#upstream(target.server, exchange.asker)
+      const upstream = this.#upstreams.used(target.server, exchange.asker)
       const response = await upstream.call(exchange, (token) => paramsFor(exchange, token, changes))
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       let result = response.resultText ?? '{}'
       if (exchange.params.task !== undefined) this.#tasks.note(result, { principal: exchange.view.principal.key, server: target.server })
+      if (exchange.method === 'tools/call' && exchange.view.scope.kind !== 'server') this.#surfaces.linked.note(result, exchange.view.principal.key, target.server)
       for (const hook of this.#hooks.onResult) { const next = hook(context, result); result = typeof next === 'string' ? next : await next }
       return result
     } catch (error) {
@@ -227,19 +210,19 @@ export class Gateway {
     }
   }
 
-  #upstream (name: string, asker: Asker): Upstream {
-    const upstream = this.#upstreams.get(name)
-    if (!upstream) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`)
-    this.#upstreams.touch(asker, upstream)
-    return upstream
-  }
-
-  #broadcast (server: string, method: string, paramsText: string): void {
+  /** A message of a server for everybody who sees it and is served where it came from. */
+  #broadcast (server: string, method: string, paramsText: string, serves: (asker: Asker) => boolean): void {
     const { level } = method === 'notifications/message' ? JSON.parse(paramsText) as { level?: unknown } : {}
-    for (const listener of this.listeners) {
-      if (listener.level !== undefined && method === 'notifications/message' && !reaches(level, listener.level)) continue
-      if (this.#surfaces.reached(listener.view).some((each) => each.server.name === server)) listener.deliver(method, paramsText)
+    const seen = new Map<string, boolean>()
+    const sees = ({ view }: Listener<View>): boolean => {
+      const known = seen.get(view.key) ?? this.#surfaces.reached(view).some((each) => each.server.name === server)
+      seen.set(view.key, known)
+      return known
     }
+    const listeners = [...this.listeners].filter((listener) => (listener.level === undefined || method !== 'notifications/message' || reaches(level, listener.level)) && sees(listener) && serves(listener))
+    const text = notificationText(method, paramsText)
+    if (text.length * listeners.length > limits.broadcastSize) return
+    for (const listener of listeners) listener.send(text)
   }
 }
 

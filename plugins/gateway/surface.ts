@@ -3,7 +3,7 @@ import { kinds, type Catalogue, type ListKind } from '../upstream/catalogue.ts'
 import { withoutApps } from './apps.ts'
 import { List, type Entry } from './list.ts'
 import { exposedName, otherName } from './names.ts'
-import { literalsOf, matches, type Template } from './templates.ts'
+import { literalsOf, longestUri, matches, type Template } from './templates.ts'
 import type { Reached } from './visibility.ts'
 
 /** Where an exposed name leads: which server, and what the item is called there. */
@@ -116,7 +116,11 @@ function mergedInstructions (reached: SurfaceInput['reached']): string | undefin
 }
 
 /** A server's resource, however its URI is spelled: most servers take all the spellings for one. */
-export const hiddenKey = (server: string, uri: string): string => `${server}\n${spelled(uri)}`
+export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
+const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`
+
+/** Whether a server's resource, listed or not, is one that stays shut. What is too long to be respelled may be any. */
+export const isHidden = ({ hidden }: Surface, server: string, uri: string): boolean => hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))
 
 /** A URI in one spelling (RFC 3986 §6.2.2): case, dot segments and needless escapes make no difference, nor does what addresses nothing. */
 function spelled (uri: string): string {
@@ -140,5 +144,9 @@ function hiddenOf (reached: SurfaceInput['reached']): Set<string> {
 }
 
 /** The server that reads a URI: the one that listed it, or whose template it fits. */
-export const readerOf = (surface: Surface, uri: string): Target | undefined =>
-  surface.parts.resources.targets.get(uri) ?? surface.templates.find(({ literals, target }) => !surface.hidden.has(hiddenKey(target.server, uri)) && matches(literals, uri))?.target
+export function readerOf ({ parts, templates, hidden }: Surface, uri: string): Target | undefined {
+  const listed = parts.resources.targets.get(uri)
+  if (listed || templates.length === 0 || uri.length > longestUri) return listed
+  const spelling = spelled(uri)
+  return templates.find(({ literals, target }) => matches(literals, uri) && !hidden.has(keyIn(target.server, spelling)))?.target
+}

@@ -5,8 +5,9 @@ import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { showsApps } from './apps.ts'
+import { Linked } from './linked.ts'
 import { exposedName, isCut } from './names.ts'
-import { foldSurface, hiddenKey, readerOf, type Surface, type Target } from './surface.ts'
+import { foldSurface, isHidden, readerOf, type Surface, type Target } from './surface.ts'
 import type { View } from './view.ts'
 import { reach, type PublicReach, type Reached } from './visibility.ts'
 
@@ -15,6 +16,8 @@ export interface Description { capabilities: Record<string, unknown>, serverInfo
 
 /** What each view sees, and where the names that it sees lead. */
 export class Surfaces {
+  /** What results linked to. */
+  readonly linked = new Linked()
   readonly #snapshot: () => Snapshot
   readonly #upstreams: Upstreams
   readonly #anonymous: PublicReach
@@ -102,10 +105,10 @@ export class Surfaces {
     const { uri } = exchange.params
     if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
     const { scope } = exchange.view
-    const target = await this.find(exchange, (surface) => readerOf(surface, uri))
-    if (target) return { server: target.server, key: uri }
+    const server = await this.find(exchange, (surface) => this.#reader(exchange.view, surface, uri))
+    if (server !== undefined) return { server, key: uri }
     // A single server may read what it does not list; what its operator disabled stays shut.
-    if (scope.kind === 'server' && !this.of(exchange.view, exchange.asker).hidden.has(hiddenKey(scope.name, uri))) return { server: scope.name, key: uri }
+    if (scope.kind === 'server' && !isHidden(this.of(exchange.view, exchange.asker), scope.name, uri)) return { server: scope.name, key: uri }
     throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`)
   }
 
@@ -136,11 +139,24 @@ export class Surfaces {
     throw new RpcError(code.unavailable, `Server ${JSON.stringify(scope.name)} is not connected: ${whyNot(upstream)}`)
   }
 
+  /** The server from which a client of a merged route would read a resource now. */
+  readerNow (view: View, asker: Asker, uri: string): string | undefined {
+    return view.scope.kind === 'server' ? undefined : this.#reader(view, this.of(view, asker), uri)
+  }
+
   /** Whether a resource of a server is one that a client may read; where its server is not known yet, it may be. */
   mayRead (view: View, asker: Asker, server: string, uri: string): boolean {
     const surface = this.of(view, asker)
     if (!surface.capabilities.has(server)) return true
-    return view.scope.kind === 'server' ? !surface.hidden.has(hiddenKey(server, uri)) : readerOf(surface, uri)?.server === server
+    return view.scope.kind === 'server' ? !isHidden(surface, server, uri) : this.#reader(view, surface, uri) === server
+  }
+
+  /** The server that lists a resource or has a template for it, else the one that linked to it, where all of its resources are shown. */
+  #reader (view: View, surface: Surface, uri: string): string | undefined {
+    const server = readerOf(surface, uri)?.server
+    const linked = server === undefined && view.scope.kind !== 'server' ? this.linked.serverOf(uri, view.principal.key) : undefined
+    if (linked === undefined || isHidden(surface, linked, uri)) return server
+    return this.reached(view).some((each) => each.server.name === linked && (each.member.resources ?? 'all') === 'all') ? linked : undefined
   }
 }
 

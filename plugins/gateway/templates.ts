@@ -2,7 +2,7 @@
 export interface Template<Target> { readonly literals: readonly string[], readonly target: Target }
 
 /** A longer URI fits no template: what a search costs is bounded by its length times a literal's. */
-const longestUri = 8 * 1024
+export const longestUri = 8 * 1024
 
 /** The literal pieces between a URI template's expressions (RFC 6570). */
 export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)

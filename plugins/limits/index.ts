@@ -1,8 +1,8 @@
 // Every queue and map that a stranger can grow, and what happens beyond its bound. One table, so that one look tells them all.
 
 export const limits = {
-  /** Writes of the management API that are remembered; beyond: the oldest are forgotten. */
-  auditEntries: 1_000,
+  /** Writes of the management API that are remembered: how many, and how many characters of what was written in all; beyond: the oldest are forgotten. One before or after that is larger than a part may be is not kept. */
+  audit: { entries: 1_000, part: 32 * 1024, size: 16 * 1024 * 1024 },
   /** Failed logins of one user from one address in so many ms; beyond: 429. */
   loginFailures: 10,
   loginWindow: 5 * 60_000,
@@ -28,6 +28,8 @@ export const limits = {
   sessionIdle: 30 * 60_000,
   /** Requests of one session in flight at once; beyond: -32000. */
   requestsPerSession: 1_000,
+  /** Elements of one batch; beyond: 400. */
+  batch: 1_000,
   /** GET streams of one session at once; beyond: 409. */
   streamsPerSession: 8,
   /** Messages kept for a session that holds no stream open: how many, and how many characters in all; beyond: the oldest go. One that is larger is not kept. */
@@ -40,11 +42,12 @@ export const limits = {
   /** What a reader may leave unread on a stream for so many ms, in bytes; beyond, or at once with four times as much: its connection is dropped. */
   streamBacklog: 8 * 1024 * 1024,
   streamBacklogTime: 10_000,
-  /** What the readers of all streams may leave unread together, in bytes; beyond: the connection that most is left on is dropped. */
-  streamBacklogs: 256 * 1024 * 1024,
-  /** Events kept for `Last-Event-ID`, of one session: how many, and how many characters in all; beyond: the oldest go. */
+  /** What all readers of answers and streams may leave unread together, in bytes; beyond: the connection that most is left on is dropped. */
+  unread: 256 * 1024 * 1024,
+  /** Events kept for `Last-Event-ID`, of one session: how many, how many characters in all, and for how many ms; beyond: the oldest go. */
   replayEvents: 256,
   replaySize: 1024 * 1024,
+  replayTime: 5 * 60_000,
   /** Streams of one session that can be resumed; beyond: the oldest that carries nothing is forgotten. */
   resumableStreams: 64,
   /** A call whose resumable stream broke is cancelled after so many ms, unless its client comes back. */
@@ -53,8 +56,10 @@ export const limits = {
   pollGrace: 60_000,
   /** A question outside of any request waits so many ms for its client to open a stream. */
   streamPatience: 5_000,
-  /** Questions open to one session at once; beyond: the upstream gets an error. */
+  /** Questions open to one session at once: how many, how many characters in all, and how many to all sessions together; beyond: the upstream gets an error. */
   questionsPerSession: 256,
+  questionsSize: 32 * 1024 * 1024,
+  allQuestionsSize: 128 * 1024 * 1024,
   /** A question is given up after so many ms. */
   questionTimeout: 10 * 60_000,
   /** Session rebuilds of one principal in a minute; beyond: 404. */
@@ -65,6 +70,8 @@ export const limits = {
   surfaces: 256,
   /** Capability classes of clients whose catalogues one server keeps; beyond: the oldest is read again when needed. */
   classesPerServer: 32,
+  /** Resources that results linked to; beyond: the oldest is forgotten, and found on the routes of single servers only. */
+  linked: 10_000,
   /** Tasks whose owner is remembered; beyond: the oldest is forgotten. */
   tasks: 10_000,
   /** Tasks and pages that a connection's clients wait for, and for how many ms at most; beyond: the oldest is forgotten, and its news are dropped. */
@@ -78,10 +85,14 @@ export const limits = {
   spawning: 4,
   /** Nesting of JSON taken from a client; beyond: 400. */
   requestDepth: 200,
+  /** Values of a body of which all that is wrong is told; beyond: the first thing. */
+  findingValues: 256,
   /** Pages followed, and items taken, of one upstream's list; beyond: the rest is left out, with a warning. */
   listPages: 1_000,
   listItems: 100_000,
-  /** One item of a list, in characters; beyond: it is left out, with a warning. */
+  /** All items of one list, in characters; beyond: the rest is left out, with a warning. */
+  listSize: 24 * 1024 * 1024,
+  /** One item of a list, and what stands beside the items, in characters; beyond: it is left out, with a warning. */
   itemSize: 1024 * 1024,
   /** A description, in characters; beyond: it is cut. */
   description: 16 * 1024,
@@ -105,8 +116,9 @@ export const limits = {
   /** Sessions that callers without MCP name in `x-session-id`; beyond: the one used longest ago ends. One without calls ends after so many ms. */
   restSessions: 1_000,
   restSessionIdle: 30 * 60_000,
-  /** Tool calls at once of callers without MCP; beyond: 503. */
+  /** Tool calls at once of callers without MCP, and of each one of them (all whom nobody knows are one) and on each server; beyond: 503. */
   plainCalls: 1_000,
+  plainCallsEach: 250,
   /** Input schemas that arguments are checked by, in characters; beyond: the upstream checks them. */
   checkedSchema: 256 * 1024,
   /** OpenAPI documents kept ready: how many, and how many bytes in all; beyond: the one used longest ago is made again when needed. */

@@ -15,11 +15,14 @@ interface Run {
 /** What runs for callers without MCP. */
 export class Runs {
   readonly #gateway: Gateway
+  readonly #hide: (server: string, text: string) => string
   readonly #running = new Map<DirectExchange, Run>()
   #drained: (() => void) | undefined
 
-  constructor (gateway: Gateway) {
+  /** @param hide takes the secrets of a server's config out of what it says */
+  constructor (gateway: Gateway, hide: (server: string, text: string) => string) {
     this.#gateway = gateway
+    this.#hide = hide
   }
 
   /** Does one request until its end, or its caller's. @returns the text of its result @throws UpstreamFailed, UpstreamSlow, TooManyCalls, InvalidInput, NoSuch; what `withdraw` says */
@@ -31,7 +34,7 @@ export class Runs {
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
-      throw run.refusal ?? (error instanceof RpcError ? toHttp(error) : error)
+      throw run.refusal ?? (error instanceof RpcError ? toHttp(error, (text) => this.#hide(server, text)) : error)
     } finally {
       this.#running.delete(exchange)
       if (this.#running.size === 0) this.#drained?.()
@@ -61,10 +64,10 @@ export class Runs {
 }
 
 /** What a JSON-RPC error is to a caller without MCP. */
-function toHttp (error: RpcError): Error {
+function toHttp (error: RpcError, hide: (text: string) => string): Error {
   const unknown = /^Unknown (tool|prompt): /.exec(error.message)?.[1]
   if (error.code === code.invalidParams && unknown !== undefined) return new errors.NoSuch(unknown)
-  if (error.code === code.invalidParams) return new errors.InvalidInput(error.message)
-  if (error.code === code.unavailable && error.message.startsWith('Request timed out')) return new errors.UpstreamSlow(error.message)
-  return new errors.UpstreamFailed(error.message)
+  if (error.code === code.invalidParams) return new errors.InvalidInput(hide(error.message))
+  if (error.code === code.unavailable && error.message.startsWith('Request timed out')) return new errors.UpstreamSlow(hide(error.message))
+  return new errors.UpstreamFailed(hide(error.message))
 }

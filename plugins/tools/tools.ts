@@ -34,7 +34,7 @@ export class Tools {
     this.#access = access
     this.#upstreams = upstreams
     this.#ownHeaders = ownHeaders
-    this.#runs = new Runs(gateway)
+    this.#runs = new Runs(gateway, (server, text) => upstreams.get(server)?.hide(text) ?? text)
     this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (asker) => { void upstreams.release(asker).catch(() => {}) })
   }
 

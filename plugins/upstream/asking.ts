@@ -27,7 +27,8 @@ export class Asking {
         return await work(link)
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
-        if (!error.didNotRun || !again || exchange?.cancelled !== undefined) throw this.#explain(error)
+        // Whoever wants other credentials wants them on another connection, too.
+        if (!error.didNotRun || error.fault === 'unauthorized' || !again || exchange?.cancelled !== undefined) throw this.#explain(error)
         this.#keeper.lost(slot, link, error)
         link.retire()
       }

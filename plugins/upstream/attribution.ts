@@ -5,6 +5,8 @@ export interface Arrival<Call, Owner> {
   /** The calls open on the link, oldest first. */
   open: readonly Call[]
   ownerOf: (call: Call) => string
+  /** Whose tasks are under way on the link: something may be about one of them as well as about a call. */
+  workers: readonly string[]
   /** The session that the link is for, if it is for one. */
   owner: Owner | undefined
 }
@@ -21,15 +23,15 @@ export type Target<Call, Owner> =
 
 /**
  * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came, and nobody else if it is over; the owner of the only
- * calls open on the link; the session that owns the link; else nobody. It never guesses between two.
+ * calls open on the link, unless tasks of others are under way there; the session that owns the link; else nobody. It never guesses between two.
  */
-export function attribute<Call extends object, Owner> ({ origin, open, ownerOf, owner }: Arrival<Call, Owner>): Target<Call, Owner> {
+export function attribute<Call extends object, Owner> ({ origin, open, ownerOf, workers, owner }: Arrival<Call, Owner>): Target<Call, Owner> {
   if (origin === 'over') return { kind: 'over' }
   if (origin !== undefined) return { kind: 'call', call: origin }
   const latest = open.at(-1)
   if (latest !== undefined) {
     const asker = ownerOf(latest)
-    if (open.every((call) => ownerOf(call) === asker)) return { kind: 'call', call: latest }
+    if (open.every((call) => ownerOf(call) === asker) && workers.every((worker) => worker === asker)) return { kind: 'call', call: latest }
   }
   if (owner !== undefined) return { kind: 'owner', owner }
   return { kind: latest === undefined ? 'idle' : 'contested' }

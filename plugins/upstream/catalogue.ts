@@ -50,15 +50,19 @@ export async function readList (kind: ListKind, request: (method: string, params
   const items: Item[] = []
   const seen = new Set<string>()
   let extra = '{}'
+  let size = 0
   let cursor: string | undefined
   for (let page = 0; ; page++) {
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
     if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined })
+    if (extra.length > limits.itemSize) { warn(`${kind}: what stands beside the list is larger than ${limits.itemSize} characters and is left out`); extra = '{}' }
     for (const text of elementsOf(memberOf(result, kind) ?? '[]')) {
       const item = toItem(text, key, kind, warn)
       if (item === undefined) continue
       if (seen.has(item.key)) { warn(`${kind}: ${JSON.stringify(item.key)} is listed twice; the first one counts`); continue }
       if (items.length >= limits.listItems) { warn(`${kind}: only the first ${limits.listItems} are taken`); return { items, extra } }
+      size += item.text.length
+      if (size > limits.listSize) { warn(`${kind}: only what fits into ${limits.listSize} characters is taken`); return { items, extra } }
       seen.add(item.key)
       items.push(item)
     }

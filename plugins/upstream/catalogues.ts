@@ -30,7 +30,10 @@ export class Catalogues {
   readonly #deps: CataloguesDeps
   readonly #byClass = new Map<string, Catalogue>()
   readonly #reading = new Map<Slot, Promise<void>>()
-  readonly #refreshing = new Map<Slot, NodeJS.Timeout>()
+  /** Readings that are due, and whether for news or because the last one failed. */
+  readonly #due = new Map<Slot, { timer: NodeJS.Timeout, news: boolean }>()
+  /** Readings of news that are under way, and since when. */
+  readonly #catchingUp = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, Pace>()
   #known = false
 
@@ -92,12 +95,21 @@ export class Catalogues {
   refresh (slot: Slot, base: boolean): void {
     const pace = this.#paceOf(slot)
     if (Date.now() - pace.read > 10 * pace.settle) pace.settle = settle
-    this.#readIn(pace.settle, slot, base)
+    this.#readIn(pace.settle, slot, base, true)
+  }
+
+  /**
+   * Reads at once what news are still let settle for: somebody asks for what may be new.
+   * @returns the reading, and since when it is under way (ms since the epoch); undefined: there are no news
+   */
+  catchUp (slot: Slot, base: boolean): { since: number, done: Promise<void> } | undefined {
+    if (this.#due.get(slot)?.news === true) this.#readNews(slot, base)
+    return this.#catchingUp.get(slot)
   }
 
   close (): void {
-    for (const timer of this.#refreshing.values()) clearTimeout(timer)
-    this.#refreshing.clear()
+    for (const { timer } of this.#due.values()) clearTimeout(timer)
+    this.#due.clear()
   }
 
   #paceOf (slot: Slot): Pace {
@@ -108,17 +120,20 @@ export class Catalogues {
     return pace
   }
 
-  #readIn (time: number, slot: Slot, base: boolean): void {
-    if (this.#refreshing.has(slot)) return
-    const timer = setTimeout(() => {
-      this.#refreshing.delete(slot)
-      // What is being read may be from before the news.
-      const before = this.#reading.get(slot) ?? Promise.resolve()
-      void before.catch(() => {}).then(async () => { await this.read(slot, base) })
-        .catch((error: unknown) => { this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
-    }, time)
-    timer.unref()
-    this.#refreshing.set(slot, timer)
+  #readIn (time: number, slot: Slot, base: boolean, news: boolean): void {
+    if (this.#due.has(slot)) return
+    this.#due.set(slot, { timer: setTimeout(() => { this.#readNews(slot, base) }, time).unref(), news })
+  }
+
+  #readNews (slot: Slot, base: boolean): void {
+    clearTimeout(this.#due.get(slot)?.timer)
+    this.#due.delete(slot)
+    // What is being read may be from before the news.
+    const before = this.#reading.get(slot) ?? Promise.resolve()
+    const done = before.catch(() => {}).then(async () => { await this.read(slot, base) })
+      .catch((error: unknown) => { this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
+      .finally(() => { if (this.#catchingUp.get(slot)?.done === done) this.#catchingUp.delete(slot) })
+    this.#catchingUp.set(slot, { since: Date.now(), done })
   }
 
   async #read (slot: Slot, base: boolean): Promise<void> {
@@ -129,7 +144,7 @@ export class Catalogues {
     const { catalogue, whole } = answer
     pace.read = Date.now()
     pace.failures = whole ? 0 : Math.min(pace.failures + 1, 5)
-    if (!whole) this.#readIn(Math.min(limits.listAgain * 2 ** (pace.failures - 1), longestPause), slot, base)
+    if (!whole) this.#readIn(Math.min(limits.listAgain * 2 ** (pace.failures - 1), longestPause), slot, base, false)
     const before = this.#byClass.get(capabilityClass)
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettle) : settle

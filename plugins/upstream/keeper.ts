@@ -29,6 +29,7 @@ export interface KeeperDeps {
   /** What becomes of what an upstream sends unasked, by the slot that it came on. */
   question: (slot: Slot, ...args: Parameters<LinkHandlers['question']>) => ReturnType<LinkHandlers['question']>
   news: (slot: Slot, ...args: Parameters<LinkHandlers['news']>) => void
+  answered: (slot: Slot, ...args: Parameters<LinkHandlers['answered']>) => void
   warn: (sentence: string) => void
   /** The status has changed. */
   moved: () => void
@@ -104,7 +105,6 @@ export class Keeper {
   lost (slot: Slot, link: Link, error: UpstreamError): void {
     if (slot.link !== link) return
     slot.link = undefined
-    slot.catalogue = undefined
     if (this.#closed) return
     if (slot === this.#pool.base) this.#disconnected(error)
     else this.#retryLater(slot)
@@ -130,8 +130,9 @@ export class Keeper {
     try {
       const link = await this.#connect(slot)
       slot.link = link
-      const fresh = base || (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
-      if (slot.level !== undefined && link.capabilities.logging !== undefined) await link.request('logging/setLevel', JSON.stringify({ level: slot.level })).catch(() => {})
+      // What one client's own connection listed was that connection's.
+      const fresh = base || slot.catalogue !== undefined || (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
+      if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
       for (const uri of slot.subscriptions.keys()) link.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
       if (fresh) await this.#catalogues.read(slot, base)
       slot.failures = 0
@@ -151,7 +152,7 @@ export class Keeper {
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const { transport, clientInfo, spawning, initTimeout, passes, question, news, warn } = this.#deps
+    const { transport, clientInfo, spawning, initTimeout, passes, question, news, answered, warn } = this.#deps
     const { config, hide: hideVariables } = expand(this.#config, transport.environment)
     const redact = redactor({ ...config, install: transport.install?.() })
     const hide = (text: string): string => redact(hideVariables(text))
@@ -161,6 +162,7 @@ export class Keeper {
     const { link, kind } = await openLink(slot, config, passes, kinds, { transport: { ...transport, redact: hide }, clientInfo, spawning, initTimeout }, {
       question: async (...args) => await question(slot, ...args),
       news: (...args) => { news(slot, ...args) },
+      answered: (link, call, response) => { answered(slot, link, call, response) },
       closed: (from, error) => { this.lost(slot, from, error) },
       warn: (sentence) => { warn(hide(sentence)) }
     })
@@ -204,12 +206,16 @@ export class Keeper {
     const { base } = this.#pool
     const { link } = base
     if (!link || link.calls.size > 0) return
+    const since = Date.now()
     try {
       await link.request('ping', undefined, timeout)
     } catch (error) {
-      if (!(error instanceof UpstreamError)) return
+      // An answer of whatever kind is a sign of life: not every server knows a ping.
+      if (!(error instanceof UpstreamError) || (error.fault === 'refused' && (error.status ?? 500) < 500)) return
+      // A server may be slow because it is at work; and what it is asked by then says for itself whether it is there.
+      if (error.fault !== 'expired' && (link.calls.size > 0 || link.lastUsed > since)) return
       if (base.link === link) this.lost(base, link, error)
-      await link.close()
+      link.retire()
     }
   }
 

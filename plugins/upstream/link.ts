@@ -4,14 +4,16 @@ import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import type { ClientCapabilities, ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
 import { isLegacyVersion, latestLegacy } from '../../protocol/legacy/versions.ts'
+import type { Level } from '../../protocol/listener.ts'
 import { toRpcError, type Notification, type Request, type Response } from '../../protocol/message.ts'
 import { Peer } from '../../protocol/peer.ts'
 import { Table } from '../../protocol/table.ts'
 import type { Transport } from '../../protocol/transports/transport.ts'
-import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
+import type { Catalogue } from './catalogue.ts'
 import { instance, instanceKey } from './instance.ts'
 import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
+import { readCatalogue } from './read-catalogue.ts'
 
 /** The call on whose stream something came; `over`: it, or a request of our own, is answered already; undefined: it came on no such stream. */
 export type Origin = Call | 'over' | undefined
@@ -21,6 +23,8 @@ export interface LinkHandlers {
   question: (link: Link, question: Question, origin: Origin) => Promise<Response>
   /** The upstream tells something that belongs to no request of ours, or to a call's stream. */
   news: (link: Link, notification: Notification, origin: Origin) => void
+  /** A call has its answer. Told before what comes after it. */
+  answered: (link: Link, call: Call, response: Response) => void
   closed: (link: Link, error: UpstreamError) => void
   warn: (sentence: string) => void
 }
@@ -48,6 +52,8 @@ export class Link {
   instructions: string | undefined
   version: string = latestLegacy
   lastUsed = Date.now()
+  /** From which level on it was asked for log messages; undefined: it decides. */
+  level: Level | undefined
   readonly #transport: Transport
   readonly #peer: Peer
   readonly #options: LinkOptions
@@ -117,9 +123,10 @@ export class Link {
     return call.answer
   }
 
-  readonly #over = (call: Call): void => {
+  readonly #over = (call: Call, response: Response | undefined): void => {
     this.calls.take(call.id)
     this.lastUsed = Date.now()
+    if (response) this.#handlers.answered(this, call, response)
     if (this.#retiring && this.calls.size === 0) void this.close()
   }
 
@@ -136,56 +143,26 @@ export class Link {
     }
   }
 
+  /** Asks for log messages from a level on, where it has any and that is news to it. @throws as `request` */
+  async setLevel (level: Level): Promise<void> {
+    const before = this.level
+    if (level === before || !isObject(this.capabilities.logging)) return
+    this.level = level
+    try {
+      await this.request('logging/setLevel', JSON.stringify({ level }))
+    } catch (error) {
+      if (this.level === level) this.level = before
+      throw error
+    }
+  }
+
   notify (method: string, paramsText?: string): void {
     this.#peer.notify(method, paramsText)
   }
 
-  /**
-   * Reads all that the upstream lists to this link. One broken list does not take the others with it: it is as it was before.
-   * @param before what it listed when it was last read
-   * @param patience how long the other lists are waited for when one is there, in ms
-   * @returns `whole`: no list failed
-   * @throws UpstreamError when none of its lists can be had
-   */
+  /** What the upstream lists to this link, as `readCatalogue` has it. @throws UpstreamError when none of its lists can be had */
   async catalogue (before?: Catalogue, patience = this.#options.initTimeout): Promise<{ catalogue: Catalogue, whole: boolean }> {
-    const { capabilityClass } = this.key
-    const lists = {} as Record<ListKind, readonly Item[]>
-    const extras = {} as Record<ListKind, string>
-    const listed = kinds.filter((kind) => isObject(this.capabilities[listKinds[kind].capability]))
-    const reading = listed.map(async (kind) => await this.#list(kind))
-    let timer: NodeJS.Timeout | undefined
-    const late = new Promise<'late'>((resolve) => {
-      const begin = (): void => { timer ??= setTimeout(() => { resolve('late') }, patience).unref() }
-      for (const each of reading) each.then(begin, () => {})
-    })
-    const outcomes = await Promise.allSettled(reading.map(async (each) => await Promise.race([each, late])))
-    clearTimeout(timer)
-    const failures = outcomes.flatMap((outcome) => outcome.status === 'rejected' ? [outcome.reason as unknown] : [])
-    const gone = failures.find((error) => !(error instanceof UpstreamError && error.fault === 'timeout'))
-    if (gone !== undefined || (failures.length > 0 && failures.length === outcomes.length)) throw gone ?? failures[0]
-    let whole = true
-    for (const kind of kinds) {
-      const at = listed.indexOf(kind)
-      const outcome = outcomes[at]
-      const list = outcome?.status === 'fulfilled' && outcome.value !== 'late' ? outcome.value : undefined
-      if (at !== -1 && (!list || list.failure !== undefined)) {
-        whole = false
-        this.#handlers.warn(`${listKinds[kind].method} failed: ${list?.failure ?? 'no answer yet'}`)
-      }
-      lists[kind] = list?.items ?? (at === -1 ? [] : before?.lists[kind] ?? [])
-      extras[kind] = list?.extra ?? (at === -1 ? '{}' : before?.extras[kind] ?? '{}')
-    }
-    return { catalogue: { id: nextCatalogueId(), capabilityClass, version: this.version, serverInfo: this.serverInfo, instructions: this.instructions, capabilities: this.capabilities, lists, extras }, whole }
-  }
-
-  /** One list; without items, what its server says of why there are none. A server that has resources need not have templates. */
-  async #list (kind: ListKind): Promise<{ items?: readonly Item[], extra?: string, failure?: string }> {
-    try {
-      return await readList(kind, async (method, params) => await this.request(method, params), this.#handlers.warn)
-    } catch (error) {
-      if (!(error instanceof RpcError)) throw error
-      return error.code === code.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }
-    }
+    return await readCatalogue(this, before, patience, this.#handlers.warn)
   }
 
   /** Takes no more calls; closes when those that are open have their answers, each of which says for itself whether it ran. */
@@ -236,9 +213,8 @@ export class Link {
 
   #news (notification: Notification, origin: number | undefined): void {
     const { method, params, paramsText } = notification
-    if (method === 'notifications/progress') {
-      const call = typeof params.progressToken === 'number' ? this.calls.get(params.progressToken) : undefined
-      if (!call) return
+    const call = method === 'notifications/progress' ? this.calls.get(Number(params.progressToken)) : undefined
+    if (call) {
       call.progressed()
       const token = memberOf(memberOf(call.exchange.paramsText, '_meta') ?? '{}', 'progressToken')
       if (token !== undefined) call.exchange.notify(method, withMembers(paramsText, { progressToken: token }))

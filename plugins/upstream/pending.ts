@@ -1,56 +1,103 @@
 import type { Asker } from '../../protocol/exchange.ts'
 import { limits } from '../limits/index.ts'
+import type { Link } from './link.ts'
 
 /** States of a task after which nothing more comes of it (MCP 2025-11-25, "Tasks"). */
 const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
-/** What outlives the call that began it, on one connection: tasks, and pages that a person was sent to. News of it are for who began it. */
+/** Whom progress of a task is for: the token of the call that began it (on a link, ours; the client's as text) holds as long as the task does. */
+export interface TaskProgress { readonly asker: Asker, readonly link: Link, readonly token: number, readonly clientToken: string }
+
+interface Task {
+  /** Whose it is, whoever of its clients is there. */
+  principal: string
+  /** Who began it, or asked about it last: whom its news and questions are for. Undefined: gone. */
+  asker: Asker | undefined
+  /** The connection on which it was last told of. */
+  link: Link
+  until: number
+  /** Nothing more comes of it but its result. */
+  over: boolean
+  progress: TaskProgress | undefined
+}
+
+/** What outlives the call that began it, on the connections of one slot: tasks, and pages that a person was sent to. News of it are for who began it. */
 export class Pending {
-  readonly #begun = new Map<string, { asker: Asker, until: number }>()
+  readonly #tasks = new Map<string, Task>()
+  readonly #pages = new Map<string, { asker: Asker, until: number }>()
 
   /** True while something is under way: the connection is needed. */
   get any (): boolean {
-    if (this.#begun.size > 0) for (const [key, { until }] of this.#begun) if (until <= Date.now()) this.#begun.delete(key)
-    return this.#begun.size > 0
+    for (const begun of [this.#tasks, this.#pages]) for (const [id, { until }] of begun) if (until <= Date.now()) begun.delete(id)
+    return this.#pages.size > 0 || [...this.#tasks.values()].some(({ over }) => !over)
   }
 
-  /** Whether a client's principal has such a task here. */
-  hasTask (id: unknown, { principal, id: client }: Asker): boolean {
-    const { asker } = this.#begun.get(`task ${String(id)}`) ?? {}
-    return asker !== undefined && (asker.principal ?? asker.id) === (principal ?? client)
+  /** The clients whose tasks are under way on a connection. */
+  workersOn (link: Link): Asker[] {
+    return this.any ? [...this.#tasks.values()].flatMap((task) => task.link === link && !task.over && task.asker ? [task.asker] : []) : []
   }
 
-  /** What a server said of a task, in a result or a notification: `{taskId, status, ttl?}`, `ttl` in ms. */
-  task (said: Record<string, unknown>, asker: Asker): void {
+  /** Whether a client's principal has such a task here, though it may be over: its result is still to be had. */
+  hasTask (id: unknown, asker: Asker): boolean { return this.#tasks.get(String(id))?.principal === principalOf(asker) }
+
+  knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
+
+  /** Whom what comes of a task is for; undefined: it is not known here, or they have gone. */
+  ownerOfTask (id: unknown): Asker | undefined { return this.#tasks.get(String(id))?.asker }
+
+  /**
+   * What a server said of a task, in a result or a notification: `{taskId, status, ttl?}`, `ttl` in ms.
+   * @param asker whom it said it to; undefined: it told of one that is known
+   * @param progress of the call that begins it
+   */
+  task (said: Record<string, unknown>, link: Link, asker?: Asker, progress?: TaskProgress): void {
     const { taskId, status, ttl } = said
     if (typeof taskId !== 'string') return
-    if (terminal.has(status)) this.#begun.delete(`task ${taskId}`)
-    else this.#begin(`task ${taskId}`, asker, Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.pendingTime))
+    const known = this.#tasks.get(taskId)
+    const principal = asker ? principalOf(asker) : known?.principal
+    if (principal === undefined) return
+    const until = Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.pendingTime)
+    this.#tasks.set(taskId, { principal, asker: asker ?? known?.asker, link, until, over: terminal.has(status), progress: progress ?? known?.progress })
+    if (this.#tasks.size <= limits.pending) return
+    // What is over is missed least.
+    const [oldest] = [...this.#tasks].find(([, { over }]) => over) ?? [...this.#tasks][0] ?? []
+    if (oldest !== undefined) this.#tasks.delete(oldest)
   }
 
   /** A task whose result was fetched. */
-  taskOver (id: unknown): void { this.#begun.delete(`task ${String(id)}`) }
+  taskOver (id: unknown): void {
+    const task = this.#tasks.get(String(id))
+    if (task) task.over = true
+  }
+
+  /** Whom news of progress are for that carry the token of no call that is open. */
+  progressOf (link: Link, token: unknown): TaskProgress | undefined {
+    for (const { progress } of this.#tasks.values()) if (progress?.token === token && progress?.link === link) return progress
+    return undefined
+  }
 
   /** A client was sent to a page (`elicitation/create` with a URL). */
   elicitation (id: unknown, asker: Asker): void {
-    if (typeof id === 'string') this.#begin(`elicitation ${id}`, asker, limits.questionTimeout)
+    if (typeof id !== 'string') return
+    this.#pages.set(id, { asker, until: Date.now() + limits.questionTimeout })
+    const oldest = this.#pages.size > limits.pending ? this.#pages.keys().next().value : undefined
+    if (oldest !== undefined) this.#pages.delete(oldest)
   }
 
-  /** Who began what a notification is about; undefined: it is about nothing that is known here. */
-  ownerOf (method: string, params: Record<string, unknown>): Asker | undefined {
-    const key = method === 'notifications/tasks/status' ? `task ${String(params.taskId)}` : `elicitation ${String(params.elicitationId)}`
-    const { asker } = this.#begun.get(key) ?? {}
-    if (method === 'notifications/elicitation/complete') this.#begun.delete(key)
-    else if (asker) this.task(params, asker)
+  /** Who was sent to a page that a server says is done with. */
+  elicited (id: unknown): Asker | undefined {
+    const { asker } = this.#pages.get(String(id)) ?? {}
+    this.#pages.delete(String(id))
     return asker
   }
 
-  #begin (key: string, asker: Asker, lifetime: number): void {
-    this.#begun.set(key, { asker, until: Date.now() + lifetime })
-    const oldest = this.#begun.size > limits.pending ? this.#begun.keys().next().value : undefined
-    if (oldest !== undefined) this.#begun.delete(oldest)
+  /** A client has gone: its principal may still come for what it began. */
+  leave (id: string): void {
+    for (const task of this.#tasks.values()) {
+      if (task.asker?.id === id) task.asker = undefined
+      if (task.progress?.asker.id === id) task.progress = undefined
+    }
   }
 }
 
-/** News that are about something begun earlier, and so for who began it. */
-export const isOfPending = (method: string): boolean => method === 'notifications/tasks/status' || method === 'notifications/elicitation/complete'
+const principalOf = ({ principal, id }: Asker): string => principal ?? id

@@ -45,14 +45,16 @@ export class Places {
   /** The slot that serves a client, if it is there. */
   find (asker: Asker): Slot | undefined { return this.pool.find(this.keyOf(asker)) }
 
-  /** The slot for a client's request. A client that said which log messages it wants may have done so before it came here. @throws RpcError -32001 when there is no room */
+  /** The slot for a client's request. It hears what the server says to that, from now on. @throws RpcError -32001 when there is no room */
   slotFor (asker: Asker, passed: Passed | undefined): Slot {
     const slot = this.slotOf(asker, passed)
-    if (asker.level !== undefined && !slot.hears(asker)) slot.setLevel(asker, asker.level)
+    if (slot.knows(asker)) return slot
+    slot.serve(asker)
+    if (asker.level !== undefined || slot.link?.level !== undefined) slot.tellLevel()
     return slot
   }
 
-  /** As `slotFor`, whatever messages it wants. */
+  /** The same, and nothing is noted. */
   slotOf (asker: Asker, passed: Passed | undefined): Slot {
     // Requests to a REST API have nothing in common that could carry one's headers to another.
     if (this.#deps.config.type === 'openapi') return this.pool.take(this.keyOf(asker), asker)
@@ -83,6 +85,12 @@ export class Places {
     if (this.#deps.passes) return this.pool.all.filter((slot) => slot.carriesFor(asker.id))
     const slot = this.find(asker)
     return slot ? [slot] : []
+  }
+
+  /** Whether what a server says on a slot's link outside of calls is for a client: it is served there or, by the gateway's own link, nowhere yet. */
+  serves (slot: Slot, asker: Asker): boolean {
+    const own = this.slotsOf(asker)
+    return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
   }
 
   /** Where a task runs that the client's principal began. */

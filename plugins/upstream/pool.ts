@@ -1,7 +1,6 @@
 import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Asker } from '../../protocol/exchange.ts'
 import { bridged, shareable } from '../../protocol/legacy/capabilities.ts'
-import { isLevel } from '../../protocol/listener.ts'
 import { limits } from '../limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
@@ -28,7 +27,6 @@ export class Pool {
     if (known) return known
     if (this.#slots.size >= limits.linksPerServer) this.#evict()
     const slot = new Slot(key, key.affinity === 'session' ? bridged(asker.capabilities) : shareable(asker.capabilities), key.affinity === 'session' ? asker : undefined)
-    if (isLevel(asker.level)) slot.wants(asker, asker.level)
     this.#slots.set(key.key, slot)
     return slot
   }

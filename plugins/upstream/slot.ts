@@ -7,16 +7,20 @@ import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
 import { Pending } from './pending.ts'
 
+/** From which level on servers send log messages that were not asked for a level: most do from here on. */
+const usual: Level = 'info'
+
 /** A place for a link: what outlives one connection, so that the next one can be brought to the same state. */
 export class Slot {
   readonly key: LinkKey
   readonly owner: Asker | undefined
   readonly capabilities: ClientCapabilities
   /** What is being asked for: more who want it wait for the same answer. */
-  readonly subscribing = new Map<string, Promise<unknown>>()
+  readonly subscribing = new Map<string, Promise<string>>()
   /** Who is subscribed to each resource, by URI and by client. */
   readonly subscriptions = new Map<string, Map<string, Asker>>()
-  readonly #levels = new Map<string, { asker: Asker, level: Level }>()
+  /** The clients that it serves and that would hear what its server says. */
+  readonly #clients = new Map<string, Asker>()
   /** What its clients began there that outlives their calls. */
   readonly pending = new Pending()
   link: Link | undefined
@@ -34,7 +38,6 @@ export class Slot {
   readonly #carriesFor = new Set<string>()
   /** This link's own catalogue, where it differs from its class's. */
   catalogue: Catalogue | undefined
-  level: Level | undefined
 
   constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Asker | undefined) {
     this.key = key
@@ -78,33 +81,45 @@ export class Slot {
     for (const [subscribed, subscribers] of this.subscriptions) if (isWithin(uri, subscribed)) yield * subscribers.values()
   }
 
-  /** Notes what one client wants to hear; the lowest level that anyone wants, if it has changed. */
-  wants (asker: Asker, level: Level): Level | undefined {
-    this.#levels.set(asker.id, { asker, level })
-    return this.#relevel()
+  knows (asker: Asker): boolean { return this.#clients.has(asker.id) }
+
+  /** Notes a client that it serves from now on. */
+  serve (asker: Asker): void {
+    if (asker.deaf !== true) this.#clients.set(asker.id, asker)
   }
 
-  /** True when it is known which messages a client wants. */
-  hears (asker: Asker): boolean { return this.#levels.has(asker.id) }
+  /**
+   * From which level on its link is to send log messages: the lowest that a client wants, where one said so. Who said nothing is not to
+   * miss anything for that, and gets what servers usually send.
+   */
+  get level (): Level | undefined {
+    let lowest: Level | undefined
+    let said = this.link?.level !== undefined
+    for (const { level } of this.#clients.values()) {
+      lowest = lower(lowest, level ?? usual)
+      said ||= level !== undefined
+    }
+    return said ? lowest : undefined
+  }
 
-  /** As `wants`; a link that is open here is told. */
-  setLevel (asker: Asker, wanted: Level): void {
-    const level = this.wants(asker, wanted)
-    if (level !== undefined && this.link?.capabilities.logging !== undefined) this.link.request('logging/setLevel', JSON.stringify({ level })).catch(() => {})
+  /** Brings the link that is open here to the level that its clients want. */
+  tellLevel (): void {
+    const level = this.link && this.level
+    if (level !== undefined) this.link?.setLevel(level).catch(() => {})
   }
 
   /** The clients that asked for something that outlives their calls. */
   get clients (): Asker[] {
     const clients = new Map<string, Asker>()
-    for (const { asker } of this.#levels.values()) clients.set(asker.id, asker)
+    for (const asker of this.#clients.values()) if (asker.level !== undefined) clients.set(asker.id, asker)
     for (const subscribers of this.subscriptions.values()) for (const asker of subscribers.values()) clients.set(asker.id, asker)
     return [...clients.values()]
   }
 
   /** Takes what a client asked for from the place where it did. A link that is open here is told of it. */
   takeOver (from: Slot, asker: Asker): void {
-    const wanted = from.#levels.get(asker.id)
-    if (wanted) this.setLevel(asker, wanted.level)
+    this.serve(asker)
+    this.tellLevel()
     for (const [uri, subscribers] of from.subscriptions) {
       if (!subscribers.has(asker.id)) continue
       const known = this.subscriptions.get(uri)
@@ -116,8 +131,8 @@ export class Slot {
 
   /** Forgets a client. @returns the URIs that nobody is subscribed to any more */
   forget (id: string): string[] {
-    this.#levels.delete(id)
-    this.#relevel()
+    if (this.#clients.delete(id) && this.link?.level !== undefined) this.tellLevel()
+    this.pending.leave(id)
     const free: string[] = []
     for (const [uri, subscribers] of this.subscriptions) {
       if (!subscribers.delete(id) || subscribers.size > 0) continue
@@ -125,12 +140,6 @@ export class Slot {
       free.push(uri)
     }
     return free
-  }
-
-  #relevel (): Level | undefined {
-    const before = this.level
-    this.level = [...this.#levels.values()].reduce<Level | undefined>((lowest, { level }) => lower(lowest, level), undefined)
-    return this.level === before ? undefined : this.level
   }
 }
 

@@ -1,14 +1,11 @@
-import { code, RpcError, UpstreamError } from '../../protocol/errors.ts'
 import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
-import { isObject } from '../../protocol/json.ts'
 import { plainClass } from '../../protocol/legacy/capabilities.ts'
-import { isLevel } from '../../protocol/listener.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits } from '../limits/index.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { Asking } from './asking.ts'
-import { takeNews, takeQuestion, type ArrivalDeps } from './arrivals.ts'
+import { takeAnswer, takeNews, takeQuestion, type ArrivalDeps } from './arrivals.ts'
 import type { Catalogue } from './catalogue.ts'
 import { Catalogues } from './catalogues.ts'
 import { withheldNames } from './environment.ts'
@@ -16,7 +13,7 @@ import { Keeper, type Status } from './keeper.ts'
 import { passthroughOf } from './passthrough.ts'
 import { Places } from './places.ts'
 import type { Semaphore } from './semaphore.ts'
-import type { Slot } from './slot.ts'
+import { Subscriptions } from './subscriptions.ts'
 import { isRemote, type TransportDeps } from './transport.ts'
 import { expand } from './variables.ts'
 
@@ -37,8 +34,8 @@ export interface UpstreamDeps {
   keep: (text: Iterable<string>) => void
   /** Told before a question goes to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, asker: Asker) => Promise<void>
-  /** A log message (or news of a kind that we do not know) for everybody who sees this server. */
-  broadcast: (method: string, paramsText: string) => void
+  /** A log message for everybody who sees this server and is served where it came from. */
+  broadcast: (method: string, paramsText: string, serves: (asker: Asker) => boolean) => void
 }
 
 /** A server that is alive: what its clients may ask of it, on which of its links, and what it lists to whom. */
@@ -48,6 +45,7 @@ export class Upstream {
   readonly remote: boolean
   /** What of its config has no effect, and why, in sentences for who runs it. */
   readonly warnings: readonly string[]
+  readonly subscriptions: Subscriptions
   readonly #deps: UpstreamDeps
   readonly #places: Places
   readonly #keeper: Keeper
@@ -74,7 +72,7 @@ export class Upstream {
     this.#places = new Places({ name, config, remote: this.remote, passes: this.#passes ? passthrough.names : undefined, kind: () => this.#keeper.kind, warn })
     const { pool } = this.#places
     const { type, command, args, url, openapi } = config
-    this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.url])), listed: deps.listed, keep: deps.keep, warn })
+    this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url])), listed: deps.listed, keep: deps.keep, warn })
     const arrivals: ArrivalDeps = {
       name,
       refresh: (slot) => {
@@ -87,7 +85,7 @@ export class Upstream {
         this.#keeper.wake()
       },
       onQuestion: deps.onQuestion,
-      broadcast: deps.broadcast,
+      broadcast: (slot, method, paramsText) => { deps.broadcast(method, paramsText, (asker) => this.#places.serves(slot, asker)) },
       dropped: (method) => { deps.log('debug', `${method} could not be attributed to one client and was dropped`) }
     }
     this.#keeper = new Keeper(config, pool, this.#catalogues, {
@@ -96,9 +94,11 @@ export class Upstream {
       lists: (slot) => this.#places.lists(slot),
       question: async (slot, ...args) => await takeQuestion(arrivals, slot, ...args),
       news: (slot, ...args) => { takeNews(arrivals, slot, ...args) },
+      answered: takeAnswer,
       warn
     })
     this.#asking = new Asking(name, this.#keeper)
+    this.subscriptions = new Subscriptions(name, this.#places, this.#asking)
   }
 
   get status (): Status { return this.#keeper.status }
@@ -106,6 +106,8 @@ export class Upstream {
   get error (): string | null { return this.#keeper.error }
   /** The same, for its clients. */
   get reason (): string | undefined { return this.#keeper.reason }
+  /** A text without the secrets of the server's config. */
+  hide (text: string): string { return this.#keeper.hide(text) }
   get connectedAt (): number | undefined { return this.#keeper.connectedAt }
   /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
   get promising (): number { return this.#keeper.promising }
@@ -164,6 +166,15 @@ export class Upstream {
     return since > limits.learnAgain ? limits.newClass : limits.newClass - since
   }
 
+  /** What it said to be new is being read. @returns when that is done, and how long it is worth a wait, in ms; undefined: nothing is new */
+  catchUp (asker: Asker): { done: Promise<unknown>, patience: number } | undefined {
+    const { base } = this.#places.pool
+    const own = this.#places.find(asker)
+    const readings = [...new Set(own && this.#places.lists(own) ? [own, base] : [base])].flatMap((slot) => this.#catalogues.catchUp(slot, slot === base) ?? [])
+    if (readings.length === 0) return undefined
+    return { done: Promise.all(readings.map(({ done }) => done)), patience: limits.firstAnswer + Math.max(...readings.map(({ since }) => since)) - Date.now() }
+  }
+
   /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
   async learn (asker: Asker): Promise<void> {
     const { capabilityClass } = this.#places.keyOf(asker)
@@ -191,59 +202,19 @@ export class Upstream {
       resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
       maxTotalTimeout: options?.maxTotalTimeout
     }
-    const response = await this.#asking.once(slot, (link) => link.call(exchange, params, deadlines, this.#passes ? passed ?? {} : undefined), exchange)
-    if (exchange.params.task !== undefined || method.startsWith('tasks/') || response.errorText !== undefined) notePending(slot, exchange, response)
-    return response
+    return await this.#asking.once(slot, (link) => link.call(exchange, params, deadlines, this.#passes ? passed ?? {} : undefined), exchange)
   }
 
   notify (asker: Asker, method: string, paramsText: string): void {
     for (const { link } of this.#places.slotsOf(asker)) link?.notify(method, paramsText)
   }
 
-  /** The client wants log messages of this level and above. */
-  async setLevel (asker: Asker, level: unknown): Promise<void> {
-    if (!isLevel(level)) return
+  /** The client wants log messages from another level on than before. @throws RpcError the upstream's, relayed; -32001 when there is no answer */
+  async setLevel (asker: Asker): Promise<void> {
     const slot = this.#places.slotOf(asker, this.#places.passed(asker.headersOf?.('logging/setLevel')))
-    const changed = slot.wants(asker, level)
-    if (changed === undefined || slot.link?.capabilities.logging === undefined) return
-    await this.#asking.once(slot, async (link) => await link.request('logging/setLevel', JSON.stringify({ level: changed })))
-  }
-
-  /** The first subscriber of a URI subscribes upstream, the last one unsubscribes. The answer's error is relayed. */
-  async subscribe (asker: Asker, uri: string): Promise<void> {
-    const slot = this.#places.slotFor(asker, this.#places.passed(asker.headersOf?.('resources/subscribe')))
-    if (!slot.link) await this.#asking.patiently(slot)
-    if (slot.countOf(asker.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.name)}, as many as there may be`)
-    const subscribers = slot.subscriptions.get(uri)
-    if (subscribers) subscribers.set(asker.id, asker)
-    else {
-      slot.subscriptions.set(uri, new Map([[asker.id, asker]]))
-      const subscribing = this.#asking.once(slot, async (link) => await link.request('resources/subscribe', JSON.stringify({ uri }))).finally(() => { slot.subscribing.delete(uri) })
-      slot.subscribing.set(uri, subscribing)
-    }
-    try {
-      // Whoever comes while the upstream is being asked has its answer.
-      await slot.subscribing.get(uri)
-    } catch (error) {
-      slot.subscriptions.delete(uri)
-      throw error
-    }
-  }
-
-  isSubscribed (asker: Asker, uri: string): boolean { return this.#places.subscribedOn(asker, uri) !== undefined }
-
-  /** The URIs that a client is subscribed to. */
-  subscribedBy (asker: Asker): string[] {
-    return this.#places.pool.all.flatMap(({ subscriptions }) => [...subscriptions].flatMap(([uri, subscribers]) => subscribers.has(asker.id) ? [uri] : []))
-  }
-
-  /** An upstream that cannot be reached has nothing to unsubscribe from. The answer's error is relayed. */
-  async unsubscribe (asker: Asker, uri: string): Promise<void> {
-    const slot = this.#places.subscribedOn(asker, uri)
-    const subscribers = slot?.subscriptions.get(uri)
-    if (!slot || !subscribers?.delete(asker.id) || subscribers.size > 0) return
-    slot.subscriptions.delete(uri)
-    await slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch((error: unknown) => { if (!(error instanceof UpstreamError)) throw error })
+    slot.serve(asker)
+    const { link, level } = slot
+    if (link && level !== undefined) await this.#asking.once(slot, async (link) => { await link.setLevel(level) })
   }
 
   /** A client is gone, or may not use this server any more. */
@@ -257,15 +228,4 @@ export class Upstream {
     this.#catalogues.close()
     await this.#places.pool.close()
   }
-}
-
-/** What of an answer says that something goes on, or is over: a task, or pages to visit before the call can be repeated (-32042). */
-function notePending ({ pending }: Slot, { asker, method, params }: Exchange, { resultText, errorText }: Response): void {
-  const value: unknown = JSON.parse(resultText ?? errorText ?? '{}')
-  if (!isObject(value)) return
-  if (errorText !== undefined) {
-    const elicitations = isObject(value.data) ? value.data.elicitations : undefined
-    if (Array.isArray(elicitations)) for (const each of elicitations) if (isObject(each)) pending.elicitation(each.elicitationId, asker)
-  } else if (method === 'tasks/result') pending.taskOver(params.taskId)
-  else pending.task(isObject(value.task) ? value.task : value, asker)
 }

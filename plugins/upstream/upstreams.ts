@@ -1,10 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
 import type { Asker, Question } from '../../protocol/exchange.ts'
 import { classOf } from '../../protocol/legacy/capabilities.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from './semaphore.ts'
 import { Rest } from './rest/rest.ts'
+import { limited } from './limited.ts'
 import type { TransportDeps } from './transport.ts'
 import { Upstream, type Status } from './upstream.ts'
 
@@ -23,8 +25,8 @@ export interface UpstreamsDeps {
 export interface UpstreamEvents {
   /** What is listed has changed; the generation has risen. */
   changed: []
-  /** A message of one server for everybody who sees it: server, method, params as text. */
-  broadcast: [string, string, string]
+  /** A message of one server for everybody who sees it: server, method, params as text, and whether a client is served where it came from. */
+  broadcast: [string, string, string, (asker: Asker) => boolean]
 }
 
 /** All servers that are alive. */
@@ -126,6 +128,14 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     else this.#touched.set(asker.id, new Set([upstream]))
   }
 
+  /** A server that a client is about to use. @throws RpcError -32001 when it is not there */
+  used (name: string, asker: Asker): Upstream {
+    const upstream = this.#upstreams.get(name)
+    if (!upstream) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`)
+    this.touch(asker, upstream)
+    return upstream
+  }
+
   /** The servers that remember something of a client, as they are now. */
   touchedBy (asker: Asker): Upstream[] {
     return [...this.#touched.get(asker.id) ?? []].filter((upstream) => this.#upstreams.get(upstream.name) === upstream)
@@ -154,16 +164,22 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   }
 
   /**
-   * Waits until it is known what these servers list to this client, but no longer than is worth it: a server that is down, or
-   * was silent in the last run too, is not waited for.
+   * Waits until it is known what these servers list to this client, what they have just said to be new included, but no longer
+   * than is worth it: a server that is down, or was silent in the last run too, is not waited for.
    * @param patient the list is aimed at one server: wait while it connects
    */
   async learn (names: Iterable<string>, asker: Asker, patient: boolean): Promise<void> {
-    const waits: Array<Promise<void>> = []
+    const waits: Array<Promise<unknown>> = []
     let longest = 0
     for (const name of names) {
       const upstream = this.#upstreams.get(name)
-      if (!upstream || upstream.knows(asker)) continue
+      if (!upstream) continue
+      const news = upstream.catchUp(asker)
+      if (news && news.patience > 0) {
+        longest = Math.max(longest, news.patience)
+        waits.push(news.done)
+      }
+      if (upstream.knows(asker)) continue
       // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too. Among several, one that has
       // little to do for it (no process must start), or is known to be slow at that, has little time: it may have stopped answering.
       const patience = upstream.status === 'connected' ? Math.min(upstream.patienceFor(asker), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
@@ -208,7 +224,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       },
       keep: (text) => { cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) }) },
       onQuestion: async (question, asker) => { await this.onQuestion(name, question, asker) },
-      broadcast: (method, paramsText) => { this.emit('broadcast', name, method, paramsText) }
+      broadcast: (...message) => { this.emit('broadcast', name, ...message) }
     })
     return upstream
   }
@@ -221,19 +237,4 @@ const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted',
 function sameConnection (a: Server['config'], b: Server['config']): boolean {
   const essence = (config: Server['config']): string => JSON.stringify(Object.entries(config).filter(([key]) => !labels.has(key)).sort(([x], [y]) => x < y ? -1 : 1))
   return essence(a) === essence(b)
-}
-
-/** At most so many lines a second go on; how many did not is told when the next second begins. */
-function limited (most: number, pass: (line: string) => void, tell: (dropped: number) => void): (line: string) => void {
-  let second = 0
-  let count = 0
-  return (line) => {
-    const now = Math.floor(Date.now() / 1_000)
-    if (now !== second) {
-      if (count > most) tell(count - most)
-      second = now
-      count = 0
-    }
-    if (++count <= most) pass(line)
-  }
 }

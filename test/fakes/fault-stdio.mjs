@@ -2,7 +2,7 @@
 // object a line. FAULT_DIE=1: exits at once. FAULT_STUBBORN=1: outlives SIGTERM and the end of its input, and has a
 // grandchild that does, too, and holds its pipes. FAULT_NOISE=1: prints what is no JSON-RPC before its first answer.
 // FAULT_MORTAL=1: has resources, and dies of being subscribed to. FAULT_EXTRA=1: lists `mute`, `stubborn` and `crash`, too.
-// FAULT_LIVELY=1: has a resource to subscribe to, and tasks, as the tools `touch`, `work` and `page` move them.
+// FAULT_LIVELY=1: has a resource to subscribe to, tasks and log messages, as the tools `touch`, `work`, `page` and `say` move them.
 import { spawn } from 'node:child_process'
 import { appendFileSync, closeSync, writeSync } from 'node:fs'
 
@@ -31,7 +31,7 @@ const noise = () => {
 
 const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }))
 if (process.env.FAULT_EXTRA) for (const name of ['mute', 'stubborn', 'crash']) tools.push({ name, description: name, inputSchema: { type: 'object' } })
-if (process.env.FAULT_LIVELY) for (const name of ['touch', 'work', 'page']) tools.push({ name, description: name, inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } })
+if (process.env.FAULT_LIVELY) for (const name of ['touch', 'work', 'page', 'say']) tools.push({ name, description: name, inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } })
 const subscribed = new Set()
 const tasks = new Map()
 const questions = new Map()
@@ -52,7 +52,7 @@ const questionOf = {
 
 const said = (text, more) => ({ content: [{ type: 'text', text: String(text) }], ...more })
 
-async function call (id, name, args) {
+async function call (id, name, args, meta) {
   switch (name) {
     case 'echo':
       if (args.delay) await sleep(args.delay)
@@ -115,14 +115,27 @@ async function call (id, name, args) {
       if (subscribed.has(args.uri)) line({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri: args.uri } })
       return said([...subscribed].join())
     case 'work': {
+      // a task that ends after `time`, or when the question that it asks after `time` (`ask`: its kind) is answered
       const task = { taskId: `task-${process.pid}-${tasks.size}`, status: 'working', createdAt: new Date().toISOString(), lastUpdatedAt: new Date().toISOString(), ttl: 60_000 }
-      tasks.set(task.taskId, task)
-      setTimeout(() => {
+      tasks.set(task.taskId, { task, result: said('done') })
+      const progress = (at) => meta?.progressToken === undefined ? [] : [{ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta.progressToken, progress: at } }]
+      setTimeout(async () => {
+        for (const each of progress(2)) line(each)
+        if (args.ask) {
+          const [method, params] = questionOf[args.ask](args.tag)
+          const answer = await ask(method, args.unmarked ? params : { ...params, _meta: { 'io.modelcontextprotocol/related-task': { taskId: task.taskId } } })
+          tasks.get(task.taskId).result = said(JSON.stringify(answer.result ?? answer.error))
+        }
         task.status = 'completed'
         line({ jsonrpc: '2.0', method: 'notifications/tasks/status', params: task })
       }, args.time)
-      return { task }
+      // the first news come in one piece with the answer
+      process.stdout.write([{ jsonrpc: '2.0', id, result: { task } }, ...progress(1)].map((each) => JSON.stringify(each) + '\n').join(''))
+      return undefined
     }
+    case 'say':
+      line({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: args.data } })
+      return said('')
     case 'page': {
       const answer = await ask('elicitation/create', { mode: 'url', message: 'please visit', url: 'https://example.com/', elicitationId: args.id })
       setTimeout(() => { line({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: args.id } }) }, args.time)
@@ -139,12 +152,14 @@ async function answer ({ id, method, params }) {
       if (process.env.FAULT_NOISE) noise()
       return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true }, ...(process.env.FAULT_MORTAL || process.env.FAULT_LIVELY ? { resources: { subscribe: true } } : {}), ...(process.env.FAULT_LIVELY ? { logging: {}, tasks: { requests: { tools: { call: {} } } } } : {}) }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
     case 'tools/list': return { tools }
-    case 'tools/call': return await call(id, params.name, params.arguments ?? {})
+    case 'tools/call': return await call(id, params.name, params.arguments ?? {}, params._meta)
     case 'ping': return {}
-    case 'tasks/get': {
-      const task = tasks.get(params.taskId)
-      if (!task) throw Object.assign(new Error('no such task'), { code: -32602 })
-      return task
+    case 'tasks/get': case 'tasks/result': {
+      const known = tasks.get(params.taskId)
+      if (!known) throw Object.assign(new Error('no such task'), { code: -32602 })
+      if (method === 'tasks/get') return known.task
+      while (known.task.status === 'working') await sleep(20)
+      return known.result
     }
     case 'logging/setLevel': log({ event: 'level', level: params.level }); return {}
     case 'resources/unsubscribe': subscribed.delete(params.uri); log({ event: 'unsubscribe', uri: params.uri }); return {}

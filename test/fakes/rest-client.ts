@@ -33,6 +33,7 @@ export async function restClient (t: Cleanup, config: ServerConfig, { rest = new
   const link = new Link(transport, { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 }, {
     question: () => { throw new Error('a REST API asks nothing') },
     news: (_link, { method }) => { news.push(method) },
+    answered: () => {},
     closed: () => {},
     warn
   })
