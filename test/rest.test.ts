@@ -363,6 +363,25 @@ test('credentials', async (t) => {
     assert.deepEqual([url, headers.host, headers.authorization, headers['x-fixed'], headers.cookie], ['/other/elsewhere', `localhost:${api.port}`, undefined, undefined, undefined])
   })
 
+  await t.test('configured headers go as UTF-8; one that cannot be sent is told of, and nothing is', async () => {
+    const utf8 = (value: string | string[] | undefined): string => Buffer.from(String(value), 'latin1').toString()
+    const client = await connect({ type: 'apiKey', name: 'X-K', in: 'header', value: 'ключ' }, { headers: { 'X-B': 'ю', Cookie: 'c=ю', 'X-Latin': 'é' } })
+    await client.call('get')
+    const { headers } = api.last()
+    assert.deepEqual([utf8(headers['x-k']), utf8(headers['x-b']), utf8(headers.cookie), headers['x-latin']], ['ключ', 'ю', 'c=ю', 'é'])
+    await (await connect({ type: 'http', scheme: 'bearer', token: 'ключ' })).call('get')
+    assert.equal(utf8(api.last().headers.authorization), 'Bearer ключ')
+    api.at('/headers.json', (_request, response) => { json(response, schema) })
+    await restClient(t, { url: `${api.url}/headers.json`, headers: { 'X-B': 'ю' } })
+    const before = api.seen.length
+    await assert.rejects(connect({ type: 'none' }, { headers: { 'X-Ключ': 'a' } }), refused(/no header can be named "X-Ключ": check "headers" and "openapi.security"/))
+    await assert.rejects(connect({ type: 'none' }, { headers: { 'X-A': 'a\nb' } }), refused(/the header "X-A" holds a control character/))
+    for (const [security, says] of [[{ type: 'apiKey', name: 'X K', value: 'a' }, /named "X K"/], [{ type: 'http', scheme: 'bearer', token: 'a\rb' }, /"authorization" holds a control character/]] as const) {
+      await assert.rejects((await connect(security)).call('get'), refused(says))
+    }
+    assert.equal(api.seen.length, before)
+  })
+
   await t.test('without an address of its own, the description says where the API is, and that is trusted', async () => {
     const client = await connect({ type: 'http', scheme: 'bearer', token: 'tok' }, { url: undefined })
     await client.call('get')
@@ -470,9 +489,42 @@ test('answers', async (t) => {
     assert.deepEqual(await client.call('get'), { content: [{ type: 'text', text: 'HTTP 204 No Content' }] })
     api.answer(({ url }, response) => { if (url === '/x') response.writeHead(302, { location: '/y' }).end(); else json(response, { at: url }) })
     assert.deepEqual((await client.call('get')).structuredContent, { at: '/y' })
-    answer(302, undefined, '', { location: 'http://127.0.0.2:1/' })
-    await assert.rejects(client.call('get'), refused(/another origin/))
-    await assert.rejects(client.call('post'), refused(/redirects/))
+  })
+  await t.test('a redirect that is not followed is the answer: what it answered ran', async () => {
+    const said = (line: string, ...more: string[]): object => ({ content: [line, ...more].map((text) => ({ type: 'text', text })) })
+    for (const [name, status, location, line] of [
+      ['get', 302, 'http://127.0.0.2:1/file?sig=a%20b#x', 'HTTP 302 Found\nlocation: http://127.0.0.2:1/file?sig=a%20b#x'],
+      ['post', 302, '/done', 'HTTP 302 Found\nlocation: /done'],
+      ['post', 303, 'https://other.test/', 'HTTP 303 See Other\nlocation: https://other.test/'],
+      ['get', 301, '/x', 'HTTP 301 Moved Permanently\nlocation: /x'],
+      ['post', 307, 'http://[', 'HTTP 307 Temporary Redirect\nlocation: http://[']
+    ] as const) {
+      const before = api.seen.length
+      answer(status, 'application/json', '{"id":1}', { location })
+      assert.deepEqual(await client.call(name), { ...said(line, '{"id":1}'), structuredContent: { id: 1 } })
+      assert.equal(api.seen.length - before, location === '/x' ? 4 : 1)
+    }
+    answer(303, undefined, '', { location: 'https://other.test/' })
+    assert.deepEqual(await client.call('post'), said('HTTP 303 See Other\nlocation: https://other.test/'))
+    answer(302, undefined, '')
+    assert.deepEqual(await client.call('post'), said('HTTP 302 Found'))
+    answer(201, undefined, '', { location: '/x/5' })
+    assert.deepEqual(await client.call('post'), said('HTTP 201 Created\nlocation: /x/5'))
+    // What the configuration adds to the query is not told, however it comes back.
+    const keyed = await restClient(t, { url: `${api.url}/?tenant=s3cret`, openapi: { schema: openapi({ '/x': { get: { operationId: 'get', parameters: [{ name: 'q', in: 'query', schema: {} }], ...ok }, head: { operationId: 'head', ...ok } } }), security: { type: 'apiKey', in: 'query', name: 'key', value: 'k 1' } } })
+    for (const [location, shown] of [
+      ['https://x.test/a?q=1&key=k+1', 'https://x.test/a'],
+      ['https://x.test/login?next=%2Fx%3Ftenant%3Ds3cret%26q%3D1#a', 'https://x.test/login'],
+      ['https://x.test/a?q=1&other=2', 'https://x.test/a?q=1&other=2']
+    ] as const) {
+      answer(302, 'text/plain', `Found. Redirecting to ${location}`, { location })
+      assert.deepEqual(await keyed.call('get', { q: 1 }), said(`HTTP 302 Found\nlocation: ${shown}`, ...location === shown ? [`Found. Redirecting to ${location}`] : []))
+    }
+    assert.equal(api.last().url, '/x?tenant=s3cret&q=1&key=k%201')
+    answer(302, undefined, '', { location: 'https://x.test/?key=k%201', 'x-other': 'y' })
+    const [{ text = '' } = {}] = (await keyed.call('head')).content
+    assert.match(text, /^HTTP 302 Found\n(.*\n)*x-other: y/)
+    assert.doesNotMatch(text, /k%201/)
   })
   await t.test('bytes', async () => {
     const bytes = Buffer.from([0, 255, 1])
@@ -570,6 +622,41 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
     assert.deepEqual([valid({ p: 'abc' }), valid({ p: 'abcd' }), valid({ p: 'a' })], [true, false, false])
   })
 
+  await t.test('patterns are said as Unicode has them; what cannot be said makes a schema take more, never less', async () => {
+    const one = (name: string): object => ({ oneOf: [{ $ref: `#/components/schemas/${name}` }, { type: 'string', enum: ['red'] }] })
+    const given: Array<[object, object]> = [
+      [{ pattern: '^\\#\\:\\_[+\\-/\\@\\d\\]]\\.$' }, { pattern: '^#:_[+\\x2d/@\\d\\]]\\.$' }],
+      [{ oneOf: [{ pattern: '^\\#' }, { not: { pattern: '\\:' } }] }, { oneOf: [{ pattern: '^#' }, { not: { pattern: ':' } }] }],
+      [{ patternProperties: { '^\\#': { type: 'string' } }, additionalProperties: false }, { patternProperties: { '^#': { type: 'string' } }, additionalProperties: false }],
+      [{ patternProperties: { '(?i)^a': {}, b: {} }, additionalProperties: false }, { patternProperties: { b: {} } }],
+      [{ type: 'string', not: { pattern: '(?i)a' } }, { type: 'string' }],
+      [{ not: { items: { minLength: '2' } } }, {}],
+      [{ oneOf: [{ type: 'strin' }, { const: 'b' }], anyOf: [{ maxLength: 5 }] }, { anyOf: [{ maxLength: 5 }], allOf: [{ anyOf: [{}, { const: 'b' }] }] }],
+      [{ if: { enum: [] }, then: { maxLength: 1 }, else: { maxLength: 2 } }, {}],
+      [{ properties: { a: { pattern: '(?i)a' } }, oneOf: [{ required: ['a'] }, { required: ['b'] }] }, { properties: { a: {} }, oneOf: [{ required: ['a'] }, { required: ['b'] }] }],
+      [one('Far'), { anyOf: [{ $ref: '#/$defs/Far' }, { type: 'string', enum: ['red'] }] }],
+      [one('Near'), { anyOf: [{ $ref: '#/$defs/Near' }, { type: 'string', enum: ['red'] }] }],
+      [one('Whole'), { oneOf: [{ $ref: '#/$defs/Whole' }, { type: 'string', enum: ['red'] }] }]
+    ]
+    const schemas = { Near: { type: 'string', pattern: '(?i)^x' }, Far: { allOf: [{ $ref: '#/components/schemas/Whole' }, { $ref: '#/components/schemas/Near' }] }, Whole: { properties: { whole: { $ref: '#/components/schemas/Whole' } } } }
+    const parameters = given.map(([schema], at) => ({ name: `p${at}`, in: 'query', schema }))
+    const client = await restClient(t, { url: 'http://127.0.0.1:1', openapi: { schema: { ...openapi({ '/x': { get: { operationId: 'x', parameters, ...ok } } }, { components: { schemas } }), openapi: '3.1.0' } } })
+    const { inputSchema } = (await client.tools()).get('x') ?? {}
+    given.forEach(([schema, expected], at) => { assert.deepEqual(inputSchema?.properties[`p${at}`], expected, JSON.stringify(schema)) })
+    const valid = ajv.compile({ ...inputSchema })
+    for (const args of [{ p9: 'red' }, { p0: '#:_-.' }, { p0: '#:_].' }, { p3: { A: 1 } }]) assert.ok(valid(args), JSON.stringify([args, valid.errors]))
+    assert.equal(valid({ p0: '#:_,.' }), false)
+  })
+
+  await t.test('cut in depth, choices admit what they did', async () => {
+    const schemas = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`L${at}`, { type: 'object', required: [`kind${at}`], properties: { [`kind${at}`]: { type: 'string', enum: Array.from({ length: 200 }, (__, each) => `value-${at}-${each}`) }, next: { oneOf: [1, 2, 3].map((more) => ({ $ref: `#/components/schemas/L${(at + more) % 100}` })) }, other: { not: { $ref: `#/components/schemas/L${(at + 9) % 100}` } } } }]))
+    const client = await restClient(t, { url: 'http://127.0.0.1:1', openapi: { schema: openapi({ '/x': { get: { operationId: 'x', parameters: [{ name: 'p', in: 'query', schema: { $ref: '#/components/schemas/L0' } }], ...ok } } }, { components: { schemas } }) } })
+    const valid = ajv.compile({ ...(await client.tools()).get('x')?.inputSchema })
+    let value: object = { kind33: 'value-33-1' }
+    for (let at = 30; at >= 0; at -= 3) value = { [`kind${at}`]: `value-${at}-1`, next: value, other: {} }
+    assert.ok(valid({ p: value }), JSON.stringify(valid.errors))
+  })
+
   await t.test('a schema that is too large loses words, then depth, and stays valid', async () => {
     const properties = Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`member${at}`, { description: 'words '.repeat(20), type: 'object', properties: Object.fromEntries(Array.from({ length: 12 }, (__, next) => [`inner${next}`, { $ref: `#/components/schemas/L${next}` }])) }]))
     const schemas = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`L${at}`, { type: 'object', description: 'more words '.repeat(30), properties: { next: { $ref: `#/components/schemas/L${(at + 1) % 200}` }, value: { type: 'string', enum: Array.from({ length: 40 }, (__, each) => `value-${at}-${each}`) } } }]))
@@ -665,6 +752,12 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     for (const [name, expected] of [['e', '127.0.0.1/base/e'], ['f', 'localhost/upload/e'], ['g', '127.0.0.1/v2/e']] as const) {
       await pinned.call(name)
       assert.equal(`${api.last().headers.host?.split(':')[0]}${api.last().url}`, expected)
+    }
+    // Without an address to be relative to, that is the description's own server.
+    const own = await connect({ ...openapi({ '/h': { servers: [{ url: 'http://elsewhere.test/' }], get: { operationId: 'h', ...at('/up') }, put: { operationId: 'i', ...at('up') } } }), servers: [{ url: `${api.url}/v1/` }] }, { url: undefined })
+    for (const [name, expected] of [['h', '/up/h'], ['i', '/v1/up/h']] as const) {
+      await own.call(name)
+      assert.equal(api.last().url, expected)
     }
     assert.deepEqual(client.warnings, ['its description: GET /c is left out: the server "{broken}" has a variable "broken" without a default', 'its description: GET /d is left out: the server "ftp://x.test" is not reached by http or https'])
   })
@@ -922,5 +1015,12 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
     const { status } = await request('/api/servers/pets', { method: 'PUT', body: JSON.stringify({ config: { type: 'openapi', url: api.url, openapi: { schema: other } } }) })
     assert.equal(status, 200)
     await until(async () => JSON.stringify((await request('/api/servers/pets')).body.data.tools).includes('getCats'), 20_000)
+  })
+
+  await t.test('the tools of one description are not those of another that cannot be read', async () => {
+    const config = { type: 'openapi', url: api.url, openapi: { schema: {} } }
+    assert.equal((await request('/api/servers/pets', { method: 'PUT', body: JSON.stringify({ config }) })).status, 200)
+    await until(async () => (await request('/api/servers/pets')).body.data.status === 'disconnected', 20_000)
+    assert.deepEqual((await request('/api/servers/pets')).body.data.tools, [])
   })
 })

@@ -16,6 +16,8 @@ export interface FetchOptions {
   /** For all of it, redirects and body included, in ms; absent: the signal alone ends it. */
   timeout?: number
   signal?: AbortSignal
+  /** A redirect that is not followed is an answer; default: it is an error. */
+  answersRedirects?: boolean
 }
 
 /** An answer, whatever its status, decompressed. */
@@ -29,7 +31,7 @@ const unsent = new Set(['OUTBOUND_REFUSED', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AG
  * @throws UpstreamError in words for the operator, never with what the other side said: `unreachable` it was never sent ·
  * `refused` redirected elsewhere · `broken` cut off, too large or not decodable · `timeout` · `closed` by the signal
  */
-export async function fetchWhole (start: URL, dispatcher: Dispatcher, { method = 'GET', headers = {}, body, maxSize, timeout, signal }: FetchOptions): Promise<Fetched> {
+export async function fetchWhole (start: URL, dispatcher: Dispatcher, { method = 'GET', headers = {}, body, maxSize, timeout, signal, answersRedirects = false }: FetchOptions): Promise<Fetched> {
   const ending = new AbortController()
   const end = (): void => { ending.abort() }
   let late = false
@@ -46,7 +48,7 @@ export async function fetchWhole (start: URL, dispatcher: Dispatcher, { method =
       try {
         const { statusCode: status, headers: got } = answer
         if (status === 303 && sent.method !== 'HEAD') sent = { method: 'GET', headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name))) }
-        const next = follow(url, sent.method, status, typeof got.location === 'string' ? got.location : undefined, hops)
+        const next = nextOf(answersRedirects, url, sent.method, status, typeof got.location === 'string' ? got.location : undefined, hops)
         if (!next) return { status, headers: got, body: await whole(answer.body, sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? ''), maxSize) }
         url = next
       } finally {
@@ -61,6 +63,15 @@ export async function fetchWhole (start: URL, dispatcher: Dispatcher, { method =
   } finally {
     clearTimeout(timer)
     signal?.removeEventListener('abort', end)
+  }
+}
+
+function nextOf (answersRedirects: boolean, ...redirect: Parameters<typeof follow>): URL | undefined {
+  try {
+    return follow(...redirect)
+  } catch (error) {
+    if (answersRedirects) return undefined
+    throw error
   }
 }
 

@@ -64,7 +64,7 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
   for (const [path, method, operation, item] of operationsOf(paths, refs, warn)) {
     if (compiled.names.length >= options.operations) { warn(`only the first ${options.operations} operations are served`); break }
     try {
-      const { plan, tool, name } = operationOf({ document, swagger, refs, schemas, names, options }, path, method, operation, item)
+      const { plan, tool, name } = operationOf({ document, swagger, refs, schemas, names, options, from: options.from ?? compiled.base }, path, method, operation, item)
       size += tool.length
       if (size > options.total) { warn(`only the first ${compiled.names.length} operations are served: the tools of all would be longer than ${options.total} characters`); break }
       compiled.names.push(name)
@@ -101,9 +101,9 @@ function * operationsOf (paths: Dict, refs: Refs, warn: (sentence: string) => vo
   }
 }
 
-interface Context { document: Dict, swagger: boolean, refs: Refs, schemas: Schemas, names: ToolNames, options: CompileOptions }
+interface Context { document: Dict, swagger: boolean, refs: Refs, schemas: Schemas, names: ToolNames, options: CompileOptions, from: string | undefined }
 
-function operationOf ({ document, swagger, refs, schemas, names, options }: Context, path: string, method: string, operation: Dict, item: Dict): { plan: Plan, tool: string, name: string } {
+function operationOf ({ document, swagger, refs, schemas, names, options, from }: Context, path: string, method: string, operation: Dict, item: Dict): { plan: Plan, tool: string, name: string } {
   // What an operation says of a parameter counts more than what its path says.
   const given = new Map<string, Dict>()
   for (const list of [item.parameters, operation.parameters]) {
@@ -117,7 +117,7 @@ function operationOf ({ document, swagger, refs, schemas, names, options }: Cont
   const described = describeParameters(parameters, path, taken, schemas)
   const body = requestBody && describeBody(requestBody, taken, refs, schemas)
   const plan: Plan = { method: method.toUpperCase(), path, parameters: described.map(({ parameter }) => parameter) }
-  const server = serverOf(operation.servers, options.from) ?? serverOf(item.servers, options.from)
+  const server = serverOf(operation.servers, from) ?? serverOf(item.servers, from)
   if (server !== undefined) plan.server = server
   if (Array.isArray(operation.security) && operation.security.length === 0) plan.anonymous = true
   if (body) plan.body = body.body

@@ -3,6 +3,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { securityOf, type RestSecurity } from '../../../schemas/rest.ts'
 import { limits } from '../../limits/index.ts'
 import type { Outbound, Reach } from '../../outbound/outbound.ts'
+import { headerOf } from './headers.ts'
 import type { SchemeHints } from './plan.ts'
 import type { RestRequest } from './request.ts'
 import { escape } from './values.ts'
@@ -42,9 +43,9 @@ export class Credentials {
     if (type === 'none') return undefined
     if (type === 'apiKey') { this.#apiKey(request, hints); return undefined }
     if (request.headers.has('authorization')) return undefined
-    if (type === 'http') { request.headers.set('authorization', this.#http()); return undefined }
+    if (type === 'http') { request.headers.set(...headerOf('authorization', this.#http())); return undefined }
     const fetched = token === undefined ? (await this.#fresh(hints)).text : undefined
-    request.headers.set('authorization', `Bearer ${token ?? fetched}`)
+    request.headers.set(...headerOf('authorization', `Bearer ${token ?? fetched}`))
     return fetched
   }
 
@@ -53,12 +54,15 @@ export class Credentials {
     if (this.#token?.text === token) this.#token = undefined
   }
 
-  #apiKey ({ headers, query, cookies }: RestRequest, { apiKey }: SchemeHints): void {
+  #apiKey ({ headers, query, ownQuery, cookies }: RestRequest, { apiKey }: SchemeHints): void {
     const { name = apiKey?.name, in: place = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not say it')
-    if (place === 'query') query.push(`${escape(name)}=${escape(value)}`)
-    else if (place === 'cookie') cookies.push(`${name}=${escape(value)}`)
-    else if (!headers.has(name.toLowerCase())) headers.set(name.toLowerCase(), value)
+    if (place === 'query') {
+      const pair = `${escape(name)}=${escape(value)}`
+      query.push(pair)
+      ownQuery.push(pair)
+    } else if (place === 'cookie') cookies.push(headerOf('cookie', `${name}=${escape(value)}`)[1])
+    else if (!headers.has(name.toLowerCase())) headers.set(...headerOf(name, value))
   }
 
   #http (): string {

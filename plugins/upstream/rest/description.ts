@@ -4,6 +4,7 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { shown } from './credentials.ts'
+import { headerOf } from './headers.ts'
 import type { Compiled } from './plan.ts'
 import { DescriptionError } from './problems.ts'
 import { readDescription } from './read.ts'
@@ -85,7 +86,7 @@ export class Description {
       headers: {
         accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
         'user-agent': 'tool-hub',
-        ...Object.fromEntries(Object.entries(own).map(([name, value]) => [name.toLowerCase(), value])),
+        ...Object.fromEntries(Object.entries(own).map(([name, value]) => headerOf(name, value))),
         ...etag === undefined ? {} : { 'if-none-match': etag },
         ...modified === undefined ? {} : { 'if-modified-since': modified }
       },

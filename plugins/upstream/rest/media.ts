@@ -1,9 +1,10 @@
 import { isObject } from '../../../protocol/json.ts'
 import { isJson } from './body.ts'
+import type { JsonSchema } from './keywords.ts'
 import type { ArgumentNames } from './names.ts'
 import type { Body, Field, Style, Writing } from './plan.ts'
 import type { Refs } from './refs.ts'
-import type { JsonSchema, Schemas } from './schema.ts'
+import type { Schemas } from './schema.ts'
 
 type Dict = Record<string, unknown>
 

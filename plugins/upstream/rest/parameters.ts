@@ -1,9 +1,11 @@
 import { isObject } from '../../../protocol/json.ts'
+import { isHeaderName } from './headers.ts'
+import type { JsonSchema } from './keywords.ts'
 import { formOf } from './media.ts'
 import type { ArgumentNames } from './names.ts'
 import type { Parameter, Place, Style } from './plan.ts'
 import { DescriptionError } from './problems.ts'
-import type { JsonSchema, Schemas } from './schema.ts'
+import type { Schemas } from './schema.ts'
 
 const places: readonly Place[] = ['path', 'query', 'header', 'cookie']
 const isPlace = (value: unknown): value is Place => places.includes(value as Place)
@@ -32,7 +34,7 @@ export function describeParameters (given: ReadonlyArray<Record<string, unknown>
   const all = given.filter((each) => !(each.in === 'header' && typeof each.name === 'string' && reservedHeaders.has(each.name.toLowerCase())))
   for (const { name, in: place } of all) {
     if (typeof name !== 'string' || name === '' || !isPlace(place)) throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${places.join(', ')}`)
-    if (place === 'header' && !/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new DescriptionError(`no header can be named ${JSON.stringify(name)}`)
+    if (place === 'header' && !isHeaderName(name)) throw new DescriptionError(`no header can be named ${JSON.stringify(name)}`)
     if (place === 'cookie' && /[\s;,=]/.test(name)) throw new DescriptionError(`no cookie can be named ${JSON.stringify(name)}`)
   }
   const declared = new Set(all.filter((each) => each.in === 'path').map(({ name }) => name))

@@ -1,5 +1,6 @@
 import { memberOf } from '../../../protocol/json.ts'
 import { writeBody } from './body.ts'
+import { headerText } from './headers.ts'
 import type { Parameter, Plan } from './plan.ts'
 import { ArgumentError } from './problems.ts'
 import { entriesOf, expand, pairsOf } from './values.ts'
@@ -12,6 +13,8 @@ export interface RestRequest {
   path: string
   /** Pairs `name=value`, percent-encoded. */
   query: string[]
+  /** Those of them that the configuration adds: they may be secret. */
+  ownQuery: string[]
   /** By lower-case name. */
   headers: Map<string, string>
   cookies: string[]
@@ -51,11 +54,13 @@ export function toRequest (plan: Plan, paramsText: string, server: string): Rest
   if (body) headers.set('content-type', body.type)
   const [path, ...own] = fill(plan, filled).split('?')
   const url = new URL(server)
+  const configured = url.search.length > 1 ? url.search.slice(1).split('&') : []
   return {
     method: plan.method,
     origin: url.origin,
     path: `${url.pathname.replace(/\/$/, '')}${path}`,
-    query: [...url.search.length > 1 ? [url.search.slice(1)] : [], ...own, ...query],
+    query: [...configured, ...own, ...query],
+    ownQuery: configured,
     headers,
     cookies,
     body: body?.bytes
@@ -99,9 +104,8 @@ function fill ({ path }: Plan, values: ReadonlyMap<string, string>): string {
   return filled
 }
 
-/** A header's value as it can be sent: what is not Latin goes as UTF-8. */
 function headerValue ({ argument }: Parameter, value: string): string {
-  // eslint-disable-next-line no-control-regex
-  if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
-  return /^[\u0000-\u00ff]*$/.test(value) ? value : Buffer.from(value).toString('latin1') // eslint-disable-line no-control-regex
+  const text = headerText(value)
+  if (text === undefined) throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
+  return text
 }

@@ -6,6 +6,7 @@ import { transportLimits, type Receiver, type SendOptions, type Transport } from
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
+import { headerOf } from './headers.ts'
 import type { Compiled, Plan } from './plan.ts'
 import { ArgumentError } from './problems.ts'
 import { toRequest, type RestRequest } from './request.ts'
@@ -45,6 +46,7 @@ export class RestTransport implements Transport {
   async start (receiver: Receiver): Promise<void> {
     const { config, outbound, rest, warn } = this.#options
     this.#receiver = receiver
+    for (const [name, value] of Object.entries(config.headers ?? {})) headerOf(name, value)
     const { api, leave } = rest.use(config, outbound, warn, () => {
       this.#receiver?.message({ kind: 'notification', method: 'notifications/tools/list_changed', params: {}, paramsText: '{}' }, undefined)
     })
@@ -141,22 +143,23 @@ export class RestTransport implements Transport {
     if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
     const pinned = this.#pinned
     if (pinned !== undefined && new URL(pinned).origin !== request.origin) return undefined
-    for (const [name, value] of Object.entries({ ...headers ?? passed?.(), ...config.headers })) {
-      if (name.toLowerCase() === 'cookie') request.cookies.push(value)
-      else if (name.toLowerCase() !== 'content-type' || request.body === undefined) request.headers.set(name.toLowerCase(), value)
+    for (const [given, value] of Object.entries({ ...headers ?? passed?.(), ...config.headers })) {
+      const [name, text] = headerOf(given, value)
+      if (name === 'cookie') request.cookies.push(text)
+      else if (name !== 'content-type' || request.body === undefined) request.headers.set(name, text)
     }
     return plan.anonymous ? undefined : await this.#api?.credentials.authorize(request, compiled.hints)
   }
 
   async #fetch (request: RestRequest, signal: AbortSignal): Promise<Parameters<typeof toResult>[0]> {
     const { config, outbound } = this.#options
-    const { method, origin, path, query, cookies, body } = request
+    const { method, origin, path, query, ownQuery, cookies, body } = request
     const headers = Object.fromEntries(request.headers)
     if (cookies.length > 0) headers.cookie = cookies.join('; ')
     try {
       const url = `${origin}${path}${query.length > 0 ? `?${query.join('&')}` : ''}`
-      const answer = await outbound.fetch(url, { ...reachOf(config), method: method as 'GET', headers, body, maxSize: limits.rest.answer, timeout: never, signal })
-      return { method, url: `${origin}${path}`, ...answer }
+      const answer = await outbound.fetch(url, { ...reachOf(config), method: method as 'GET', headers, body, maxSize: limits.rest.answer, timeout: never, signal, answersRedirects: true })
+      return { method, url: `${origin}${path}`, ownQuery, ...answer }
     } catch (error) {
       // An API that is away is no reason to connect to its description anew.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { STATUS_CODES, type IncomingHttpHeaders } from 'node:http'
+import { unescape } from 'node:querystring'
 import { isDeeperThan, isObject, oneLine } from '../../../protocol/json.ts'
 import { cut } from '../../../protocol/text.ts'
 import { transportLimits } from '../../../protocol/transports/transport.ts'
@@ -11,6 +12,8 @@ export interface RestAnswer {
   method: string
   /** Without the query, which may hold a key. */
   url: string
+  /** Pairs of the query that the configuration added: not for the caller. */
+  ownQuery: readonly string[]
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
@@ -23,25 +26,40 @@ const text = (value: string): string => `{"type":"text","text":${JSON.stringify(
 
 /**
  * An API's answer as the text of a tool's result: its body as text, or as bytes in base64; an object in JSON also as
- * `structuredContent`, to the digit. A status of 400 or more is an error: its line, then as much of the body as fits.
+ * `structuredContent`, to the digit. A status of 400 or more is an error: its line, then as much of the body as fits. A redirect, or
+ * an answer without a body, says where it leads.
  */
-export function toResult ({ method, url, status, headers, body }: RestAnswer): string {
+export function toResult ({ method, url, ownQuery, status, headers, body }: RestAnswer): string {
   const type = headers['content-type'] ?? ''
   const line = `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim()
-  if (method === 'HEAD') return `{"content":[${text([line, ...shownHeaders(headers)].join('\n'))}]${status >= 400 ? ',"isError":true' : ''}}`
+  if (method === 'HEAD') return `{"content":[${text([line, ...shownHeaders(headers, ownQuery)].join('\n'))}]${status >= 400 ? ',"isError":true' : ''}}`
   const said = textOf(body, type)
   if (status >= 400) {
     if (said === undefined || said === '') return failed(line)
     const isWhole = said.length <= limits.rest.errorBody
     return `{"content":[${text(line)},${text(cut(said, limits.rest.errorBody))}]${isWhole ? structured(said, type) : ''},"isError":true}`
   }
-  if (body.length === 0) return `{"content":[${text(line)}]}`
-  if (said === undefined) return `{"content":[${binary(body, type, url)}]}`
-  return `{"content":[${text(said)}]${structured(said, type)}}`
+  const { location } = headers
+  // The body of a redirect is often made of its address.
+  const tells = location !== undefined && !repeats(location, ownQuery)
+  const content = location === undefined ? [] : [text(`${line}\nlocation: ${tells ? location : location.replace(/[?#].*$/s, '')}`)]
+  if (body.length === 0) return `{"content":[${content[0] ?? text(line)}]}`
+  const head = status >= 300 ? content : []
+  if (head.length > 0 && !tells) return `{"content":[${head.join()}]}`
+  if (said === undefined) return `{"content":[${[...head, binary(body, type, url)].join()}]}`
+  return `{"content":[${[...head, text(said)].join()}]${structured(said, type)}}`
 }
 
-function shownHeaders (headers: IncomingHttpHeaders): string[] {
-  return Object.entries(headers).filter(([name]) => name !== 'set-cookie').map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : value}`)
+/** Whether a text, in however many layers of encoding, holds what the configuration adds to the query. */
+function repeats (value: string, ownQuery: readonly string[]): boolean {
+  const plain = (encoded: string): string => unescape(encoded.replaceAll('+', ' '))
+  const told = [value, plain(value), plain(plain(value))]
+  return ownQuery.some((pair) => told.some((each) => each.includes(plain(pair))))
+}
+
+function shownHeaders (headers: IncomingHttpHeaders, ownQuery: readonly string[]): string[] {
+  const shown = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value ?? ''] as const)
+  return shown.filter(([name, value]) => name !== 'set-cookie' && !repeats(value, ownQuery)).map(([name, value]) => `${name}: ${value}`)
 }
 
 /** The body as text, in its own character set; undefined: it is none. */

@@ -1,55 +1,16 @@
 import { isObject } from '../../../protocol/json.ts'
+import { isSchema, isText, isType, losesPattern, patternOf, plain, schemaKeywords, schemaLists, softened, type JsonSchema } from './keywords.ts'
+import { Losses } from './losses.ts'
 import { DescriptionError } from './problems.ts'
 import type { Refs } from './refs.ts'
 
-/** A JSON Schema of 2020-12. */
-export type JsonSchema = Record<string, unknown>
-
-const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
-const isType = (value: unknown): value is string => typeof value === 'string' && types.has(value)
-const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-const isText = (value: unknown): boolean => typeof value === 'string'
-const isFlag = (value: unknown): boolean => typeof value === 'boolean'
-const isSchema = (value: unknown): boolean => isObject(value) || typeof value === 'boolean'
-
-/** Keywords that are taken as they are, if they are what they should be. */
-const plain: Readonly<Record<string, (value: unknown) => boolean>> = {
-  title: isText,
-  description: isText,
-  format: isText,
-  contentEncoding: isText,
-  contentMediaType: isText,
-  pattern: (value) => { try { return typeof value === 'string' && new RegExp(value, 'u') instanceof RegExp } catch { return false } },
-  minimum: isNumber,
-  maximum: isNumber,
-  exclusiveMinimum: isNumber,
-  exclusiveMaximum: isNumber,
-  multipleOf: (value) => isNumber(value) && (value as number) > 0,
-  minLength: isCount,
-  maxLength: isCount,
-  minItems: isCount,
-  maxItems: isCount,
-  minContains: isCount,
-  maxContains: isCount,
-  minProperties: isCount,
-  maxProperties: isCount,
-  uniqueItems: isFlag,
-  deprecated: isFlag,
-  writeOnly: isFlag,
-  const: () => true,
-  default: () => true
-}
-const schemaKeywords = ['not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties', 'contentSchema'] as const
-const schemaLists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
-const schemaMaps = ['patternProperties', 'dependentSchemas'] as const
-
 /**
  * Turns the schemas of one description into JSON Schema 2020-12. What is written there as a reference stays one, to `$defs`;
- * what no schema may hold is left out, so that each result is valid. Schemas are those of requests: what is `readOnly` goes.
+ * what no schema may hold is left out, so that each result is valid, and takes more then, never less. Schemas are those of requests: what is `readOnly` goes.
  */
 export class Schemas {
   readonly #refs: Refs
+  readonly #losses: Losses
   /** OpenAPI 3.1 and later, where a schema is one of 2020-12 already. */
   readonly #modern: boolean
   /** The name in `$defs` of each reference, and the other way round. */
@@ -59,6 +20,7 @@ export class Schemas {
 
   constructor (refs: Refs, modern: boolean) {
     this.#refs = refs
+    this.#losses = new Losses(refs)
     this.#modern = modern
   }
 
@@ -68,7 +30,9 @@ export class Schemas {
     if (!isObject(schema)) return {}
     if (typeof schema.$ref === 'string') return this.#reference(schema, schema.$ref)
     const out = new Map<string, unknown>()
-    for (const [key, isRight] of Object.entries(plain)) if (Object.hasOwn(schema, key) && isRight(schema[key])) out.set(key, schema[key])
+    for (const [key, isRight] of plain) if (Object.hasOwn(schema, key) && isRight(schema[key])) out.set(key, schema[key])
+    const pattern = patternOf(schema.pattern)
+    if (pattern !== undefined) out.set('pattern', pattern)
     this.#type(schema, out)
     this.#bounds(schema, out)
     this.#values(schema, out)
@@ -79,8 +43,13 @@ export class Schemas {
       const list = schema[key]
       if (Array.isArray(list) && list.length > 0) out.set(key, list.map((each) => this.convert(each)))
     }
-    for (const key of schemaMaps) if (isObject(schema[key])) out.set(key, this.#map(schema[key], key === 'patternProperties'))
-    return this.#modern ? Object.fromEntries(out) : this.#nullable(schema, out)
+    const { patternProperties, dependentSchemas } = schema
+    if (isObject(patternProperties)) out.set('patternProperties', this.#map(Object.entries(patternProperties).flatMap(([name, each]) => { const pattern = patternOf(name); return pattern === undefined ? [] : [[pattern, each]] })))
+    if (isObject(dependentSchemas)) out.set('dependentSchemas', this.#map(Object.entries(dependentSchemas)))
+    const said = Object.fromEntries(out)
+    const turned: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
+    const safe = turned.some((each) => this.#losses.in(each)) ? softened(said) : said
+    return this.#modern ? safe : this.#nullable(schema, safe)
   }
 
   /** The definition that a name in `$defs` stands for. */
@@ -153,7 +122,7 @@ export class Schemas {
   }
 
   #object (schema: Record<string, unknown>, out: Map<string, unknown>): void {
-    const { properties, required, additionalProperties, dependentRequired } = schema
+    const { properties, required, additionalProperties, dependentRequired, patternProperties } = schema
     const hidden = new Set<string>()
     if (isObject(properties)) {
       const kept = Object.entries(properties).filter(([name, each]) => {
@@ -166,7 +135,7 @@ export class Schemas {
       const names = [...new Set(required.filter((each) => typeof each === 'string' && !hidden.has(each)))]
       if (names.length > 0) out.set('required', names)
     }
-    if (isSchema(additionalProperties)) out.set('additionalProperties', typeof additionalProperties === 'boolean' ? additionalProperties : this.convert(additionalProperties))
+    if (isSchema(additionalProperties) && !losesPattern(patternProperties)) out.set('additionalProperties', typeof additionalProperties === 'boolean' ? additionalProperties : this.convert(additionalProperties))
     if (isObject(dependentRequired)) {
       const lists = Object.entries(dependentRequired).flatMap(([name, each]) => Array.isArray(each) ? [[name, [...new Set(each.filter(isText))]] as const] : [])
       out.set('dependentRequired', Object.fromEntries(lists))
@@ -185,23 +154,19 @@ export class Schemas {
     if (Array.isArray(items)) { if (items.length > 0) out.set('prefixItems', items.map((each) => this.convert(each))) } else if (isSchema(items)) out.set('items', this.convert(items))
   }
 
-  #map (schemas: Record<string, unknown>, patterns: boolean): JsonSchema {
-    return Object.fromEntries(Object.entries(schemas).filter(([name, each]) => isSchema(each) && (!patterns || plain.pattern?.(name))).map(([name, each]) => [name, this.convert(each)]))
+  #map (schemas: Array<[string, unknown]>): JsonSchema {
+    return Object.fromEntries(schemas.filter(([, each]) => isSchema(each)).map(([name, each]) => [name, this.convert(each)]))
   }
 
   /** Up to 3.0 `nullable` says beside the type that null will do as well. */
-  #nullable (schema: Record<string, unknown>, out: Map<string, unknown>): JsonSchema {
-    const type = out.get('type')
-    const result = (): JsonSchema => Object.fromEntries(out)
-    if (schema.nullable !== true && schema['x-nullable'] !== true) return result()
+  #nullable (schema: Record<string, unknown>, said: JsonSchema): JsonSchema {
+    if (schema.nullable !== true && schema['x-nullable'] !== true) return said
+    const { type, enum: values } = said
     if (typeof type === 'string') {
-      if (type !== 'null') out.set('type', [type, 'null'])
-      const values = out.get('enum')
-      if (Array.isArray(values) && !values.includes(null)) out.set('enum', [...values, null])
-      return result()
+      return { ...said, type: type === 'null' ? type : [type, 'null'], ...Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {} }
     }
-    if (type !== undefined || !['allOf', 'anyOf', 'oneOf', 'enum'].some((key) => out.has(key))) return result()
-    const { description, title, ...rest } = result()
+    if (type !== undefined || !['allOf', 'anyOf', 'oneOf', 'enum'].some((key) => Object.hasOwn(said, key))) return said
+    const { description, title, ...rest } = said
     return { ...title === undefined ? {} : { title }, ...description === undefined ? {} : { description }, anyOf: [rest, { type: 'null' }] }
   }
 }

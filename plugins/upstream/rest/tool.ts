@@ -1,6 +1,7 @@
 import { isObject } from '../../../protocol/json.ts'
 import { cut } from '../../../protocol/text.ts'
-import type { JsonSchema, Schemas } from './schema.ts'
+import { lists, maps, partsOf, singles, softened, type JsonSchema } from './keywords.ts'
+import type { Schemas } from './schema.ts'
 
 /** What a tool shows of an operation. */
 export interface ToolParts {
@@ -81,17 +82,11 @@ function render (schema: JsonSchema, schemas: Schemas, { hops, depth, terse, bou
 /** The names of the definitions that a schema refers to. */
 function collect (schema: JsonSchema, found: Set<string>): void {
   if (typeof schema.$ref === 'string' && schema.$ref.startsWith(prefix)) found.add(schema.$ref.slice(prefix.length))
-  for (const [key, each] of Object.entries(schema)) {
-    const inner = singles.has(key) ? [each] : lists.has(key) && Array.isArray(each) ? each : maps.has(key) && isObject(each) ? Object.values(each) : []
-    for (const one of inner) if (isObject(one)) collect(one, found)
-  }
+  for (const each of partsOf(schema)) if (isObject(each)) collect(each, found)
 }
 
 const typeOnly = ({ type }: JsonSchema): JsonSchema => type === undefined ? {} : { type }
 
-const lists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
-const maps = new Set(['properties', 'patternProperties', 'dependentSchemas'])
-const singles = new Set(['items', 'additionalProperties', 'not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties', 'contentSchema'])
 const spoken = new Set(['description', 'title', 'examples', 'default'])
 
 /** The schema without what it says in words (below the first `top` levels), and cut off at a depth. */
@@ -99,7 +94,7 @@ function slimmed (schema: JsonSchema, { depth, terse, top }: { depth: number, te
   if (depth <= 0) return typeOnly(schema)
   const inner = { depth: depth - 1, terse, top: top - 1 }
   const one = (each: unknown): unknown => isObject(each) ? slimmed(each, inner) : each
-  return Object.fromEntries(Object.entries(schema).filter(([key]) => !(terse && top <= 0 && spoken.has(key))).map(([key, each]) => {
+  return Object.fromEntries(Object.entries(depth === Infinity ? schema : softened(schema)).filter(([key]) => !(terse && top <= 0 && spoken.has(key))).map(([key, each]) => {
     if (lists.has(key) && Array.isArray(each)) return [key, each.map(one)]
     if (maps.has(key) && isObject(each)) return [key, Object.fromEntries(Object.entries(each).map(([name, member]) => [name, one(member)]))]
     return [key, singles.has(key) ? one(each) : each]
