@@ -96,6 +96,18 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   return { raw, items, problems }
 }
 
+/**
+ * Looks at an edit: a section that becomes another kind of thing says nothing of its entries, and would be taken for an empty one.
+ * @throws Error with a phrase
+ */
+export function checkKinds (former: Document, next: Document): void {
+  for (const name of ['mcpServers', ...Object.keys(keyMembers)]) {
+    const [before, now] = [former[name], next[name]]
+    const fits = name === 'mcpServers' ? isObject : Array.isArray
+    if (now !== undefined && !fits(now) && fits(before)) throw new Error(`"${name}" is no ${name === 'mcpServers' ? 'object' : 'list'}`)
+  }
+}
+
 const wrongSystem = check(SystemConfig)
 
 function lockedSystem ({ systemConfig }: Document): string[] {
@@ -132,3 +144,6 @@ export function read (document: Document, version: number, former?: Reading): Re
     }
   }
 }
+
+/** Whether there is a token in plain, as somebody may write one into the file. */
+export const holdsTokens = ({ keys, system }: Snapshot): boolean => system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

@@ -109,7 +109,7 @@ export interface Vault {
    * @param value what is to be stored, plain JSON
    * @param place where it is stored, as `systemConfig` or `mcpServers/<name>`: a sealed text opens nowhere else
    * @param plain members, as `options` or `openapi.schema`, of which only what people are not shown is a secret: of all others every text
-   * and number is one. Without it all members are such.
+   * and number is one, and so is every address that holds more than a place. Without it only what people are not shown is.
    * @returns the value with masks where its secrets were, and the secrets sealed; null: it has none
    */
   hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }

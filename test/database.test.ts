@@ -13,11 +13,11 @@ import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
 import postgres from 'postgres'
 import { openStorage } from '../db/open.ts'
-import type { Store } from '../db/store.ts'
+import { Invalid, StorageError, type Change, type Store } from '../db/store.ts'
 import { Keys } from '../plugins/keys/keys.ts'
 import { Settings } from '../plugins/settings/settings.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from './client.ts'
-import { bounded, storeContract } from './contracts/store.ts'
+import { bounded, change, storeContract } from './contracts/store.ts'
 import { killRounds } from './contracts/store-kill.ts'
 import { modelRun } from './contracts/store-model.ts'
 import { cluster, database, type Database } from './database.ts'
@@ -177,6 +177,70 @@ void test('a database that has entries and does not know where they stand is lef
   t.after(async () => { await again.close() })
   await assert.rejects(again.load(), /has lost its settings: the table "revision" is empty/)
   assert.deepEqual([(await query('SELECT * FROM servers')).length, (await query('SELECT * FROM users')).length, (await query('SELECT * FROM revision')).length], [1, 0, 0])
+})
+
+void test('a DB_URL as hosters give it out is taken, and what cannot be had is told in a sentence', { timeout }, async (t) => {
+  const { url, query, name } = await database(t)
+  const vaultOfAll = await vault()
+  const open = async (dbUrl: string, said: string[] = [], startupTimeout = 10_000): Promise<Store> => (await openStorage({ settingsPath: '/nonexistent/mcp_settings.json', dbUrl, startupTimeout, vault: vaultOfAll, warn: () => {}, info: (sentence) => { said.push(sentence) } })).store
+  const holder = postgres(url, { max: 1 })
+  t.after(async () => { await holder.end({ timeout: 1 }) })
+  await holder`select pg_advisory_lock(${0x746f6f6c})`
+  const said: string[] = []
+  await assert.rejects(open(url, said, 1_500), /^Error: Another replica has been at the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/)
+  assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica makes the tables\)$/)
+  await holder`select pg_advisory_unlock(${0x746f6f6c})`
+  const store = await open(`${url}?sslmode=disable&channel_binding=prefer&application_name=mine&pgbouncer=true&connection_limit=1&pool_timeout=5&schema=public&gssencmode=disable`)
+  await store.load()
+  await store.close()
+  for (const wrong of ['foo=1', 'schema=other']) await assert.rejects(open(`${url}?${wrong}`), /^Error: The tables cannot be made .*DB_URL asks for a setting that PostgreSQL does not know: .*"(foo|schema)"/)
+  await query(`CREATE DATABASE ${name}_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+  await assert.rejects(open(url.replace(name, `${name}_latin`)), /its encoding is LATIN1.*ENCODING 'UTF8'/)
+  await query(`DROP DATABASE ${name}_latin WITH (FORCE)`)
+})
+
+const aServer = (key: string): Change => ({ entity: 'mcpServers', key, value: { command: 'node' } })
+const aUser = (key: string): Change => ({ entity: 'users', key, value: { username: key } })
+
+void test('two stores that write at once are both served whatever isolation the database has by default, and where a transaction has to give way', { timeout }, async (t) => {
+  const { store, query, url, another } = await openPostgres(t)
+  await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`)
+  await store.load()
+  const { store: other } = await another()
+  await Promise.all([store, other].map(async (each, at) => {
+    for (let n = 0; n < 20; n++) await change(each, () => [aServer(`s${at}-${n}`)])
+  }))
+  // Every other try fails, as it does for who loses to a deadlock.
+  await query(`CREATE SEQUENCE tries; CREATE FUNCTION give_way() RETURNS trigger AS $$ BEGIN IF nextval('tries') % 2 = 1 THEN RAISE EXCEPTION USING errcode = '40P01'; END IF; RETURN new; END $$ LANGUAGE plpgsql;
+    CREATE TRIGGER give_way BEFORE UPDATE ON revision FOR EACH ROW EXECUTE FUNCTION give_way()`)
+  for (let n = 0; n < 3; n++) await change(store, () => [aServer(`late-${n}`)])
+  assert.equal((await other.load()).servers.size, 43)
+})
+
+void test('a settings file with masks in the place of secrets is no beginning for a database', { timeout }, async (t) => {
+  const { store, query } = await openPostgres(t, { mcpServers: { remote: { url: 'https://x.example/mcp', headers: { Authorization: '••••abcd' } } } })
+  await assert.rejects(store.load(), /^Error: The settings file has masks where secrets should be\. .*headers\.Authorization of mcpServers\/remote\.$/)
+  assert.deepEqual(await query('SELECT * FROM revision'), [])
+})
+
+void test('what somebody writes into the tables by hand is not deleted; what the database refuses is in the log, once', { timeout }, async (t) => {
+  const { store, query, warnings, reopen } = await openPostgres(t)
+  const before = await change(store, () => [aUser('one'), aUser('two')])
+  await query("INSERT INTO users (position, key, data, spelling) SELECT max(position) + 1, 'hand', '{\"username\": \"hand\"}', '{' FROM users")
+  await assert.rejects(store.commit([aUser('three')], before.version), Invalid)
+  // As docs/scaling.md says.
+  await query('UPDATE revision SET version = version + 1, head = gen_random_uuid()')
+  await until(async () => (await store.load()).users.size === 3, 5_000, 'an edit by hand was not seen')
+  const now = await store.load()
+  await store.commit([aUser('three')], now.version)
+  const again = await reopen()
+  const { users, version } = await again.load()
+  assert.deepEqual([...users.keys()], ['one', 'two', 'hand', 'three'])
+  await query('ALTER TABLE users RENAME TO people')
+  for (const name of ['four', 'five']) await assert.rejects(again.commit([aUser(name)], version), StorageError)
+  assert.deepEqual(warnings, ['A change could not be stored. The database cannot be used (it reports an error, 42P01). Nothing was changed.'])
+  await query('ALTER TABLE people RENAME TO users')
+  await again.commit([aUser('four')], version)
 })
 
 // ---- what is in the tables ------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // The settings on an embedded PostgreSQL, in the gateway's own process: the contract of all stores, and one process only.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { chmod, readdir, readFile, stat } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { PGlite } from '@electric-sql/pglite'
@@ -45,6 +45,32 @@ void test('PGlite: migrations that were noted under Drizzle\'s own name are take
   assert.equal((await store.load()).servers.size, 0)
   await store.close()
   assert.equal((await stat(folder)).mode & 0o777, 0o700, 'a folder that was open to everybody')
+})
+
+void test('PGlite: a folder that holds something else is refused, and left as it is', { timeout }, async (t) => {
+  const folder = await temporaryFolder(t)
+  const server = join(folder, 'server')
+  await mkdir(server)
+  for (const [path, names] of [[folder, ['server']], [server, ['PG_VERSION', 'postmaster.opts']]] as const) {
+    if (path === server) for (const name of names) await writeFile(join(path, name), '18')
+    await chmod(path, 0o755)
+    await assert.rejects(openAt(`pglite://${path}`), (error: Error) => error.message.includes(path) && error.message.includes('holds something else'))
+    assert.equal((await stat(path)).mode & 0o777, 0o755)
+    assert.deepEqual(await readdir(path), names)
+    await assert.rejects(stat(`${path}.lock`))
+  }
+  await assert.rejects(openAt(`pglite://${join(server, 'PG_VERSION')}`), /cannot be opened .*ENOTDIR/)
+})
+
+void test('PGlite: through a symbolic link the real folder is opened, and locked', { timeout }, async (t) => {
+  const { folder } = await pglite(t)
+  const link = join(await temporaryFolder(t), 'link')
+  await symlink(folder, link)
+  const { store } = await openAt(`pglite://${link}`)
+  await store.load()
+  await stat(`${folder}.lock`)
+  await assert.rejects(openAt(`pglite://${folder}`), new RegExp(`in use by another process .pid ${process.pid}`))
+  await store.close()
 })
 
 void test('a gateway on an embedded database: all of it is there after a restart, and a second gateway is refused', { timeout }, async (t) => {

@@ -98,6 +98,16 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   assert.deepEqual(two.reveal(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
   assert.throws(() => two.reveal(old.value, sealed, 'mcpServers/x'), (error: Error) => error.message.includes(`sealed with key ${keyIdOf(sealed)}, which is neither among those of ENCRYPTION_KEY`) && error.message.includes('"mcpServers/x"') && !error.message.includes('secret-itself'))
   assert.equal(two.outdated(sealed), false, 'what cannot be opened cannot be sealed anew, and must stay')
+  // Replicas that go on meanwhile, as SECURITY.md says: at each step, each opens what those of the step before and after seal.
+  const steps = [one, await withKey(`${HEX},${OTHER}`), both, two]
+  for (const [at, step] of steps.entries()) {
+    for (const other of steps.slice(at, at + 2)) {
+      for (const [from, to] of [[step, other], [other, step]] as const) {
+        const hidden = from.hide(value, 'p')
+        assert.deepEqual(to.reveal(hidden.value, hidden.sealed, 'p'), value, `step ${at}`)
+      }
+    }
+  }
 })
 
 void test('key file: made by the first secret, private, and the same at the next start', { timeout }, async (t) => {
@@ -252,6 +262,14 @@ void test('vault: no secret is left in what a table shows, wherever it stood', {
     for (const secret of secrets) assert.ok(!shown.includes(JSON.stringify(secret).slice(1, -1)), secret)
     assert.deepEqual(vault.reveal(stored(hidden.value), hidden.sealed, 'systemConfig'), config)
   }), { seed, numRuns: 300 })
+})
+
+void test('vault: addresses that hold more than a place are sealed, also where all else is plain', { timeout }, async () => {
+  const vault = await withKey(HEX)
+  const value = { install: { npmRegistry: 'https://npm.example.com/PATHTOKEN0123456789abcdef/', pythonIndexUrl: 'https://pypi.org/simple', baseUrl: 'https://hub.example.com' }, nameSeparator: '::' }
+  const { value: shown, sealed } = vault.hide(value, 'systemConfig', new Set(['install', 'nameSeparator']))
+  assert.deepEqual(shown, { install: { ...value.install, npmRegistry: '••••def/' }, nameSeparator: '::' })
+  assert.deepEqual(vault.reveal(shown, sealed, 'systemConfig'), value)
 })
 
 void test('masks: what is no secret is shown as it is', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
@@ -8,6 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { apply, type Document } from '../db/apply.ts'
 import { JsonFileStore } from '../db/json/file.ts'
 import { recover, writeInPlace } from '../db/json/recovery.ts'
+import { FileTokens } from '../db/json/tokens.ts'
+import { Edited } from '../db/json/write.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../db/store.ts'
 import { Settings } from '../plugins/settings/settings.ts'
 import { change, storeContract } from './contracts/store.ts'
@@ -66,6 +69,23 @@ onFile('what we do not know stays, in its place; a lax mode does not; the bytes 
   assert.equal(await mode(`${path}.bak`), 0o600)
   await change(store, () => [server('c')])
   assert.deepEqual(await readFile(`${path}.bak`), before)
+})
+
+onFile('others cannot read it once it is loaded', { bearerKeys: [{ id: 'k', name: 'k', token: 'thk_1' }] }, async ({ store, path }) => {
+  await chmod(path, 0o644)
+  await store.load()
+  assert.equal(await mode(path), 0o600)
+})
+
+onFile('tokens in plain leave the .bak with the file', { bearerKeys: [{ id: 'k', name: 'k', token: 'thk_in-plain' }], systemConfig: { routing: { bearerAuthKey: 'thk_in-plain' } } }, async ({ store, path }) => {
+  const settings = await Settings.open(store)
+  await settings.change(() => [server('a')])
+  assert.match(await readFile(`${path}.bak`, 'utf8'), /thk_in-plain/)
+  await settings.change(({ system }) => [{ entity: 'systemConfig', value: { ...system, routing: {} } }])
+  for (const each of [path, `${path}.bak`]) {
+    const text = await readFile(each, 'utf8')
+    assert.ok(text.includes('"a"') && !text.includes('thk_in-plain'), text)
+  }
 })
 
 onFile('a change that changes nothing is not written', { mcpServers: { a: { command: 'node', description: '' } } }, async ({ store, path }) => {
@@ -149,6 +169,60 @@ onFile('a commit on top of an edit tells of the edit first', { mcpServers: { a: 
   assert.deepEqual(Object.keys((await document()).mcpServers as object), ['a', 'b', 'c'])
 })
 
+for (const [how, edit] of [
+  ['renamed into its place', (path: string, text: string) => { writeFileSync(`${path}.new`, text); renameSync(`${path}.new`, path) }],
+  ['written into it', (path: string, text: string) => { writeFileSync(path, text) }]
+] as const) {
+  onFile(`an edit ${how} while changes are written is not lost`, { mcpServers: {} }, async ({ store, path, document, t }) => {
+    const settings = await Settings.open(store)
+    t.after(async () => { await settings.close() })
+    const edits: string[] = []
+    const changes: string[] = []
+    const until = Date.now() + 1_500
+    const editing = (async () => {
+      for (let n = 0; Date.now() < until; n++) {
+        await sleep(20 + n % 20)
+        // An editor reads and saves; in one go, so that it is not its own doing when something is lost.
+        let text: Document
+        try { text = JSON.parse(readFileSync(path, 'utf8')) as Document } catch { continue }
+        edit(path, JSON.stringify({ ...text, mcpServers: { ...text.mcpServers as object, [`e${n}`]: { command: 'x' } } }))
+        edits.push(`e${n}`)
+      }
+    })()
+    const tokens = new FileTokens(store as JsonFileStore)
+    for (let n = 0; Date.now() < until; n++) {
+      try {
+        await settings.change(() => [server(`c${n}`)])
+        changes.push(`c${n}`)
+        await tokens.put({ family: `f${n}`, clientId: 'c' }, [{ hash: `h${n}`, kind: 'refresh', scope: '', expiresAt: Date.now() + 60_000 }])
+      } catch (error) {
+        // Half of an edit that is written into the file is a bad one.
+        assert.match(String(error), /was edited and cannot be used as it is/)
+      }
+    }
+    await editing
+    await settings.change(() => [server('last')])
+    const there = Object.keys((await document()).mcpServers as object)
+    assert.ok(edits.length > 5 && changes.length > 5, `${edits.length} edits, ${changes.length} changes`)
+    assert.deepEqual([...edits, ...changes].filter((name) => !there.includes(name)), [])
+    assert.deepEqual([...settings.current.servers.keys()].sort(), there.sort())
+  })
+}
+
+for (const [name, value] of [['users', {}], ['groups', 'x'], ['bearerKeys', null], ['mcpServers', []], ['mcpServers', null], ['mcpServers', 5]] as const) {
+  const whole = { mcpServers: { a: { command: 'x' } }, users: [{ username: 'u' }], groups: [{ id: 'g', name: 'g', servers: [] }], bearerKeys: [{ id: 'k', name: 'k' }] }
+  onFile(`an edit that makes ${JSON.stringify(value)} of "${name}" is a bad one`, whole, async ({ store, path, warnings }) => {
+    const before = await store.load()
+    store.onChange(() => { warnings.push('told') })
+    await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
+    await until(() => warnings.length > 0, 3_000, 'no warning')
+    assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is no (list|object)\\.[^,]*What was in force stays`))
+    await assert.rejects(store.commit([server('b')], before.version), Conflict)
+    await writeFile(path, JSON.stringify({ ...whole, [name]: undefined }))
+    await until(() => store.health() === undefined, 3_000, 'still bad')
+  })
+}
+
 onFile('a file that goes away is told, and written anew by the next commit', { mcpServers: { a: { command: 'x' } } }, async ({ store, path, warnings, document }) => {
   await store.load()
   await rm(path)
@@ -185,7 +259,7 @@ onFile('a lock that nobody holds is taken over', {}, async ({ path, reopen }) =>
   }
 })
 
-onFile('in a folder that cannot be written it is read, and says why it cannot write', { mcpServers: { a: { command: 'x' } } }, async ({ store, folder, path, reopen }) => {
+onFile('in a folder that cannot be written it is read, and says why it cannot write', { mcpServers: { a: { command: 'x' } } }, async ({ store, folder, path, reopen, warnings }) => {
   await chmod(path, 0o644)
   await chmod(folder, 0o555)
   // Root writes anywhere.
@@ -195,6 +269,7 @@ onFile('in a folder that cannot be written it is read, and says why it cannot wr
     const snapshot = await store.load()
     assert.equal(snapshot.servers.size, 1)
     assert.match(store.health() ?? '', /EACCES/)
+    assert.match(warnings.join(), new RegExp(`^The settings file ${path} is read, and cannot be written\\. .*EACCES`))
     const [settings, readonly] = [await Settings.open(store), await Settings.open(store, true)]
     assert.deepEqual([settings.problem, readonly.problem], [store.health(), undefined], 'who is not to write is ready')
     await assert.rejects(store.commit([server('b')], snapshot.version), (error) => error instanceof StorageError && !error.full && !error.message.includes(folder))
@@ -253,6 +328,9 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   assert.equal(await readFile(`${path}.bak`, 'utf8'), 'old and longer')
   assert.equal((await stat(path)).ino, ino)
   assert.equal(await mode(path), 0o600)
+  assert.equal(await recover(path), undefined)
+  await assert.rejects(writeInPlace(path, Buffer.from('newer'), Buffer.from('new'), () => { writeFileSync(path, 'an edit'); throw new Edited() }), Edited)
+  assert.equal(await readFile(path, 'utf8'), 'an edit')
   assert.equal(await recover(path), undefined)
 })
 

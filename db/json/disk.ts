@@ -1,8 +1,9 @@
-import { open, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { readFileSync, statSync } from 'node:fs'
+import { chmod, open, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
-import { cannotReplace, codeOf, replace, storageError, syncFolder } from './write.ts'
+import { cannotReplace, codeOf, Edited, replace, storageError, syncFolder } from './write.ts'
 
 /** How old a change must be before the times of a file tell it from another one, ms: file systems count in up to 2 s. */
 const coarsest = 2_500
@@ -47,13 +48,18 @@ export class Disk {
   /** What differs from the bytes we know: `same`, `gone`, or the new bytes. They are not known before they are taken. */
   async look (): Promise<'same' | 'gone' | { bytes: Buffer, stamp: Stamp }> {
     const now = await stat(this.#path, { bigint: true }).catch((error: unknown) => { if (codeOf(error) === 'ENOENT') return undefined; throw error })
-    if (now === undefined) return this.#bytes === undefined ? 'same' : 'gone'
+    if (now === undefined) return this.#missing()
     if (this.#bytes !== undefined && this.#stamp?.settled === true && stampOf(now).text === this.#stamp.text) return 'same'
     const found = await this.read()
-    if (found === undefined) return this.#bytes === undefined ? 'same' : 'gone'
+    if (found === undefined) return this.#missing()
     if (this.#bytes === undefined || !found.bytes.equals(this.#bytes)) return found
     this.#stamp = found.stamp
     return 'same'
+  }
+
+  #missing (): 'same' | 'gone' {
+    this.#stamp = undefined
+    return this.#bytes === undefined ? 'same' : 'gone'
   }
 
   /** These are the bytes we know from now on. */
@@ -67,22 +73,32 @@ export class Disk {
     return await recover(await this.place()) !== undefined
   }
 
+  /** For a file that is ours, once it is known to be good: others may not read it, and what was left beside it goes. */
   async tidy (): Promise<void> {
-    await tidy(await this.place())
+    const path = await this.place()
+    if (((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o600).catch(() => {})
+    await tidy(path)
   }
 
-  /** Makes the file hold these bytes, durably. @throws StorageError; the file then holds what it held before */
+  /** Makes the backup that of what is there now, where the former one has what nobody shall find any more. */
+  async renewBackup (): Promise<void> {
+    if (this.#bytes !== undefined) await replace(backupOf(await this.place()), this.#bytes).catch(() => {})
+  }
+
+  /** Makes the file hold these bytes, durably. @throws StorageError, or `Edited` where it is not as `look` found it; it then holds what it held before */
   async write (bytes: Buffer): Promise<void> {
     const former = this.#bytes
     const path = await this.place()
     try {
       if (former !== undefined && !this.#backedUp) await replace(backupOf(path), former)
       this.#backedUp = true
-      await replace(path, bytes).catch(async (error: unknown) => {
+      const last = (): void => { this.#mustStand() }
+      await replace(path, bytes, last).catch(async (error: unknown) => {
         if (former === undefined || !cannotReplace(error)) throw error
-        await writeInPlace(path, bytes, former)
+        await writeInPlace(path, bytes, former, last)
       })
     } catch (error) {
+      if (error instanceof Edited) throw error
       await this.#undo(path, bytes, former)
       throw storageError(error)
     }
@@ -100,6 +116,13 @@ export class Disk {
     } finally {
       await rm(path, { force: true }).catch(() => {})
     }
+  }
+
+  /** @throws Edited when the file holds something else than at the last look */
+  #mustStand (): void {
+    const now = statSync(this.#path, { bigint: true, throwIfNoEntry: false })
+    if ((now && stampOf(now).text) === this.#stamp?.text) return
+    if (now === undefined || this.#bytes === undefined || !now.isFile() || !readFileSync(this.#path).equals(this.#bytes)) throw new Edited()
   }
 
   /** After a failure behind the rename (the folder's fsync) the new bytes are in place: the old ones go back. */

@@ -3,16 +3,17 @@ import { dirname } from 'node:path'
 import { apply, type Document } from '../apply.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
+import { Listeners } from '../listeners.ts'
 import { begin, readable } from './begin.ts'
 import { Disk } from './disk.ts'
-import { read, type Reading } from '../document.ts'
+import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
 import { FileLock, Held } from './lock.ts'
 import { parse } from './parse.ts'
 import { Queue } from '../queue.ts'
 import { share } from './share.ts'
 import { Watcher } from './watcher.ts'
 import type { Kept, SectionFile } from './tokens.ts'
-import { storageError } from './write.ts'
+import { Edited, storageError } from './write.ts'
 
 /** How long a bad edit must stay the same before it is told, ms: an editor may be in the middle of it. */
 const patience = 500
@@ -33,7 +34,7 @@ export class JsonFileStore implements Store, SectionFile {
   readonly #warn: (sentence: string) => void
   readonly #disk: Disk
   readonly #queue = new Queue()
-  readonly #listeners = new Set<(snapshot: Snapshot) => void>()
+  readonly #listeners: Listeners
   #lock: FileLock | undefined
   #watcher: Watcher | undefined
   #now: Reading | undefined
@@ -50,6 +51,7 @@ export class JsonFileStore implements Store, SectionFile {
     this.#path = path
     this.#warn = warn
     this.#disk = new Disk(path)
+    this.#listeners = new Listeners(warn)
   }
 
   async load (): Promise<Snapshot> {
@@ -77,18 +79,22 @@ export class JsonFileStore implements Store, SectionFile {
     return await this.#queue.add(async () => {
       if (this.#closed) throw new StorageError('The store is closed.', false)
       if (baseVersion !== this.#loaded().snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
-      const found = await this.#look()
-      if (found === 'bad') throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
-      if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
-      const former = this.#loaded()
-      checkValues(changes)
-      const document = apply(former.document, changes)
-      if (document === former.document && found === 'same') return former.snapshot
-      const next = read(document, former.snapshot.version + 1, former)
-      checkInvariants(former.snapshot, next.snapshot)
-      await this.#write(document)
-      this.#now = next
-      return next.snapshot
+      // Again where an edit came while we wrote, and it was not one of what the file says.
+      for (;;) {
+        const found = await this.#look()
+        if (found === 'bad') throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
+        if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
+        const former = this.#loaded()
+        checkValues(changes)
+        const document = apply(former.document, changes)
+        if (document === former.document && found === 'same') return former.snapshot
+        const next = read(document, former.snapshot.version + 1, former)
+        checkInvariants(former.snapshot, next.snapshot)
+        if (!await this.#write(document)) continue
+        this.#now = next
+        if (holdsTokens(former.snapshot) && !holdsTokens(next.snapshot)) await this.#disk.renewBackup()
+        return next.snapshot
+      }
     })
   }
 
@@ -100,22 +106,22 @@ export class JsonFileStore implements Store, SectionFile {
   async keep<Result> (name: string, change: (value: unknown) => Kept<Result>): Promise<Result> {
     return await this.#queue.add(async () => {
       if (this.#closed) throw new StorageError('The store is closed.', false)
-      this.#loaded()
-      if (await this.#look() === 'bad') throw new StorageError(edited, false)
-      const now = this.#loaded()
-      const { value, result, written } = change(now.document[name])
-      if (value === now.document[name]) return result
-      const document = { ...now.document, [name]: value }
-      await this.#write(document)
-      this.#now = { ...now, document }
-      written?.()
-      return result
+      for (;;) {
+        if (await this.#look() === 'bad') throw new StorageError(edited, false)
+        const now = this.#loaded()
+        const { value, result, written } = change(now.document[name])
+        if (value === now.document[name]) return result
+        const document = { ...now.document, [name]: value }
+        if (!await this.#write(document)) continue
+        this.#now = { ...now, document }
+        written?.()
+        return result
+      }
     })
   }
 
   onChange (listener: (snapshot: Snapshot) => void): () => void {
-    this.#listeners.add(listener)
-    return () => { this.#listeners.delete(listener) }
+    return this.#listeners.add(listener)
   }
 
   health (readonly = false): string | undefined {
@@ -137,12 +143,15 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#now
   }
 
-  async #write (document: Document): Promise<void> {
+  /** @returns whether it was written; false: the file was edited since the last look @throws StorageError */
+  async #write (document: Document): Promise<boolean> {
     try {
       await this.#hold()
       await this.#disk.write(toBytes(document))
       this.#trouble = undefined
+      return true
     } catch (error) {
+      if (error instanceof Edited) return false
       const failure = storageError(error)
       this.#trouble = { why: failure.message, since: Date.now() }
       throw failure
@@ -159,6 +168,7 @@ export class JsonFileStore implements Store, SectionFile {
     } catch (error) {
       if (error instanceof Held) throw new Error(`The settings file ${this.#path} is ${error.message}. Stop that one first, or give this one another SETTINGS_PATH.`)
       this.#trouble = { why: storageError(error).message, since: Date.now() }
+      this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#trouble.why}`)
     }
     return this.#lock
   }
@@ -176,6 +186,7 @@ export class JsonFileStore implements Store, SectionFile {
 
   #read (document: Document, former?: Reading): Reading {
     try {
+      if (former) checkKinds(former.document, document)
       return read(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
       throw new Error(`The settings file ${this.#path} cannot be used: ${sentence(error)}. It was left as it is: mend it.`)
@@ -198,23 +209,13 @@ export class JsonFileStore implements Store, SectionFile {
       this.#bad = undefined
       if (next === former) return 'same'
       this.#now = next
-      this.#tell(next.snapshot)
+      this.#listeners.tell(next.snapshot)
       return 'edited'
     } catch (error) {
       if (await this.#recover()) return await this.#look()
       const why = sentence(error)
       if (this.#bad?.why !== why) this.#bad = { why, since: Date.now(), told: false }
       return 'bad'
-    }
-  }
-
-  #tell (snapshot: Snapshot): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(snapshot)
-      } catch (error) {
-        this.#warn(`A change of the settings could not be taken up everywhere: ${sentence(error)}`)
-      }
     }
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, rm } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { overwrite, replace } from './write.ts'
+import { Edited, overwrite, replace } from './write.ts'
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
@@ -13,15 +13,18 @@ const markerOf = (path: string): string => `${path}.bak.sha256`
 /**
  * Writes a file in place, for one that cannot be replaced. The old bytes are safe in `.bak` before the first one is touched, and
  * are put back when the write fails; where even that fails, or the process dies, `recover` does it.
+ * @param last as for `replace`
  * @throws the system's error
  */
-export async function writeInPlace (path: string, bytes: Uint8Array, former: Uint8Array): Promise<void> {
+export async function writeInPlace (path: string, bytes: Uint8Array, former: Uint8Array, last?: () => void): Promise<void> {
   await replace(backupOf(path), former)
   await replace(markerOf(path), Buffer.from(`${digest(former)}  ${basename(backupOf(path))}\n`))
   try {
-    await overwrite(path, bytes)
+    await overwrite(path, bytes, last)
   } catch (error) {
-    await overwrite(path, former).then(async () => { await dropMarker(path) }).catch(() => {})
+    // An edit is not ours to undo.
+    if (error instanceof Edited) await dropMarker(path)
+    else await overwrite(path, former).then(async () => { await dropMarker(path) }).catch(() => {})
     throw error
   }
   await dropMarker(path)

@@ -1,4 +1,5 @@
-import { open, rename, rm, stat } from 'node:fs/promises'
+import { ftruncateSync, renameSync } from 'node:fs'
+import { open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { StorageError } from '../store.ts'
 
@@ -13,6 +14,11 @@ const words: Readonly<Record<string, string>> = {
   EPERM: 'this user may not write it',
   EIO: 'the disk reports an error',
   ENOENT: 'its folder is gone'
+}
+
+/** Somebody else made another file of it since we looked: nothing was written. */
+export class Edited extends Error {
+  override readonly name = 'Edited'
 }
 
 /** A failed write in words, without the path: the sentence may reach a client. */
@@ -38,9 +44,10 @@ export async function syncFolder (folder: string): Promise<void> {
 /**
  * Puts bytes in the place of a file: a reader sees the old ones or the new ones, whole; when it resolves they are on stable
  * storage. Mode 0600, whatever the mode was; the owner stays, where we may say so.
+ * @param last called right before the old bytes go; what it throws keeps them
  * @throws the system's error; when it comes from before the rename, nothing has changed
  */
-export async function replace (path: string, bytes: Uint8Array): Promise<void> {
+export async function replace (path: string, bytes: Uint8Array, last: () => void = () => {}): Promise<void> {
   const temp = `${path}.tmp`
   try {
     await rm(temp, { force: true })
@@ -53,7 +60,9 @@ export async function replace (path: string, bytes: Uint8Array): Promise<void> {
     } finally {
       await handle.close()
     }
-    await rename(temp, path)
+    // In one go with the last look: an edit that came in between would be lost. The disk has just answered, and does so now.
+    last()
+    renameSync(temp, path)
   } catch (error) {
     await rm(temp, { force: true }).catch(() => {})
     throw error
@@ -65,12 +74,13 @@ export async function replace (path: string, bytes: Uint8Array): Promise<void> {
 export const cannotReplace = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'rename' && ['EBUSY', 'EXDEV', 'EPERM'].includes(codeOf(error) ?? '')
 
-/** Writes over a file where it is. A crash leaves part of it: see `recover`. */
-export async function overwrite (path: string, bytes: Uint8Array): Promise<void> {
+/** Writes over a file where it is. A crash leaves part of it: see `recover`. @param last as for `replace` */
+export async function overwrite (path: string, bytes: Uint8Array, last: () => void = () => {}): Promise<void> {
   const handle = await open(path, 'r+')
   try {
+    last()
+    ftruncateSync(handle.fd)
     await handle.chmod(0o600).catch(() => {})
-    await handle.truncate(0)
     await handle.writeFile(bytes)
     await handle.sync()
   } finally {

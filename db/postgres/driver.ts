@@ -11,8 +11,12 @@ export interface Driver {
   readonly where: string
   /** Always asked for anew: `reset` puts another one in its place. */
   readonly db: Db
-  /** Runs the migrations of a folder that were not run yet; of several replicas, one does. @returns whether a newer version has run others */
-  migrate: (folder: string) => Promise<boolean>
+  /**
+   * Runs the migrations of a folder that were not run yet; of several replicas, one does.
+   * @param held called when another replica is at it, and is waited for
+   * @returns whether a newer version has run others
+   */
+  migrate: (folder: string, held: () => void) => Promise<boolean>
   /**
    * Hears what is notified on the channel, until the connection breaks: then `lost` is called, once.
    * @returns the function that ends it, without `lost`

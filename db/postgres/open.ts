@@ -9,7 +9,7 @@ import { codeOf, isAway, isRefused, phrase } from './trouble.ts'
 const migrations = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../migrations' : '../../../db/migrations', import.meta.url))
 
 /** How long an answer may take before it is called waiting, in ms. */
-const silence = 5_000
+const silence = 1_000
 
 export interface DatabaseOptions {
   /** `postgres://…`, or `pglite://<folder>`. */
@@ -48,12 +48,14 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
     told = true
   }
   for (let tries = 0; ; tries++) {
+    // Whether another replica makes the tables.
+    let held = false
     const late = new AbortController()
     // The last try, at the end of the time, gets a moment too: what it finds is what is told.
     const left = Math.max(end - Date.now(), 1_000)
-    const silent = setTimeout(tell, silence, 'no answer yet')
+    const silent = setTimeout(() => { tell(held ? 'another replica makes the tables' : 'no answer yet') }, silence)
     const outcome = await Promise.race([
-      driver.migrate(migrations).then((newer) => ({ newer }), (error: unknown) => ({ error })),
+      driver.migrate(migrations, () => { held = true }).then((newer) => ({ newer }), (error: unknown) => ({ error })),
       sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: late.signal })
     ])
     clearTimeout(silent)
@@ -63,6 +65,7 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
     if (isRefused(error)) throw new Error(`PostgreSQL at ${driver.where} cannot be used: ${phrase(error)}. Check DB_URL.`)
     if (!isAway(error)) throw new Error(`The tables cannot be made in the database at ${driver.where}: ${wordsOf(error)}`)
     const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
+    if (pause <= 0 && held) throw new Error(`Another replica has been at the tables in the database at ${driver.where} for ${Math.round(startupTimeout / 100) / 10} s. See what keeps it; DB_STARTUP_TIMEOUT says how long to wait.`)
     if (pause <= 0) throw new Error(`PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`)
     tell(phrase(error))
     await sleep(pause)
@@ -72,7 +75,12 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
 /** Why a migration failed: what the database says of it, which is about tables and no secret. */
 function wordsOf (error: unknown): string {
   const code = codeOf(error)
+  if (code === '42704' && /parameter/.test(messageOf(error))) return `DB_URL asks for a setting that PostgreSQL does not know: ${messageOf(error)}. Take it out of DB_URL.`
   if (code === '42P07') return 'there are others of the same names. Give Tool-Hub a database of its own.'
+  return `${messageOf(error)}${code === undefined ? '' : ` (${code})`}.`
+}
+
+function messageOf (error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return `${cause instanceof Error ? cause.message : String(cause)}${code === undefined ? '' : ` (${code})`}.`
+  return cause instanceof Error ? cause.message : String(cause)
 }

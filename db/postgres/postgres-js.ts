@@ -1,7 +1,7 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
-import { isIP } from 'node:net'
 import postgres from 'postgres'
+import { addressOf, type Address } from './address.ts'
 import { channel, connectTimeout, statementTimeout, type Db, type Driver } from './driver.ts'
 import { Lane, type LaneClient } from './lane.ts'
 import { migrateBy } from './migrations.ts'
@@ -26,52 +26,24 @@ const options: Options = {
 const working: Options = {
   ...options,
   idle_timeout: 60,
-  connection: { application_name: 'tool-hub', statement_timeout: statementTimeout, idle_in_transaction_session_timeout: statementTimeout }
+  // Whoever comes second at a row is to see what the first one made of it, whatever the database's own choice is.
+  connection: { application_name: 'tool-hub', statement_timeout: statementTimeout, idle_in_transaction_session_timeout: statementTimeout, default_transaction_isolation: 'read committed' }
 }
 /** Connections for single statements, and for transactions: there is one at a time, and one that waits for its turn. */
 const most = { single: 4, lanes: 4 }
 
-/** How a DB_URL wants TLS, where the driver does not do it: whose certificate it must be is not told to Node when the host is an address. */
-function tlsOf (url: string): Pick<Options, 'ssl'> {
-  const { hostname, searchParams } = parse(url).first
-  const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'
-  return isIP(hostname) !== 0 && !['disable', 'false', 'allow', 'prefer', 'require'].includes(mode) ? { ssl: { host: hostname } } : {}
-}
-
-/** Whether each % begins a character, as `URL` does not ask. */
-function isEncoded (text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** A DB_URL with the first of its hosts only, and the places that it names. @throws Error with a sentence, without any of it */
-function parse (url: string): { first: URL, where: string } {
-  const [, scheme = '', authority = '', rest = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)(.*)$/s.exec(url) ?? []
-  const [userinfo, hosts] = [authority.slice(0, authority.lastIndexOf('@') + 1), authority.slice(authority.lastIndexOf('@') + 1).split(',')]
-  const first = `${scheme}${userinfo}${hosts[0] ?? ''}${rest}`
-  // An @ behind the first slash: it is a password that has one.
-  if (rest.split('?', 1)[0]?.includes('@') || !URL.canParse(first) || !hosts.every((host) => URL.canParse(`${scheme}${host}/`)) || !isEncoded(authority)) {
-    throw new Error('DB_URL cannot be read: it is postgres://<user>:<password>@<host>:<port>/<database>, with special characters of the password as %xx ("/" is %2F, "@" is %40, "#" is %23, "%" is %25).')
-  }
-  return { first: new URL(first), where: hosts.filter(Boolean).map((host) => /:[0-9]+$/.test(host) ? host : `${host}:5432`).join(', ') || 'localhost:5432' }
-}
-
 /** Drizzle on a pool for single statements, and on lanes for transactions. */
 class Connections {
   readonly db: Db
-  readonly #url: string
+  readonly #address: Address
   readonly #sql: postgres.Sql
   readonly #lanes = new Set<Lane>()
   readonly #free: Lane[] = []
   readonly #waiting: Array<(lane: Lane) => void> = []
 
-  constructor (url: string) {
-    this.#url = url
-    this.#sql = postgres(url, { ...working, ...tlsOf(url), max: most.single })
+  constructor (address: Address) {
+    this.#address = address
+    this.#sql = postgres(address.url, { ...working, ...address.tls, max: most.single })
     const begin = async <Result>(work: (client: LaneClient) => Promise<Result>): Promise<Result> => await this.#begin(work)
     this.db = drizzle(Object.assign(this.#sql, { begin }) as unknown as postgres.Sql)
   }
@@ -98,7 +70,7 @@ class Connections {
   }
 
   #another (): Lane {
-    const lane = new Lane(this.#url, { ...working, ...tlsOf(this.#url) })
+    const lane = new Lane(this.#address.url, { ...working, ...this.#address.tls })
     // As Drizzle does with the client that it is given.
     Object.assign(lane.options.parsers, this.#sql.options.parsers)
     Object.assign(lane.options.serializers, this.#sql.options.serializers)
@@ -109,28 +81,35 @@ class Connections {
 
 /** A PostgreSQL server, by postgres.js. */
 export class PostgresJs implements Driver {
-  readonly where: string
-  readonly #url: string
+  readonly #address: Address
   #connections: Connections
   #listener: postgres.Sql | undefined
   #ended = false
 
   /** Nothing is connected until something is asked. @throws Error with a sentence when the URL cannot be read */
   constructor (url: string) {
-    this.where = parse(url).where
-    this.#url = url
-    this.#connections = new Connections(url)
+    this.#address = addressOf(url)
+    this.#connections = new Connections(this.#address)
   }
+
+  get where (): string { return this.#address.where }
 
   get db (): Db { return this.#connections.db }
 
-  async migrate (folder: string): Promise<boolean> {
-    const lane = new Lane(this.#url, { ...options, ...tlsOf(this.#url), connection: { application_name: 'tool-hub migrations' } })
+  async migrate (folder: string, held: () => void): Promise<boolean> {
+    const lane = new Lane(this.#address.url, { ...options, ...this.#address.tls, connection: { application_name: 'tool-hub migrations' } })
     try {
       return await lane.begin(async (client) => {
         // Drizzle's own transaction is this one: the lock ends with it.
         const sql = Object.assign(client, { begin: async (work: (client: LaneClient) => Promise<void>) => { await work(client) } }) as unknown as postgres.Sql
-        await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
+        const [lock] = await sql.unsafe<Array<{ mine: boolean }>>('select pg_try_advisory_xact_lock($1) as mine', [migrationsLock])
+        if (lock?.mine !== true) {
+          held()
+          await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
+        }
+        const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
+        // SQL_ASCII takes all bytes as they are.
+        if (database !== undefined && !['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) throw new Error(`its encoding is ${database.server_encoding}, which has not the letters of all names. Make one with ENCODING 'UTF8'`)
         const db = drizzle(sql)
         return await migrateBy(db, folder, async (config) => { await migrate(db, config) })
       })
@@ -147,9 +126,9 @@ export class PostgresJs implements Driver {
       void sql.end({ timeout: 0 }).catch(silent)
     }
     // Not sql.listen: that gives up for good when it cannot listen again at the first try.
-    const sql = postgres(this.#url, {
+    const sql = postgres(this.#address.url, {
       ...options,
-      ...tlsOf(this.#url),
+      ...this.#address.tls,
       max: 1,
       max_lifetime: null,
       connection: { application_name: 'tool-hub listener' },
@@ -173,7 +152,7 @@ export class PostgresJs implements Driver {
   reset (): void {
     if (this.#ended) return
     this.#connections.drop()
-    this.#connections = new Connections(this.#url)
+    this.#connections = new Connections(this.#address)
   }
 
   async end (): Promise<void> {

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { apply, type Document } from '../apply.ts'
 import { read, type Reading } from '../document.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
+import { Listeners } from '../listeners.ts'
 import { Queue } from '../queue.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../store.ts'
-import type { Driver, Transaction } from './driver.ts'
+import { commit } from './commit.ts'
+import type { Driver } from './driver.ts'
 import { Lookout } from './lookout.ts'
 import { readHead, readIn, readRows, type Found } from './read.ts'
-import { follow, noRows, toDocument, toRows, type Rows } from './rows.ts'
-import { checkLocks } from './stored.ts'
-import { awaySentence, isAway, sentence, storageError } from './trouble.ts'
+import { follow, noRows, toDocument, toRows } from './rows.ts'
+import { checkLocks, checkMasks } from './stored.ts'
+import { awaySentence, codeOf, isAway, sentence, storageError } from './trouble.ts'
 import { Turn } from './turn.ts'
 import { patience, within } from './within.ts'
-import { begin, plan, reseal, wasMade, write } from './write.ts'
+import { begin, plan, reseal } from './write.ts'
 
 /** How long a turn waits for the next try, in ms: nobody else can commit meanwhile. */
 const turnKept = 200
@@ -39,7 +40,9 @@ export class PostgresStore implements Store {
   readonly #warn: (sentence: string) => void
   readonly #seed: () => Promise<Document>
   readonly #queue = new Queue()
-  readonly #listeners = new Set<(snapshot: Snapshot) => void>()
+  readonly #listeners: Listeners
+  /** What the log says already of changes that the database refuses, by its codes. */
+  readonly #refused = new Set<string>()
   readonly #lookout: Lookout
   #now: State | undefined
   /** Why the database cannot be used, as a sentence. */
@@ -55,6 +58,7 @@ export class PostgresStore implements Store {
     this.#driver = driver
     this.#vault = vault
     this.#warn = warn
+    this.#listeners = new Listeners(warn)
     this.#seed = seed
     this.#lookout = new Lookout({ driver, look: async () => await this.#queue.add(async () => await this.#look()), hear: (head) => { this.#hear(head) } })
   }
@@ -88,8 +92,7 @@ export class PostgresStore implements Store {
   }
 
   onChange (listener: (snapshot: Snapshot) => void): () => void {
-    this.#listeners.add(listener)
-    return () => { this.#listeners.delete(listener) }
+    return this.#listeners.add(listener)
   }
 
   health (): string | undefined {
@@ -121,7 +124,9 @@ export class PostgresStore implements Store {
 
   async #begin (): Promise<State> {
     if (await within(this.#driver, patience.look, readHead) === undefined) {
-      const changes = plan(noRows, toRows(await this.#seed()), this.#vault)
+      const rows = toRows(await this.#seed())
+      checkMasks(rows, this.#vault)
+      const changes = plan(noRows, rows, this.#vault)
       await within(this.#driver, patience.begin, async (db) => { await begin(db, randomUUID(), changes) })
     }
     // Before reading: what comes in between is then heard of.
@@ -140,7 +145,7 @@ export class PostgresStore implements Store {
     const reading = document === former.document ? former : read(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
-      const found = await this.#write(base, rows, turn)
+      const found = await commit({ driver: this.#driver, vault: this.#vault, base, rows, turn, isClosed: () => this.#closed })
       if (found !== undefined) {
         this.#now = { found, reading }
         return reading.snapshot
@@ -150,39 +155,6 @@ export class PostgresStore implements Store {
       throw this.#failed(error)
     }
     throw new Conflict('The settings were changed meanwhile.', false)
-  }
-
-  /** @returns what the database holds now; undefined: somebody was faster, and nothing was changed @throws StorageError, or the driver's error when nothing was changed */
-  async #write (base: Found, rows: Rows, turn: Turn | undefined): Promise<Found | undefined> {
-    const changes = plan(base.rows, rows, this.#vault)
-    if (changes.size === 0) {
-      const head = await within(this.#driver, patience.look, readHead)
-      return head?.version === base.version && head.head === base.head ? base : undefined
-    }
-    const id = randomUUID()
-    let made = false
-    const work = async (tx: Transaction): Promise<void> => { made = await write(tx, base, id, changes) }
-    try {
-      await within(this.#driver, patience.write, async (db) => { await (turn ? turn.run(work) : db.transaction(work)) })
-      if (!made) return undefined
-    } catch (error) {
-      // Where COMMIT was on its way when the connection broke, it may have arrived.
-      if (!made || !isAway(error) || !await this.#find(base, id)) throw error
-    }
-    return { version: base.version + 1, head: id, rows, outdated: [] }
-  }
-
-  /** Finds out whether a commit was made. @throws StorageError when that cannot be had */
-  async #find (base: Found, id: string): Promise<boolean> {
-    const until = Date.now() + patience.write
-    while (!this.#closed && Date.now() <= until) {
-      try {
-        return await within(this.#driver, patience.look, async (db) => await wasMade(db, base, id))
-      } catch {
-        await sleep(250)
-      }
-    }
-    throw new StorageError('The database went away while it was being written, so it is not known whether the change was made. Look again when it is back.', false)
   }
 
   /** Takes up what others have committed, and tells of it. */
@@ -214,13 +186,7 @@ export class PostgresStore implements Store {
     const document = toDocument(found.rows, { rows: former.found.rows, document: former.reading.document })
     const reading = read(document, Math.max(former.reading.snapshot.version + 1, found.version), former.reading)
     this.#now = { found, reading }
-    for (const listener of this.#listeners) {
-      try {
-        listener(reading.snapshot)
-      } catch (error) {
-        this.#warn(`A change of the settings could not be taken up everywhere: ${sentence(error)}`)
-      }
-    }
+    this.#listeners.tell(reading.snapshot)
     return this.#now
   }
 
@@ -230,7 +196,13 @@ export class PostgresStore implements Store {
       this.#away(awaySentence(error))
       this.#lookout.soon(100)
     }
-    return storageError(error)
+    const failure = storageError(error)
+    const code = codeOf(error)
+    if (!isAway(error) && code !== undefined && failure instanceof StorageError && !this.#refused.has(code)) {
+      this.#refused.add(code)
+      this.#warn(`A change could not be stored. ${failure.message}`)
+    }
+    return failure
   }
 
   #away (why: string): void {

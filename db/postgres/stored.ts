@@ -7,7 +7,7 @@ import { SystemConfig } from '../../schemas/settings.ts'
 import { SystemSections } from '../../schemas/system.ts'
 import { Invalid, type Vault } from '../store.ts'
 import { difference, keyOf, type Row, type Rows } from './rows.ts'
-import type { Stored, TableName } from './tables.ts'
+import { tableNames, type Stored, type TableName } from './tables.ts'
 
 /** What PostgreSQL cannot hold in a text (NUL, half a surrogate pair), and U+E000 itself, as U+E000 and four digits. */
 // eslint-disable-next-line no-control-regex
@@ -91,10 +91,18 @@ function firsts (all: readonly Row[], nameOf: (row: Row) => string | undefined):
   }
 }
 
+function isSpelling (text: string | null, data: unknown): text is string {
+  try {
+    return text !== null && isDeepStrictEqual(JSON.parse(asJsonb(text)), data)
+  } catch {
+    return false
+  }
+}
+
 /** A row as it was before it was stored. One whose secrets cannot be opened has masks in their place, and is locked. */
 export function decode (table: TableName, stored: Stored, vault: Vault): Row {
   // The spelling only tells how the data is spelled: if somebody edited that by hand, it is believed.
-  const spelled = stored.spelling !== null && isDeepStrictEqual(JSON.parse(asJsonb(stored.spelling)), stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
+  const spelled = isSpelling(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
   const row: Row = { position: stored.position, name: table === 'systemConfig' ? table : table === 'mcpServers' || table === 'sections' ? unescape(stored.name ?? '') : '', entry: spelled }
   try {
     const entry = vault.reveal(spelled, stored.sealed, placeOf(table, row))
@@ -111,6 +119,12 @@ function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
   if (!isObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
+}
+
+/** A file that came from where secrets are not shown holds masks, and they would be taken for secrets. @throws Error with a sentence */
+export function checkMasks (rows: Rows, vault: Vault): void {
+  const masks = tableNames.filter((table) => table !== 'sections').flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${placeOf(table, row)}`)))
+  if (masks.length > 0) throw new Error(`The settings file has masks where secrets should be. Write the secrets themselves there, or remove what has them: ${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`)
 }
 
 /** What cannot be opened is not written over while masks would take the place of secrets, or nobody sees what is there. @throws Invalid */

@@ -5,7 +5,7 @@ import type { Vault } from '../store.ts'
 import type { Driver } from './driver.ts'
 import { isEmpty, lost, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
-import { placeOf } from './stored.ts'
+import { checkMasks, placeOf } from './stored.ts'
 import { revision, tableNames } from './tables.ts'
 import { sentence } from './trouble.ts'
 import { plan, write } from './write.ts'
@@ -37,8 +37,7 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
 export async function importDocument (driver: Driver, vault: Vault, document: Document, replace: boolean): Promise<void> {
   const id = randomUUID()
   const rows = toRows(document)
-  const masks = tableNames.filter((table) => table !== 'sections').flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${placeOf(table, row)}`)))
-  if (masks.length > 0) throw new Error(`The file has masks where secrets should be. Write the secrets themselves there, or remove what has them: ${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`)
+  checkMasks(rows, vault)
   const changes = plan(noRows, rows, vault)
   await plainly(async () => {
     await driver.db.transaction(async (tx) => {

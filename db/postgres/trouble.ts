@@ -67,6 +67,9 @@ export function isAway (error: unknown): boolean {
   return code !== undefined && (Object.hasOwn(away, code) || Object.hasOwn(refused, code) || code.startsWith('08') || /^E[A-Z]+$/.test(code))
 }
 
+/** Whether a transaction gave way to another one that came first. */
+export const isLostRace = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
+
 /** Whether trying again is of no use. */
 export const isRefused = (error: unknown): boolean => Object.hasOwn(refused, codeOf(error) ?? '')
 

@@ -17,12 +17,17 @@ const batch = 1_000
 /** What a commit does to the tables. */
 export type Plan = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
 
+/** What is written anew goes first, so that names can change places. Not what was never seen there: somebody has put it there by hand. */
+function known (former: Rows[TableName], written: Rows[TableName]): number[] {
+  const positions = new Set(former.map(({ position }) => position))
+  return written.flatMap(({ position }) => positions.has(position) ? [position] : [])
+}
+
 /** What must be written so that the rows of the database become others; secrets are sealed here. */
 export function plan (former: Rows, next: Rows, vault: Vault): Plan {
   return new Map([...difference(former, next)].map(([table, { written, removed }]) => [table, {
     written: encode(table, written, next[table], vault),
-    // What is written anew goes first, so that names can change places.
-    gone: [...removed, ...former[table].length === 0 ? [] : written.map(({ position }) => position)]
+    gone: [...removed, ...known(former[table], written)]
   }]))
 }
 

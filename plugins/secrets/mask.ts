@@ -16,7 +16,7 @@ const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 /** Members that hold an address, though one of a token, or of a login. */
 const addressName = /(url|uri|endpoint)$/i
 
-const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
 
 /** An address as it may be shown: without user and password, and without the values of its query. */
 export function maskUrl (text: string): string {

@@ -1,6 +1,6 @@
 import type { Vault } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import { isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
+import { isAddress, isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
 import { isOutdated, seal, unseal } from './seal.ts'
 
@@ -57,11 +57,19 @@ function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret
 function maskExcept (plain: ReadonlySet<string>, members: Readonly<Record<string, unknown>>, shown: Readonly<Record<string, unknown>>, path = ''): Record<string, unknown> {
   return Object.fromEntries(Object.entries(members).map(([key, value]) => {
     const place = path === '' ? key : `${path}.${key}`
-    if (plain.has(place)) return [key, shown[key]]
+    // A member of a member is a whole document, with addresses of its own.
+    if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
     const inner = shown[key]
     if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
     return [key, key === 'url' && typeof value === 'string' && opensNothing(value) ? value : maskAll(value)]
   }))
+}
+
+/** What people are shown, and yet without the addresses that hold more than a place. */
+function withoutAddresses (value: unknown, shown: unknown): unknown {
+  if (typeof value === 'string') return value === shown && isAddress(value) && !opensNothing(value) ? maskAll(value) : shown
+  if (!isObject(value) || !isObject(shown)) return shown
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutAddresses(each, shown[key])]))
 }
 
 /** Whether an address has no user, no values in its query, and nothing in its path that looks like a token. */
