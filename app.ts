@@ -1,14 +1,16 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
-import { Ajv } from 'ajv'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { CatalogueCache, Counters, Store } from './db/store.ts'
 import access from './plugins/gateway/access.ts'
 import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
+import { trustedProxies } from './plugins/auth/proxies.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
+import { checkQuery } from './plugins/body/query.ts'
+import { compileValidator } from './plugins/body/validators.ts'
 import { clientError, maxHeaderSize } from './plugins/errors/client-error.ts'
 import errors, { byPath, envelope } from './plugins/errors/index.ts'
 import { errors as list } from './plugins/errors/list.ts'
@@ -17,6 +19,7 @@ import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
 import counters from './plugins/limits/counters.ts'
 import throttle from './plugins/limits/throttle.ts'
+import unread from './plugins/limits/unread.ts'
 import metrics from './plugins/metrics/index.ts'
 import openapi from './plugins/openapi/index.ts'
 import outbound from './plugins/outbound/index.ts'
@@ -72,7 +75,6 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     logger: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies(env.TRUST_PROXY),
-    exposeHeadRoutes: false,
     requestTimeout: 30_000,
     forceCloseConnections: 'idle',
     // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
@@ -83,13 +85,12 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     http: { headersTimeout: 15_000, maxHeaderSize }
   })
 
-  // A body says what it means: nothing is guessed from another type. Paths and queries are text, and are converted.
-  const body = new Ajv({ allErrors: true, strict: false })
-  const text = new Ajv({ allErrors: true, strict: false, coerceTypes: true })
-  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? body : text).compile(schema))
+  app.setValidatorCompiler(compileValidator)
+  app.addHook('preValidation', checkQuery)
 
   app.decorate('phase', { name: 'starting' })
   await app.register(errors, { basePath })
+  await app.register(unread)
   await app.register(scopes, { readonly: env.READONLY, basePath })
   await app.register(settings, { store: options.store, readonly: env.READONLY })
   await app.register(audit)
@@ -147,17 +148,10 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 /** What answers while the database is waited for: the process lives, and everything else is asked to come back. Not listening yet. */
 export async function buildWaitingRoom ({ logger, env }: { logger: AppOptions['logger'], env: Pick<Env, 'BASE_PATH'> }): Promise<FastifyInstance> {
   const basePath = env.BASE_PATH.replace(/\/$/, '')
-  const app = Fastify({ logger, logController: new LogController({ disableRequestLogging: true }), exposeHeadRoutes: false, forceCloseConnections: true, requestTimeout: 30_000, frameworkErrors: envelope })
+  const app = Fastify({ logger, logController: new LogController({ disableRequestLogging: true }), forceCloseConnections: true, requestTimeout: 30_000, frameworkErrors: envelope })
   const problem = 'waiting for the database'
   app.setErrorHandler(envelope)
   app.setNotFoundHandler((request, reply) => { envelope(new list.NotReady(problem), request, reply) })
   await app.register(healthRoutes, { prefix: basePath, status: 'starting', servers: () => ({ connected: 0 }), problem: () => problem })
   return app
-}
-
-/** TRUST_PROXY as Fastify takes it: everybody, a number of hops, or a list of addresses. */
-function trustedProxies (text: string): boolean | string | ((address: string, hop: number) => boolean) {
-  if (text === '' || text === 'false') return false
-  if (text === 'true') return true
-  return /^[0-9]+$/.test(text) ? (_address, hop) => hop < Number(text) : text
 }

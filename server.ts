@@ -70,7 +70,7 @@ async function start (): Promise<void> {
   const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
     await firstPassword
     await app.close()
-    throw error instanceof Error && 'code' in error && error.code === 'EADDRINUSE' ? new Error(`Port ${env.PORT} on ${env.HOST} is in use already. Stop what uses it, or choose another with PORT.`) : error
+    throw unheard(error, env)
   })
   const password = await firstPassword
   await app.keys.migrate().catch((error: unknown) => { app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`) })
@@ -79,6 +79,16 @@ async function start (): Promise<void> {
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
   if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServer(base, password))
+}
+
+/** Why the port cannot be had, in words that say what to change. */
+function unheard (error: unknown, { HOST: host, PORT: port }: Env): unknown {
+  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
+    case 'EADDRINUSE': return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
+    case 'EACCES': return new Error(`This user may not listen on port ${port}. Choose one above 1023 with PORT.`)
+    case 'EADDRNOTAVAIL': case 'ENOTFOUND': case 'EAI_AGAIN': case 'EINVAL': return new Error(`HOST cannot be ${JSON.stringify(host)}: it is no address of this machine. 127.0.0.1 is for this machine only, 0.0.0.0 for all networks.`)
+    default: return error
+  }
 }
 
 /** Nothing is under way yet that would need an end of its own. */

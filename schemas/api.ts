@@ -81,7 +81,7 @@ export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ en
 export const ServerName = Type.Object({ name: Type.String() })
 
 /** What is wrong with one of them is said of it; the others are stored. */
-export const NewServers = Type.Object({ servers: Type.Array(Type.Unknown(), { minItems: 1, description: 'Entries as the body of POST /servers' }) }, {
+export const NewServers = Type.Object({ servers: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }) }, {
   examples: [{ servers: [{ name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } }, { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }] }]
 })
 const BatchData = Type.Object({

@@ -64,7 +64,7 @@ const failures: Record<string, string> = {
   401: 'No credential, or none that is accepted here',
   403: 'Known, but not allowed; or the gateway is read-only',
   404: 'Not there, or not visible to you',
-  409: 'The settings were changed elsewhere meanwhile: read again, and send again',
+  409: 'The settings were changed elsewhere meanwhile: read again, and send again; or there are secrets that cannot be opened',
   413: 'Larger than `routing.jsonBodyLimit`',
   415: 'Not JSON',
   429: 'Too many; `Retry-After` says when to come back',
@@ -73,6 +73,9 @@ const failures: Record<string, string> = {
   504: 'The upstream took too long',
   507: 'The disk is full'
 }
+
+/** ... which the shape of an operation does not tell. */
+const otherFailures: Record<string, number[]> = { '/api/auth/change-password': [429], '/api/mcp-settings/export': [409] }
 
 /** How an operation can fail, as its shape tells: who may call it, what it takes, what it does. */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
@@ -84,6 +87,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
     ...(open ? requestBody ? [401, 403, 429] : [] : [401, 403]),
     ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
     ...(runs ? [502, 504] : method === 'get' ? [] : [409, 507]),
+    ...(otherFailures[path] ?? []),
     503
   ]
 }

@@ -6,10 +6,12 @@ import { test, type TestContext } from 'node:test'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
+import { originRules } from '../plugins/auth/origin.ts'
+import { trustedProxies } from '../plugins/auth/proxies.ts'
 import { readEnv, type Env } from '../schemas/env.ts'
 import { appFor } from './app.ts'
 import { startUpstream, tool } from './fakes/fault-http.ts'
-import { bearerKey, until } from './helper.ts'
+import { bearerKey, startHub, until } from './helper.ts'
 
 const secret = 'a secret of the test that is long enough'
 const password = bcrypt.hashSync('Same-1234', 4)
@@ -236,22 +238,98 @@ test('a name that is not ours is served nowhere, save that the process lives', a
   for (const path of health) assert.equal(await ask(local, path, '10.1.2.3:3000'), 200, path)
 })
 
-test('HEAD is answered where nobody needs to be asked', async (t) => {
+test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
   const { app, url } = await start(t)
   app.phase.name = 'ready'
-  for (const path of ['/health', '/health/live', '/health/ready', '/config', '/public-config', '/metrics']) {
-    const reply = await fetch(`${url}${path}`, { method: 'HEAD' })
-    assert.deepEqual([reply.status, await reply.text()], [200, ''], path)
+  const token = app.auth.login(admin)
+  for (const path of ['/health', '/health/live', '/health/ready', '/config', '/public-config', '/metrics', '/docs', '/docs/json', '/api/openapi.json', '/api/openapi/servers', '/api/servers', '/api/users/admin']) {
+    const [head, get] = [await fetch(`${url}${path}`, { method: 'HEAD', headers: { 'x-auth-token': token } }), await fetch(`${url}${path}`, { headers: { 'x-auth-token': token } })]
+    assert.deepEqual([head.status, await head.text(), head.headers.get('content-type'), head.headers.get('etag')], [200, '', get.headers.get('content-type'), get.headers.get('etag')], path)
+    assert.equal((await get.arrayBuffer()).byteLength > 0, true)
   }
-  assert.deepEqual(app.routeTable.filter(({ method, scope }) => method === 'HEAD' && scope !== 'public' && scope !== 'docs'), [])
+  assert.deepEqual((await fetch(`${url}/api/servers`, { method: 'HEAD' })).status, 401)
+  const urls = (method: string): string[] => app.routeTable.filter((row) => row.method === method && row.effect === 'read' && !['mcp', 'docs'].includes(row.scope)).map((row) => row.url).sort()
+  assert.deepEqual(urls('HEAD'), urls('GET'))
+  assert.deepEqual(app.routeTable.filter(({ method, scope, effect }) => method === 'HEAD' && (effect !== 'read' || scope === 'mcp')), [])
 })
 
-test('variables that cannot be right are named', () => {
-  for (const [name, values] of Object.entries({ TRUST_PROXY: ['nonsense', '10.0.0.1;10.0.0.2', '-1'], JWT_EXPIRES_IN: ['0', '0h', 'soon'], BASE_PATH: ['hub'] })) {
-    for (const value of values) assert.throws(() => readEnv({ [name]: value }), new RegExp(`The environment variable ${name} cannot be`), value)
+test('a query with escapes that are no UTF-8 is refused, after who asks', async (t) => {
+  const { app, url } = await start(t, { settings: { systemConfig: { routing: { enableBearerAuth: false } } } })
+  const headers = { 'x-auth-token': app.auth.login(alice) }
+  const ask = async (path: string, more: Record<string, string> = headers): Promise<{ status: number, body: Record<string, unknown> }> => {
+    const reply = await fetch(`${url}${path}`, { headers: more })
+    return { status: reply.status, body: await reply.json() as Record<string, unknown> }
   }
-  assert.throws(() => readEnv({ BASE_PATH: 'hub' }), /A-Za-z0-9/)
-  for (const value of ['true', 'false', '2', '127.0.0.1', '::1', '10.0.0.0/8, fd00::/8', 'loopback,uniquelocal', '10.0.0.0/255.0.0.0']) assert.equal(readEnv({ TRUST_PROXY: value }).TRUST_PROXY, value)
+  for (const bad of ['%ff', '%E2%82', '%zz', '100%', 'x=1&y=%c0%af']) {
+    for (const path of ['/api/openapi.json?title=', '/api/servers?cursor=', '/api/groups?fields=', '/api/openapi/servers?x=', '/api/tools/a/b?x=', '/health?x=']) {
+      const { status, body } = await ask(path + bad)
+      assert.deepEqual([status, body.success], [path.startsWith('/api/tools') && status === 404 ? 404 : 400, false], path + bad)
+    }
+  }
+  assert.equal((await ask('/api/servers?cursor=%ff', {})).status, 401)
+  assert.equal((await ask('/api/audit?cursor=%ff')).status, 403)
+  assert.equal((await ask('/api/nothing?x=%ff')).status, 404)
+  assert.equal((await ask('/api/openapi.json?title=%E2%82%AC+%2B')).status, 200)
+})
+
+test('a body of another type: what to send, in every dialect', async (t) => {
+  const { app, url } = await start(t)
+  for (const path of ['/api/servers', '/api/auth/login', '/api/tools/a/b', '/mcp']) {
+    for (const type of ['text/plain', 'nonsense', undefined]) {
+      const reply = await fetch(`${url}${path}`, { method: 'POST', headers: { 'x-auth-token': app.auth.login(admin), authorization: `Bearer ${key.token}`, ...(type === undefined ? {} : { 'content-type': type }) }, body: new TextEncoder().encode('{}') })
+      const text = await reply.text()
+      assert.equal(reply.status, 415, `${path} ${type} ${text}`)
+      assert.match(text, /The body must be application\/json/)
+      assert.match(text, path === '/mcp' ? /"jsonrpc":"2\.0"/ : /TH_UNSUPPORTED_MEDIA_TYPE/)
+    }
+  }
+})
+
+test('what leads nowhere has safe headers, and OPTIONS is no plain text', async (t) => {
+  const { url } = await start(t, { env: { ALLOWED_ORIGINS: 'https://app.example' } })
+  for (const path of ['/nope', '/api/nope', '/mcp', '/mcp/nope', '/api/tools/a/b', '/health', '/docs']) assert.equal((await fetch(`${url}${path}`)).headers.get('x-content-type-options'), 'nosniff', path)
+  for (const path of ['/mcp', '/api/servers']) {
+    for (const origin of ['https://app.example', 'https://evil.example', undefined]) {
+      const reply = await fetch(`${url}${path}`, { method: 'OPTIONS', headers: origin === undefined ? {} : { origin } })
+      assert.deepEqual([reply.status, reply.headers.get('access-control-allow-origin')], origin === 'https://app.example' ? [204, origin] : [404, null], `${path} ${origin}`)
+      if (reply.status === 404) assert.match(reply.headers.get('content-type') ?? '', /application\/json/)
+    }
+  }
+})
+
+test('variables that cannot be right are named, with what they should be', () => {
+  const wrong: Record<string, [values: string[], said: RegExp]> = {
+    PORT: [['1e3', '0x1000', '3000.5', '-1', '65536', ' 3000', 'web'], /a whole number from 0 to 65535/],
+    JWT_EXPIRES_IN: [['0', '0h', 'soon', '10', '999', '999ms'], /at least a second/],
+    BASE_PATH: [['hub', '/../x', '/a/.', '/./a', '/..'], /a path as "\/hub"/],
+    REQUEST_TIMEOUT: [['soon', '1e3'], /a duration/],
+    READONLY: [['yes'], /boolean/],
+    PUBLIC_TOOLS: [['some'], /default, public, all, off/]
+  }
+  for (const [name, [values, said]] of Object.entries(wrong)) {
+    for (const value of values) {
+      assert.throws(() => readEnv({ [name]: value }), new RegExp(`^Error: The environment variable ${name} cannot be ${JSON.stringify(value).replace(/[.]/g, '\\.')}: expected`), value)
+      assert.throws(() => readEnv({ [name]: value }), said, value)
+    }
+  }
+  for (const [name, value, is] of [['PORT', '08080', 8080], ['JWT_EXPIRES_IN', '1000', '1000'], ['JWT_EXPIRES_IN', '1s', '1s'], ['BASE_PATH', '/hub/..a/.b', '/hub/..a/.b'], ['READONLY', 'true', true], ['READONLY', '0', false]] as const) assert.equal(readEnv({ [name]: value })[name], is)
+
+  for (const text of ['nonsense', '10.0.0.1;10.0.0.2', '-1', 'abc', '10.0.0.0/99', '10.0.0.0/0', '10.0.0.0/255.0.255.0', 'fd00::/129', '127.0.0.1,']) assert.throws(() => trustedProxies(text), /TRUST_PROXY cannot have ".*": expected true, false, a number/, text)
+  for (const text of ['127.0.0.1', '::1', '10.0.0.0/8, fd00::/8', 'loopback,uniquelocal', '10.0.0.0/255.0.0.0']) assert.deepEqual(trustedProxies(text), text.split(/, */))
+  assert.deepEqual([trustedProxies('true'), trustedProxies('false'), trustedProxies('')], [true, false, false])
+
+  for (const text of ['nonsense', '*', 'https://a/path', 'https://a?b', 'app.example', 'https://*.app.example', 'null']) assert.throws(() => originRules('0.0.0.0', '', text), /ALLOWED_ORIGINS cannot have ".*": expected origins as/, text)
+  for (const text of ['http://x/', 'x/', '*', 'a b/c', 'a@b']) assert.throws(() => originRules('0.0.0.0', text, ''), /ALLOWED_HOSTS cannot have ".*": expected names as/, text)
+  const { hosts, origins } = originRules('0.0.0.0', 'Hub.example:8080, ::1 [fd00::1]:80', 'https://App.example/, http://b.example:80 chrome-extension://abcdef')
+  assert.deepEqual([...hosts ?? []], ['hub.example', '[::1]', '[fd00::1]'])
+  assert.deepEqual([...origins], ['https://app.example', 'http://b.example', 'chrome-extension://abcdef'])
+})
+
+test('a place that cannot be listened at is told of in a sentence', async (t) => {
+  const hub = await startHub(t, { env: { HOST: '192.0.2.1' }, wait: false })
+  await until(() => hub.child.exitCode !== null, 20_000, hub.output)
+  assert.match(hub.output(), /^HOST cannot be "192\.0\.2\.1": it is no address of this machine/m)
+  assert.equal(hub.child.exitCode, 1)
 })
 
 test('what the management API answers is kept by nobody on the way', async (t) => {
@@ -348,6 +426,29 @@ const hostile = fc.letrec<{ value: unknown }>((tie) => ({
     fc.array(tie('value'), { maxLength: 4 }),
     fc.dictionary(fc.oneof(fc.string({ maxLength: 10 }), fc.constantFrom('name', 'config', 'url', 'command', 'args', 'env', 'headers', 'type', 'servers', 'username', 'password', 'isAdmin', 'routing', 'toolName', 'arguments', '__proto__', 'constructor', 'enabled', 'description', 'tools', 'jsonrpc', 'id', 'method', 'params', 'openapi', 'schema', 'owner', 'visibility', 'oauth', 'proxy', 'options')), tie('value'), { maxKeys: 5 }))
 })).value
+
+test('a body with half a million wrong values is refused in a sentence, at once', async (t) => {
+  const { app, url } = await start(t, { settings: { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'hers', servers: [], owner: 'alice' }], mcpServers: { thing: { url: 'http://127.0.0.1:9/', enabled: false, owner: 'alice' } } } })
+  const many = Array.from({ length: 490_000 }, () => 1)
+  const bodies: Array<[string, string, object]> = [
+    ['POST', '/groups', { name: 'q', servers: many }],
+    ['PUT', '/groups/hers', { servers: many }],
+    ['PUT', '/groups/hers/servers/batch', { servers: many }],
+    ['POST', '/servers/batch', { servers: many }],
+    ['POST', '/servers', { name: 'q', config: { url: 'http://127.0.0.1:9/', args: many } }],
+    ['PUT', '/servers/thing', { config: { url: 'http://127.0.0.1:9/', openapi: { passthroughHeaders: many }, passthroughHeaders: many.slice(0, 10) } }],
+    ['POST', '/auth/keys', { name: 'q', allowedGroups: many }],
+    ['POST', '/auth/login', many]
+  ]
+  for (const [method, path, body] of bodies) {
+    const began = performance.now()
+    const reply = await fetch(`${url}/api${path}`, { method, headers: { 'x-auth-token': app.auth.login(alice), 'content-type': 'application/json' }, body: JSON.stringify(body) })
+    const answer = await reply.text()
+    assert.equal(reply.status, 400, `${path} ${answer.slice(0, 200)}`)
+    assert.ok(answer.length < 1_000, `${path}: ${answer.length} characters`)
+    assert.ok(performance.now() - began < 1_000, `${path}: ${performance.now() - began} ms`)
+  }
+})
 
 test('2,000 hostile bodies over all routes: no 5xx, no hang', { timeout: 170_000 }, async (t) => {
   const runs = Number(process.env.HOSTILE_BODIES ?? 2_000)

@@ -101,3 +101,11 @@ test('schemas/env.ts: every variable says what it is', () => {
     assert.ok(envTable().includes(`| \`${name}\` |`), name)
   }
 })
+
+test('the examples of proxies say who really asks, whatever a client says', () => {
+  for (const name of ['nginx.conf', 'nginx-replicas.conf']) {
+    const text = read(`examples/${name}`)
+    for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $host']) assert.ok(text.includes(`proxy_set_header ${header};`), `${name}: ${header}`)
+    assert.match(text, /TRUST_PROXY=127\.0\.0\.1/)
+  }
+})

@@ -7,7 +7,10 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { test, type TestContext } from 'node:test'
 import bcrypt from 'bcryptjs'
 import { assertPlain, at, initialize, KEY, names, plain, send, Session, settings, sleep, text, type Json, type Stream } from './client.ts'
+import { Audit } from '../plugins/audit/audit.ts'
 import { limits } from '../plugins/limits/index.ts'
+import type { Committed } from '../plugins/settings/settings.ts'
+import type { Snapshot } from '../db/store.ts'
 import { database } from './database.ts'
 import { Refusal, startUpstream, tool, type Options } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Hub, type HubOptions } from './helper.ts'
@@ -601,7 +604,14 @@ test('every row of the tables', async (t) => {
     }
     const answer = await admin.ask('PUT', '/groups/own%20name', { servers: [{ name: 'alpha', tools: 'some' }] })
     refused(answer, 400)
-    assert.match(String(at(answer.body, 'message')), /servers\.0\.tools/)
+    assert.equal(at(answer.body, 'message'), 'body.servers.0.tools must be "all" or array')
+    assert.deepEqual(at(answer.body, 'errors'), [
+      { path: 'body.servers.0', message: 'must be string' },
+      { path: 'body.servers.0.tools', message: 'must be "all" or array' }
+    ])
+    assert.match((await admin.ask('PUT', '/groups/own%20name', { servers: [null] })).text, /"message":"body\.servers\.0 must be string or object"/)
+    assert.match((await admin.ask('PUT', '/groups/own%20name/server-configs/alpha/tools', { tools: 'ALL' })).text, /body\.tools must be \\"all\\" or array/)
+    assert.deepEqual((at((await admin.ask('POST', '/users', { isAdmin: 'yes' })).body, 'errors') as Json[]).map(({ path }) => path), ['body.username', 'body.password', 'body.isAdmin'])
     await admin.ok('DELETE', '/groups/own%20name')
     const item = await admin.ok('PUT', '/servers/alpha/tools/echo/description', { description: 'x', enabled: false })
     assert.deepEqual([item.description, item.enabled], ['x', true])
@@ -1345,6 +1355,19 @@ test('new names, owners, visibility, pages', async (t) => {
     await admin.ok('DELETE', '/groups/crowd')
   })
 
+  await t.test('a member that its owner took away is told of to nobody else', async () => {
+    await admin.ok('POST', '/servers', { name: 'lent', config: { url: fake.url, enabled: false, visibility: 'public' } })
+    await bob.ok('POST', '/groups', { name: 'borrowed', servers: ['lent'] }, 201)
+    await bob.ok('POST', '/groups/borrowed/servers', { serverName: 'lent' })
+    await admin.ok('PUT', '/servers/lent', { config: { url: fake.url, enabled: false, visibility: 'private' } })
+    const [hidden, absent] = [await bob.ask('POST', '/groups/borrowed/servers', { serverName: 'lent' }), await bob.ask('POST', '/groups/borrowed/servers', { serverName: 'tnel' })]
+    refused(hidden, 400)
+    assert.equal(hidden.text.replace('lent', 'tnel'), absent.text)
+    assert.deepEqual((await admin.ok('GET', '/groups/borrowed')).servers, ['lent'])
+    await admin.ok('DELETE', '/groups/borrowed')
+    await admin.ok('DELETE', '/servers/lent')
+  })
+
   await t.test('a name that is taken, reserved or none changes nothing; its own name is no change', async () => {
     const before = await stored(hub)
     const { config } = await admin.server('after it')
@@ -1714,13 +1737,36 @@ test('the audit of writes', async (t) => {
 
     const user = await one(async () => await admin.ok('POST', '/users', { username: 'eve', password: secret.password }, 201))
     assert.deepEqual([user.username, user.action, user.name], ['admin', 'create', 'eve'])
-    await one(async () => await admin.ok('PUT', '/users/eve', { isAdmin: true }))
+    const promoted = await one(async () => await admin.ok('PUT', '/users/eve', { isAdmin: true }))
+    assert.deepEqual([at(promoted, 'before', 'isAdmin'), at(promoted, 'after', 'isAdmin'), at(promoted, 'after', 'passwordChanged')], [false, true, undefined])
+    const rekeyed = await one(async () => await admin.ok('PUT', '/users/eve', { newPassword: 'Another-Canary-1' }))
+    assert.equal(at(rekeyed, 'after', 'passwordChanged'), true)
     const gone = await left(async () => await admin.ok('DELETE', '/users/eve'))
     assert.ok(gone.some((entry) => entry.action === 'delete' && entry.name === 'eve'), JSON.stringify(gone))
 
     const system = await one(async () => await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: secret.router }, nameSeparator: '_' }))
     assert.deepEqual([system.username, system.action, at(system, 'after', 'mcpRouter', 'apiKey'), at(system, 'after', 'nameSeparator')], ['admin', 'update', MASK + secret.router.slice(-4), '_'])
     await admin.ok('PUT', '/system-config', { nameSeparator: null })
+  })
+
+  await t.test('of what is too large: that it was written', async () => {
+    const config = { url: fake.url, enabled: false, notes: 'x'.repeat(100_000) }
+    const made = await one(async () => await admin.ok('POST', '/servers', { name: 'large', config }))
+    assert.deepEqual([...said(made), made.after], ['admin', 'create', 'server', 'large', { name: 'large', truncated: true }])
+    const cut = await one(async () => await admin.ok('PUT', '/servers/large', { config: { url: fake.url }, newName: 'small' }))
+    assert.deepEqual([cut.before, at(cut, 'after', 'name'), at(cut, 'after', 'config', 'url')], [{ name: 'large', truncated: true }, 'small', fake.url])
+  })
+
+  await t.test('has a bound in entries, and in what they hold', () => {
+    const audit = new Audit({ entries: 50, part: 2_000, size: 10_000 }, () => {})
+    const current = { users: new Map() } as unknown as Snapshot
+    const write = (name: string, length: number): void => { audit.add({ by: 'bob', changes: [{ entity: 'users', key: name, value: { username: name } }], former: current, next: { ...current, users: new Map([[name, { username: name, note: 'x'.repeat(length) }]]) } } as unknown as Committed) }
+    for (let at = 0; at < 60; at++) write(`u${at}`, 10)
+    assert.deepEqual([audit.list(100).data.length, audit.list(1).data[0]?.name], [50, 'u59'])
+    for (let at = 0; at < 20; at++) write(`v${at}`, 1_000)
+    assert.deepEqual(audit.list(100).data.map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
+    for (let at = 0; at < 60; at++) write(`w${at}`, 5_000)
+    assert.deepEqual([audit.list(100).data.length, audit.list(1).data[0]?.after], [50, { truncated: true }])
   })
 
   await t.test('by a key: who made it', async () => {

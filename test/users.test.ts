@@ -149,6 +149,18 @@ test('users', async (t) => {
     refused(await admin('GET', '/users/%E0%A4%A'), 400)
   })
 
+  await t.test('letters that are composed otherwise are the same user as an owner, too', async () => {
+    fine(await admin('POST', '/users', { username: 'Ünï', password: PASSWORD }), 201)
+    const owner = 'Ünï'.normalize('NFD')
+    const key = fine(await admin('POST', '/auth/keys', { name: 'hers', kind: 'user', owner }), 201).data
+    transcript.pop()
+    assert.equal(at(key, 'owner'), 'Ünï')
+    const server = fine(await admin('POST', '/servers', { name: 'hers', config: { url: 'http://127.0.0.1:9/', enabled: false, owner } })).data
+    assert.equal(at(server, 'config', 'owner'), 'Ünï')
+    fine(await admin('DELETE', '/servers/hers'))
+    fine(await admin('DELETE', `/users/${encodeURIComponent(owner)}`))
+  })
+
   await t.test('first who asks, then who is asked about, then the body', async () => {
     data(await admin('POST', '/users', { username: 'bob', password: 'Bobs-Word-1' }), 201)
     const bob = await loggedIn(hub, 'bob', 'Bobs-Word-1')

@@ -17,19 +17,27 @@ export interface AuditEntry {
   entity: 'user' | 'server' | 'group' | 'key' | 'systemConfig'
   /** Its name, before where it has another one now; a key's or group's id is in `before` or `after`. */
   name: string
+  /** Of what is too large to be kept: `{id?, name?, truncated: true}`. */
   before?: Json
   after?: Json
 }
 
+/** An entry as it is kept: what was written as text, which takes less room. */
+type Kept = Omit<AuditEntry, 'before' | 'after'> & { before?: string, after?: string }
+
+/** How many entries are kept, and characters of what was written: in one before or after, and in all. */
+export interface AuditBounds { entries: number, part: number, size: number }
+
 /** The newest writes of the management API, in memory. Each is also told to whoever listens. */
 export class Audit {
-  readonly #most: number
-  readonly #tell: (entry: AuditEntry) => void
-  readonly #entries: AuditEntry[] = []
+  readonly #bounds: AuditBounds
+  readonly #tell: (entry: Kept) => void
+  readonly #entries: Kept[] = []
+  #size = 0
 
-  /** @param most how many are kept @param tell called for each */
-  constructor (most: number, tell: (entry: AuditEntry) => void) {
-    this.#most = most
+  /** @param tell called for each */
+  constructor (bounds: AuditBounds, tell: (entry: Kept) => void) {
+    this.#bounds = bounds
     this.#tell = tell
   }
 
@@ -37,10 +45,11 @@ export class Audit {
   add (committed: Committed): void {
     if (committed.by === undefined) return
     for (const change of committed.changes) {
-      const entry = toEntry(change, committed)
+      const entry = toEntry(change, committed, this.#bounds.part)
       if (!entry) continue
       this.#entries.push(entry)
-      if (this.#entries.length > this.#most) this.#entries.shift()
+      this.#size += sizeOf(entry)
+      while (this.#entries.length > this.#bounds.entries || this.#size > this.#bounds.size) this.#size -= sizeOf(this.#entries.shift())
       this.#tell(entry)
     }
   }
@@ -54,18 +63,27 @@ export class Audit {
     const newestFirst = [...this.#entries].reverse()
     const from = cursor === undefined ? 0 : newestFirst.findIndex(({ id }) => id === cursor) + 1
     if (cursor !== undefined && from === 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
-    const data = newestFirst.slice(from, from + limit)
-    const last = data.at(-1)
-    return { data, ...(last && from + limit < newestFirst.length ? { nextCursor: last.id } : {}) }
+    const page = newestFirst.slice(from, from + limit)
+    const last = page.at(-1)
+    return { data: page.map(shown), ...(last && from + limit < newestFirst.length ? { nextCursor: last.id } : {}) }
   }
 }
 
-function toEntry (change: Change, { by = '', former, next }: Committed): AuditEntry | undefined {
+function toEntry (change: Change, { by = '', former, next }: Committed, most: number): Kept | undefined {
   const { before, after, entity, name } = partsOf(change, former, next)
   if (before === undefined && after === undefined) return undefined
   const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'
-  return { id: randomUUID(), timestamp: new Date().toISOString(), username: by, action, entity, name, before, after }
+  return { id: randomUUID(), timestamp: new Date().toISOString(), username: by, action, entity, name, before: before && textOf(before, most), after: after && textOf(after, most) }
 }
+
+function textOf (part: Json, most: number): string {
+  const text = JSON.stringify(part)
+  return text.length > most ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
+}
+
+const sizeOf = ({ before = '', after = '' }: Pick<Kept, 'before' | 'after'> = {}): number => before.length + after.length
+
+const shown = ({ before, after, ...entry }: Kept): AuditEntry => ({ ...entry, ...(before === undefined ? {} : { before: JSON.parse(before) as Json }), ...(after === undefined ? {} : { after: JSON.parse(after) as Json }) })
 
 interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
@@ -87,7 +105,7 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
     }
     case 'users': {
       const [before, after] = [former.users.get(change.key), next.users.get(change.key)]
-      return { entity: 'user', name: change.key, before: before && withoutPassword(before), after: after && withoutPassword(after) }
+      return { entity: 'user', name: change.key, before: before && withoutPassword(before), after: after && { ...withoutPassword(after), ...(before && before.password !== after.password ? { passwordChanged: true } : {}) } }
     }
   }
 }

@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net'
+import { isIPv4, isIPv6 } from 'node:net'
 import { errors } from '../errors/list.ts'
 
 /** What decides which `Host` and `Origin` are served. */
@@ -35,10 +35,26 @@ export function checkOrigin ({ origins }: OriginRules, host: string | undefined,
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 
-/** The rules from the environment: `Host` is checked when listening on loopback, or when ALLOWED_HOSTS names some. */
+/** The rules from the environment: `Host` is checked when listening on loopback, or when ALLOWED_HOSTS names some. @throws Error naming what is none */
 export function originRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
   const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
-  const hosts = list(allowedHosts).map(nameOf)
+  const hosts = list(allowedHosts).map(toHost)
   const local = isLoopback(listenHost) ? ['localhost', '127.0.0.1', '[::1]', listenHost.toLowerCase()] : []
-  return { hosts: hosts.length + local.length === 0 ? undefined : new Set([...hosts, ...local]), origins: new Set(list(allowedOrigins)) }
+  return { hosts: hosts.length + local.length === 0 ? undefined : new Set([...hosts, ...local]), origins: new Set(list(allowedOrigins).map(toOrigin)) }
+}
+
+/** An entry of ALLOWED_HOSTS as `nameOf` gives it of what browsers send. */
+function toHost (text: string): string {
+  const url = parsed(`http://${isIPv6(text) ? `[${text}]` : text}`)
+  if (!url || /[/\\?#@*]/.test(text)) throw new Error(`The environment variable ALLOWED_HOSTS cannot have ${JSON.stringify(text)}: expected names as "hub.example.com", without "http://" and path.`)
+  return url.hostname
+}
+
+/** An entry of ALLOWED_ORIGINS as browsers send it: in lower case, without a slash at the end, and without the usual port. */
+function toOrigin (text: string): string {
+  const origin = text.replace(/\/$/, '').toLowerCase()
+  const url = parsed(origin)
+  if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) throw new Error(`The environment variable ALLOWED_ORIGINS cannot have ${JSON.stringify(text)}: expected origins as "https://app.example.com", without a path.`)
+  // Those of extensions and apps have schemes of their own.
+  return url.origin === 'null' ? origin : url.origin
 }

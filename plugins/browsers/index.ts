@@ -12,8 +12,12 @@ export default fp(async (app) => {
     origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
     methods: ['GET', 'POST', 'PUT', 'DELETE'],
     exposedHeaders,
-    maxAge: 600
+    maxAge: 600,
+    // An OPTIONS that is no preflight is answered as any other request that leads nowhere.
+    strictPreflight: false
   })
+  // Also where no scope has headers of its own: what leads nowhere, and errors of MCP.
+  app.addHook('onRequest', (_request, reply, done) => { reply.header('x-content-type-options', 'nosniff'); done() })
 }, { name: 'browsers', dependencies: ['auth'] })
 
 /** The headers that keep pages from misusing answers, for the scope that registers it. The documentation page runs scripts of its own. */

@@ -14,26 +14,43 @@ const rpcCodes: Readonly<Record<string, number>> = {
 
 const statusOf = (error: FastifyError): number => error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
+/** Fastify's word for a body that is of no type we take tells less than ours. */
+const ours = <Failure extends FastifyError>(error: Failure): Failure | FastifyError => error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : error
+
 /** What may be told of an error: our own sentences, and Fastify's about the request; never what broke inside. */
 const messageOf = (error: FastifyError): string => error.code === 'FST_ERR_BAD_URL' ? 'The path is not valid: percent-encode it as UTF-8' : statusOf(error) >= 500 && !error.code?.startsWith('TH_') ? 'Internal error' : error.message
 
-/** What a schema found, as DECISIONS §1 says it: `{path, message}` for each. */
-const findings = ({ validation, validationContext = 'body' }: FastifyError): Array<{ path: string, message: string }> | undefined =>
-  validation?.map(({ instancePath, message = 'is not valid', params }) => {
-    const { missingProperty, additionalProperty, allowedValues } = params as { missingProperty?: string, additionalProperty?: string, allowedValues?: unknown[] }
-    const name = missingProperty ?? additionalProperty
-    return {
-      path: [validationContext, ...instancePath.split('/').slice(1), ...(name === undefined ? [] : [name])].join('.'),
-      message: missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known' : allowedValues ? `must be one of ${allowedValues.join(', ')}` : message
-    }
-  })
+/** One thing that a schema found; `isChoice`: that the value is none of several forms, each of which has findings of its own. */
+interface Finding { path: string, message: string, isChoice: boolean }
+
+const found = ({ validation = [], validationContext = 'body' }: FastifyError): Finding[] => validation.map(({ keyword, instancePath, message = 'is not valid', params }) => {
+  const { missingProperty, additionalProperty, allowedValues, allowedValue } = params as { missingProperty?: string, additionalProperty?: string, allowedValues?: unknown[], allowedValue?: unknown }
+  const name = missingProperty ?? additionalProperty
+  return {
+    path: [validationContext, ...instancePath.split('/').slice(1), ...(name === undefined ? [] : [name])].join('.'),
+    message: missingProperty !== undefined ? 'is required' : additionalProperty !== undefined ? 'is not known' : allowedValues ? `must be one of ${allowedValues.join(', ')}` : keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message,
+    isChoice: keyword === 'anyOf'
+  }
+})
+
+/** What a schema found, as DECISIONS §1 says it: `{path, message}` for each; what a value may be instead, in one. */
+function findings (error: FastifyError): Array<{ path: string, message: string }> | undefined {
+  if (!error.validation) return undefined
+  const all = found(error)
+  const choices = new Set(all.filter(({ isChoice }) => isChoice).map(({ path }) => path))
+  return all.filter(({ path, isChoice }, at) => !isChoice && (!choices.has(path) || all.findIndex((each) => each.path === path) === at)).map(({ path, message }) => ({
+    path,
+    message: choices.has(path) ? [...new Set(all.filter((each) => each.path === path && !each.isChoice).map((each) => each.message))].join(' or ').replaceAll(' or must be ', ' or ') : message
+  }))
+}
 
 /** Of several findings the one that says most: of what may be this or that, the form that it nearly has. */
 const telling = (found: ReturnType<typeof findings>): { path: string, message: string } | undefined =>
   found?.reduce((most, each) => each.path.split('.').length > most.path.split('.').length ? each : most)
 
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
-export function envelope (error: FastifyError & { errors?: readonly string[] }, request: FastifyRequest, reply: FastifyReply): void {
+export function envelope (given: FastifyError & { errors?: readonly string[] }, request: FastifyRequest, reply: FastifyReply): void {
+  const error: typeof given = ours(given)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
@@ -46,7 +63,8 @@ export function envelope (error: FastifyError & { errors?: readonly string[] }, 
 }
 
 /** The dialect of OpenAPI documents and of tools over plain HTTP: `{success: false, error, message}`; `error` is the code. */
-export function toolError (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+export function toolError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
+  const error = ours(given)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 503) reply.header('retry-after', '5')
@@ -56,12 +74,13 @@ export function toolError (error: FastifyError, request: FastifyRequest, reply: 
 }
 
 /** The dialect of the MCP routes: JSON-RPC errors without an id; 401 as OAuth says it (RFC 6750 §3). */
-export function jsonRpc (error: FastifyError | RpcError, request: FastifyRequest, reply: FastifyReply): void {
+export function jsonRpc (given: FastifyError | RpcError, request: FastifyRequest, reply: FastifyReply): void {
   reply.type('application/json')
-  if (error instanceof RpcError) {
-    void reply.code(400).send(errorText('null', error.toText()))
+  if (given instanceof RpcError) {
+    void reply.code(400).send(errorText('null', given.toText()))
     return
   }
+  const error = ours(given)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'an MCP request failed')
   if (status === 401) {

@@ -78,9 +78,10 @@ export class Groups {
 
   /** Adds one server, whole. One that is there already stays as it is. */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
-    return await this.#changeMembers(principal, idOrName, (base, stored) => stored.some((member) => member.name === name) && base.servers.has(name)
-      ? stored
-      : [...stored, ...members(base, principal, [name])])
+    return await this.#changeMembers(principal, idOrName, (base, stored) => {
+      const added = members(base, principal, [name])
+      return stored.some((member) => member.name === name) ? stored : [...stored, ...added]
+    })
   }
 
   /** @throws NoSuch when it is no member, or one that the principal may not see */

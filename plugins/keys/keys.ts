@@ -6,6 +6,7 @@ import type { Principal } from '../gateway/view.ts'
 import { limits } from '../limits/index.ts'
 import { maskToken, sha256 } from '../secrets/hash.ts'
 import type { Settings } from '../settings/settings.ts'
+import { knownName } from '../users/username.ts'
 import { changed, type KeyChange } from './change.ts'
 import { withoutToken } from './stored.ts'
 import { Usage } from './usage.ts'
@@ -76,6 +77,7 @@ export class Keys {
       : { ...base, kind: 'user', owner: principal.username, accessType: 'all', allowedGroups: [], allowedServers: [], enabled: asked.enabled ?? true }
     const snapshot = await this.#settings.change(({ users, keys }) => {
       if (key.kind === 'user' && key.owner === undefined) throw new errors.InvalidInput('"owner" must be the name of a user: a key of kind "user" sees what its owner sees')
+      if (key.owner !== undefined) key.owner = knownName(users, key.owner)
       if (key.owner !== undefined && !users.has(key.owner)) throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(key.owner)}`)
       if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) throw new errors.LimitReached(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
       return [{ entity: 'bearerKeys', key: key.id, value: key }]

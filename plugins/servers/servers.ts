@@ -1,25 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import { problemOf } from '../../schemas/problem.ts'
-import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../gateway/view.ts'
 import { canManage, canSee } from '../gateway/visibility.ts'
 import { reachOf, type Outbound } from '../outbound/outbound.ts'
 import { withoutMember } from '../groups/groups.ts'
 import { withoutNames } from '../keys/scope.ts'
-import { maskConfig, unmask } from '../secrets/mask.ts'
 import type { Settings } from '../settings/settings.ts'
-import { defaultOwner } from '../users/username.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from './overrides.ts'
-import { findItem, toRecord, withDefaults, type ServerRecord, type ShownItem } from './present.ts'
-import { targetOf } from './target.ts'
-
-/** What is kept of a stored server where an update does not speak of it, beside its owner (DECISIONS §5). */
-const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
+import { findItem, toRecord, type ServerRecord, type ShownItem } from './present.ts'
+import { managed, mayRun, visible } from './rights.ts'
+import { toStore } from './to-store.ts'
 
 /** How long the end of a server's process is waited for, in ms. */
 const patience = 5_000
@@ -49,25 +43,25 @@ export class Servers {
 
   /** @throws NoSuch, also for what the principal may not see */
   get (principal: Principal, name: string): ServerRecord {
-    return this.#record(principal, this.#visible(this.#settings.current, principal, name))
+    return this.#record(principal, visible(this.#settings.current, principal, name))
   }
 
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
       checkNewName(snapshot, principal, name, 'name')
       checkRoom(snapshot, principal, 0)
-      return [this.#toStore(snapshot, principal, name, config)]
+      return [toStore(snapshot, principal, name, config, this.#usersMayRun)]
     }, principal)
     return this.get(principal, name)
   }
 
-  /** Replaces a server's config; what `kept` lists stays where the new one is silent. `newName` renames it everywhere. */
+  /** Replaces a server's config; what `toStore` keeps stays where the new one is silent. `newName` renames it everywhere. */
   async update (principal: Principal, name: string, config: Record<string, unknown>, newName?: string): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
-      this.#managed(snapshot, principal, name)
-      if (newName === undefined || newName === name) return [this.#toStore(snapshot, principal, name, config)]
+      managed(snapshot, principal, name)
+      if (newName === undefined || newName === name) return [toStore(snapshot, principal, name, config, this.#usersMayRun)]
       checkNewName(snapshot, principal, newName, 'newName')
-      return [{ ...this.#toStore(snapshot, principal, name, config), rename: newName }]
+      return [{ ...toStore(snapshot, principal, name, config, this.#usersMayRun), rename: newName }]
     }, principal)
     return this.get(principal, newName ?? name)
   }
@@ -97,13 +91,13 @@ export class Servers {
 
   /** @throws NoSuch, Forbidden */
   mustManage (principal: Principal, name: string): void {
-    this.#managed(this.#settings.current, principal, name)
+    managed(this.#settings.current, principal, name)
   }
 
   /** Removes a server, from groups and from the scopes of keys too. @throws NoSuch, Forbidden */
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
-      this.#managed(snapshot, principal, name)
+      managed(snapshot, principal, name)
       return [{ entity: 'mcpServers', key: name, value: undefined }, ...withoutMember(snapshot, name), ...withoutNames(snapshot, 'allowedServers', [name])]
     }, principal)
     await this.#gone(name)
@@ -111,8 +105,8 @@ export class Servers {
 
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
-      const server = this.#managed(snapshot, principal, name)
-      this.#mayRun(principal, server.config)
+      const server = managed(snapshot, principal, name)
+      mayRun(principal, server.config, this.#usersMayRun)
       return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
     }, principal)
     if (!enabled) await this.#gone(name)
@@ -135,7 +129,7 @@ export class Servers {
           if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
           checkNewName(snapshot, principal, name, 'name')
           checkRoom(snapshot, principal, names.size)
-          changes.push(this.#toStore(snapshot, principal, name, each.config))
+          changes.push(toStore(snapshot, principal, name, each.config, this.#usersMayRun))
           names.add(name)
           return { name, success: true }
         } catch (error) {
@@ -158,88 +152,21 @@ export class Servers {
       const server = this.#withItem(snapshot, principal, name, kind, key)
       return [{ entity: 'mcpServers', key: name, value: withOverride(server.config, kind, key, change) }]
     }, principal)
-    const server = this.#visible(this.#settings.current, principal, name)
+    const server = visible(this.#settings.current, principal, name)
     const said = overrideOf(server.config, kind, key)
     return findItem(kind, key, server, this.#upstreams.get(name)?.catalogues ?? []) ?? { [kind === 'resources' ? 'uri' : 'name']: key, ...(said?.description === undefined ? {} : { description: said.description, overridden: true }), enabled: said?.enabled !== false }
   }
 
   /** Drops the connections to a server and makes them anew. */
   async reload (principal: Principal, name: string): Promise<ServerRecord> {
-    const server = this.#managed(this.#settings.current, principal, name)
-    this.#mayRun(principal, server.config)
+    const server = managed(this.#settings.current, principal, name)
+    mayRun(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
     return this.get(principal, name)
   }
 
-  /** The one way in for a server's config, whoever brings it. @throws InvalidInput, Forbidden, NoSuch */
-  #toStore (snapshot: Snapshot, principal: Principal, name: string, sent: Record<string, unknown>): Change & { entity: 'mcpServers' } {
-    const stored = snapshot.servers.get(name)
-    if (stored) this.#managed(snapshot, principal, name)
-    // Whoever stores it says what it may reach, not what is sent: the mark is ours.
-    const { storedByUser: _ours, ...own } = sent
-    const { config, unseen } = this.#withSecrets(own, stored)
-    // Nor does an admin who sends a mask back say what stands behind it.
-    const byUser = !principal.isAdmin || (unseen && stored?.config.storedByUser === true)
-    const wrong = problemOf(ServerConfig, config)
-    if (wrong) throw new errors.InvalidInput(`"config${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
-    const checked = config as ServerConfig
-    this.#mayRun(principal, checked)
-    const lacks = incomplete(checked)
-    if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
-    return { entity: 'mcpServers', key: name, value: { ...this.#withOwner(snapshot, principal, checked, stored), ...(byUser ? { storedByUser: true } : {}) } }
-  }
-
-  /** Fills in the owner, the visibility and what the update left unsaid. */
-  #withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined): ServerConfig {
-    const caller = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : defaultOwner
-    const before = withDefaults(stored?.config ?? { owner: caller })
-    const unsaid = kept.flatMap((key) => sent[key] === undefined && stored?.config[key] !== undefined ? [[key, stored.config[key]]] : [])
-    const { visibilityDefaulted: _, ...config }: ServerConfig = { ...sent, ...Object.fromEntries(unsaid), createdAt: stored ? stored.config.createdAt : new Date().toISOString() }
-    // What is shown of an enabled server, sent back.
-    if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
-    if (config.owner === undefined || !principal.isAdmin) config.owner = before.owner
-    if (!principal.isAdmin && sent.owner !== undefined && sent.owner !== config.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
-    // Whoever gets the name of nobody later must not inherit it.
-    if (config.owner !== defaultOwner && config.owner !== before.owner && !snapshot.users.has(config.owner)) throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(config.owner)}`)
-    config.visibility ??= before.visibility
-    // A visibility that somebody states is meant; one that came back with its mark, or was left out, is not.
-    const meant = sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== before.visibility)
-    return meant || before.visibilityDefaulted !== true ? config : { ...config, visibilityDefaulted: true }
-  }
-
-  /**
-   * Puts the stored secrets where masks came back.
-   * @returns the config, and whether there were any
-   * @throws InvalidInput for masks that stand for nothing, or meant for another target
-   */
-  #withSecrets (sent: Record<string, unknown>, stored: Server | undefined): { config: unknown, unseen: boolean } {
-    const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
-    if (unknown.length > 0) throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
-    const unseen = JSON.stringify(sent) !== JSON.stringify(config)
-    if (stored && unseen && targetOf(config) !== targetOf(stored.config)) throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
-    return { config, unseen }
-  }
-
-  /** @throws Forbidden when this principal may not have commands run, or calls described by an OpenAPI document made, for it */
-  #mayRun (principal: Principal, { type, command }: ServerConfig): void {
-    if (principal.isAdmin || this.#usersMayRun || (type !== 'openapi' && type !== 'stdio' && command === undefined)) return
-    throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" (ALLOW_USER_STDIO lifts this)')
-  }
-
-  #visible (snapshot: Snapshot, principal: Principal, name: string): Server {
-    const server = snapshot.servers.get(name)
-    if (!server || !canSee(snapshot, principal, server, 'public')) throw new errors.NoSuch('server')
-    return server
-  }
-
-  #managed (snapshot: Snapshot, principal: Principal, name: string): Server {
-    const server = this.#visible(snapshot, principal, name)
-    if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
-    return server
-  }
-
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
-    const server = this.#managed(snapshot, principal, name)
+    const server = managed(snapshot, principal, name)
     const { catalogues } = this.#upstreams.get(name) ?? { catalogues: [] }
     if (catalogues.length > 0 && !findItem(kind, key, server, catalogues) && !overrideOf(server.config, kind, key)) throw new errors.NoSuch(kind.slice(0, -1))
     return server

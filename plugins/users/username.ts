@@ -9,6 +9,9 @@ const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-]
 /** One way to write a name, whichever keyboard typed it: composed and decomposed letters are the same. */
 export const canonicalName = (name: string): string => name.normalize('NFC')
 
+/** The name of a user as it is stored, of one that may be written in another way. */
+export const knownName = (users: { has: (name: string) => boolean }, name: string): string => users.has(name) ? name : canonicalName(name)
+
 /** Why a new user may not bear this name, as a sentence; undefined when it may. @param name in its canonical form */
 export function usernameProblem (name: string): string | undefined {
   const length = [...name].length

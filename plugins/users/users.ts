@@ -9,7 +9,7 @@ import { isOutdated, type Passwords } from '../secrets/password.ts'
 import type { Settings } from '../settings/settings.ts'
 import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts'
 import { removalOf } from './removal.ts'
-import { canonicalName, defaultOwner, isDefaultOwner, usernameProblem } from './username.ts'
+import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
 
 /** A user as it is answered. */
 export interface ShownUser { username: string, isAdmin: boolean }
@@ -207,7 +207,7 @@ const put = (user: User): Change => ({ entity: 'users', key: user.username, valu
 
 const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: isAdmin === true })
 
-const find = ({ users }: Snapshot, username: string): User | undefined => users.get(username) ?? users.get(canonicalName(username))
+const find = ({ users }: Snapshot, username: string): User | undefined => users.get(knownName(users, username))
 
 function existing (snapshot: Snapshot, username: string): User {
   const user = find(snapshot, username)

@@ -34,7 +34,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
   for (const url of ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']) {
     app.post(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.post(inbound(request, reply), String(request.body ?? '')); reply.hijack() })
-    app.get(url, { config: { effect: 'read' } }, (request, reply) => { app.downstream.get(inbound(request, reply)); reply.hijack() })
+    app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => { app.downstream.get(inbound(request, reply)); reply.hijack() })
     app.delete(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.delete(inbound(request, reply)); reply.hijack() })
     app.route({ url, method: ['PUT', 'PATCH'], config: { effect: 'run' }, handler: async (_request, reply) => { reply.header('allow', 'GET, POST, DELETE'); throw new errors.MethodNotAllowed() } })
   }

@@ -14,6 +14,8 @@ const posted = {
   body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }),
   response: { ...response, 413: OpenFailure, 415: OpenFailure }
 }
+/** HEAD runs nothing. */
+const exposeHeadRoute = false
 const unchecked = { validatorCompiler: () => () => true }
 const description = 'Answers the MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`. `?group=` asks through a group.'
 
@@ -37,9 +39,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return text
   }
 
-  app.get('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments in the query', description, params: ToolPath, response }, config }, async (request, reply) => await run(request, reply, request.params))
+  app.get('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments in the query', description, params: ToolPath, response }, config, exposeHeadRoute }, async (request, reply) => await run(request, reply, request.params))
   app.post('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments as a JSON body', description, params: ToolPath, ...posted }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
-  app.get('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments in the query', params: PartToolPath, response }, config }, async (request, reply) => await run(request, reply, request.params))
+  app.get('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments in the query', params: PartToolPath, response }, config, exposeHeadRoute }, async (request, reply) => await run(request, reply, request.params))
   app.post('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments as a JSON body', params: PartToolPath, ...posted }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
 }
 export default routes

@@ -17,15 +17,15 @@ const config = { effect: 'read', anyHost: true } as const
 
 /** Scope `public`: what people and orchestrators ask to see whether the process lives. */
 const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, servers, problem }) => {
-  app.get('/health', { exposeHeadRoute: true, schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config }, async () => {
+  app.get('/health', { schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config }, async () => {
     const { connected, ...others } = servers()
     const total = Object.values(others).reduce((sum, count) => sum + count, connected)
     return { status, timestamp: new Date().toISOString(), uptime: process.uptime(), servers: { total, connected } }
   })
 
-  app.get('/health/live', { exposeHeadRoute: true, schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config }, async () => ({ status: 'ok' }))
+  app.get('/health/live', { schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config }, async () => ({ status: 'ok' }))
 
-  app.get('/health/ready', { exposeHeadRoute: true, schema: { tags, summary: 'Readiness, for orchestrators', description: '503 while starting, draining, or without storage.', security: [], response: { 200: Liveness, 503: Failure } }, config }, async () => {
+  app.get('/health/ready', { schema: { tags, summary: 'Readiness, for orchestrators', description: '503 while starting, draining, or without storage.', security: [], response: { 200: Liveness, 503: Failure } }, config }, async () => {
     const found = problem()
     if (found !== undefined) throw new errors.NotReady(found)
     return { status: 'ok' }

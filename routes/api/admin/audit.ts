@@ -21,7 +21,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags: ['System'],
       summary: 'Who wrote what',
-      description: 'The newest first, secrets masked; what this process remembers.',
+      description: 'The newest first, secrets masked; what this process remembers. Of a before or after that is too large to be kept: `{id?, name?, truncated: true}`. Another password shows as `passwordChanged` in after.',
       querystring: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })), cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' })) }),
       response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
     },
