@@ -155,6 +155,8 @@ test('users', async (t) => {
     const key = fine(await admin('POST', '/auth/keys', { name: 'hers', kind: 'user', owner }), 201).data
     transcript.pop()
     assert.equal(at(key, 'owner'), 'Ünï')
+    const entering = await fetch(`${hub.url}/${encodeURIComponent(owner)}/mcp`, { method: 'POST', headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', authorization: `Bearer ${String(at(key, 'token'))}` }, body: '{"jsonrpc":"2.0","id":1,"method":"ping"}' })
+    assert.equal(entering.status, 400, 'it enters, and has no session')
     const server = fine(await admin('POST', '/servers', { name: 'hers', config: { url: 'http://127.0.0.1:9/', enabled: false, owner } })).data
     assert.equal(at(server, 'config', 'owner'), 'Ünï')
     fine(await admin('DELETE', '/servers/hers'))

@@ -5,6 +5,7 @@ import fp from 'fastify-plugin'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../gateway/view.ts'
+import { canonicalName } from '../users/username.ts'
 import { identify, type Credentials, type Step } from './chain.ts'
 import { checkHost, checkOrigin, originRules } from './origin.ts'
 import { accessToken } from './steps/access-token.ts'
@@ -117,4 +118,4 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
 }, { name: 'auth', dependencies: ['keys'] })
 
 /** Whether a principal may use the routes below `/:user` (DECISIONS §7): its own, or any with a system key that is good for everything. */
-const entersFor = ({ kind, username, grant }: Principal, named: string): boolean => kind === 'system-key' ? grant === undefined : username === named
+const entersFor = ({ kind, username, grant }: Principal, named: string): boolean => kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

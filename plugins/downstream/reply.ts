@@ -100,7 +100,7 @@ export function writeJson (raw: ServerResponse, parts: ReadonlyArray<string | Bu
   if (raw.destroyed) return
   let length = 0
   for (const part of parts) length += Buffer.byteLength(part)
-  raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, ...headers })
+  raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers })
   if (parts.length === 1) raw.end(parts[0])
   else if (parts.every((part) => typeof part === 'string')) raw.end(parts.join(''))
   else {
