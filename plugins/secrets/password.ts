@@ -30,13 +30,16 @@ export class Passwords {
   /**
    * Whether a password is the one that was kept; no less work where there is none.
    * @param stored as `hash` made it, or bcrypt of an imported file
+   * @param all what is stored of anybody: where some are imported, checking takes for all as long as for these
    */
-  async verify (password: string, stored: string | undefined): Promise<boolean> {
+  async verify (password: string, stored: string | undefined, all: Iterable<string | undefined> = []): Promise<boolean> {
     const kept = read(stored) ?? nobody
-    const imported = stored !== undefined && /^\$2[aby]\$/.test(stored) ? stored : undefined
+    const imported = isImported(stored) ? stored : undefined
+    const costliest = [...all, imported].filter(isImported).reduce<string | undefined>((most, each) => most === undefined || costOf(each) > costOf(most) ? each : most, undefined)
     return await this.#inSlot(async () => {
       const deriving = derive(password.normalize('NFKC'), kept.salt, kept.key.length, { ...kept.cost, maxmem })
-      const [key, same] = await Promise.all([deriving, imported === undefined ? false : bcrypt.compare(password, imported).catch(() => false)])
+      const compare = async (hash: string | undefined): Promise<boolean> => hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
+      const [key, same] = await Promise.all([deriving, compare(imported), imported === costliest ? false : compare(costliest)])
       return kept === nobody ? same : timingSafeEqual(key, kept.key)
     })
   }
@@ -50,6 +53,9 @@ export class Passwords {
     }
   }
 }
+
+const isImported = (stored: string | undefined): stored is string => stored !== undefined && /^\$2[aby]\$\d\d\$/.test(stored)
+const costOf = (imported: string): number => Number(imported.slice(4, 6))
 
 /** What `hash` made, in its parts; undefined: it is none of ours, or asks for more than we give. */
 function read (stored: string | undefined): { cost: Cost, salt: Buffer, key: Buffer } | undefined {

@@ -63,7 +63,8 @@ export class Users {
     // Who logs in while the first admin is being made is no stranger.
     await this.#bootstrapping
     const user = this.get(username)
-    if (!await this.#passwords.verify(password, user?.password) || !user) return undefined
+    const all = [...this.#settings.current.users.values()].map((each) => each.password)
+    if (!await this.#passwords.verify(password, user?.password, all) || !user) return undefined
     if (user.password === undefined || !isOutdated(user.password) || this.#options.readonly) return user
     return await this.#rehash(user, password)
   }
