@@ -48,7 +48,7 @@ class List {
   readonly #former: readonly unknown[]
   readonly #member: string
   readonly #entries: unknown[]
-  readonly #places = new Map<unknown, number[]>()
+  readonly #placement = new Map<unknown, number[]>()
 
   constructor (former: readonly unknown[], member: string) {
     this.#former = former
@@ -59,10 +59,10 @@ class List {
 
   put ({ entity, key, value, rename }: Entry<ListName>): void {
     if (rename !== undefined && rename !== key) throw new Invalid(`${entity} keep their "${this.#member}".`)
-    const places = this.#places.get(key) ?? []
+    const places = this.#placement.get(key) ?? []
     if (value === undefined) {
       for (const at of places) this.#entries[at] = undefined
-      this.#places.delete(key)
+      this.#placement.delete(key)
       return
     }
     if ((value as Record<string, unknown>)[this.#member] !== key) throw new Invalid(`"${this.#member}" must be ${JSON.stringify(key)}.`)
@@ -83,9 +83,9 @@ class List {
   }
 
   #note (key: unknown, at: number): void {
-    const places = this.#places.get(key)
+    const places = this.#placement.get(key)
     if (places) places.push(at)
-    else this.#places.set(key, [at])
+    else this.#placement.set(key, [at])
   }
 }
 

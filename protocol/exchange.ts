@@ -17,7 +17,7 @@ export interface Exchange<View = unknown> {
   /** The client's HTTP headers, lower case, without the one that told the gateway who is asking. To be read where they are needed only. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   /** Who is asking and can be asked. */
-  readonly asker: Asker
+  readonly client: Client
   /** Why the client wants no answer any more: it cancelled, or went away for good. Undefined: it still does. */
   readonly cancelled: string | undefined
   /** Runs when the client cancels, or goes away for good; an AbortSignal for each call would cost more than its transport. */
@@ -44,7 +44,7 @@ export interface Question {
 }
 
 /** The client behind an exchange, in so far as an upstream can talk to it: a legacy session. */
-export interface Asker {
+export interface Client {
   /** What one isolation separates: the session. */
   readonly id: string
   /** What the user isolation separates. */

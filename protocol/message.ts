@@ -77,7 +77,7 @@ export const requestText = (id: RequestId, method: string, paramsText?: string):
 export const notificationText = (method: string, paramsText?: string): string =>
   `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsText === undefined ? '' : `,"params":${paramsText}`}}`
 
-/** The text of a successful answer; `idText` is the id as the asker wrote it. */
+/** The text of a successful answer; `idText` is the id as the client wrote it. */
 export const resultText = (idText: string, result: string): string => `{"jsonrpc":"2.0","id":${idText},"result":${result}}`
 
 /** The text of an error answer; `error` is the text of its `error` member, `idText` may be `null`. */

@@ -19,13 +19,13 @@ export interface Follower {
   over: (response: Response | undefined) => void
 }
 
-interface Pending { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, follower: Follower | undefined }
+interface PendingRequest { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, follower: Follower | undefined }
 
 /** One end of a JSON-RPC connection: allots ids, matches answers, hands on the rest. */
 export class Peer implements Receiver {
   readonly #transport: Transport
   readonly #handlers: PeerHandlers
-  readonly #pending = new Table<number, Pending>()
+  readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
   #over: UpstreamError | undefined
 
@@ -93,7 +93,7 @@ export class Peer implements Receiver {
     this.#handlers.closed(error)
   }
 
-  #take (id: number, response?: Response): Pending | undefined {
+  #take (id: number, response?: Response): PendingRequest | undefined {
     const pending = this.#pending.take(id)
     pending?.follower?.over(response)
     return pending

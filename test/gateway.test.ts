@@ -5,14 +5,14 @@ import type { Server, Snapshot, StoredGroup } from '../db/store.ts'
 import { plainClass } from '../protocol/legacy/capabilities.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { showsApps, withoutApps } from '../plugins/gateway/apps.ts'
-import { convertArguments } from '../plugins/gateway/arguments.ts'
+import { convertArguments } from '../plugins/json-schema/arguments.ts'
 import { exposedName, otherName } from '../plugins/gateway/names.ts'
 import { foldSurface, hiddenKey, isHidden, readerOf, type Surface, type SurfaceInput } from '../plugins/gateway/surface.ts'
 import { Tasks } from '../plugins/gateway/tasks.ts'
 import { literalsOf, matches } from '../plugins/gateway/templates.ts'
-import { makeView, type Grant, type Principal, type Scope } from '../plugins/gateway/view.ts'
-import { admits, canSee, reach, toScope, type PublicReach } from '../plugins/gateway/visibility.ts'
-import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../plugins/upstream/catalogue.ts'
+import { makeView, type Grant, type Principal, type Scope } from '../plugins/access/view.ts'
+import { admits, canSee, reach, toScope, type PublicReach } from '../plugins/access/visibility.ts'
+import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../plugins/upstream/catalogues/catalogue.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { GroupMember, SystemConfig } from '../schemas/settings.ts'
 
@@ -257,10 +257,10 @@ function catalogueOf (given: Lists, more: Partial<Catalogue> = {}): Catalogue {
     ...more
   }
 }
-type Reached = SurfaceInput['reached'][number]
-const reached = (name: string, lists: Lists | undefined, { config = {}, member = {}, ...more }: { config?: ServerConfig, member?: Partial<GroupMember> } & Partial<Catalogue> = {}): Reached =>
+type VisibleServer = SurfaceInput['reached'][number]
+const reached = (name: string, lists: Lists | undefined, { config = {}, member = {}, ...more }: { config?: ServerConfig, member?: Partial<GroupMember> } & Partial<Catalogue> = {}): VisibleServer =>
   ({ server: { name, config }, label: member.alias ?? name, member: { name, ...member }, catalogue: lists && catalogueOf(lists, more) })
-const fold = (list: Reached[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface => foldSurface({ single: false, separator: '-', apps: false, reached: list, ...more }, before)
+const fold = (list: VisibleServer[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface => foldSurface({ single: false, separator: '-', apps: false, reached: list, ...more }, before)
 const bodyOf = async (surface: Surface, kind: ListKind = 'tools'): Promise<string> => String(await surface.parts[kind].list.bytes())
 const listed = async (surface: Surface, kind: ListKind): Promise<Array<Record<string, unknown>>> => (JSON.parse(await bodyOf(surface, kind)) as Record<ListKind, Array<Record<string, unknown>>>)[kind]
 const keys = async (surface: Surface, kind: ListKind): Promise<unknown[]> => (await listed(surface, kind)).map((item) => item[keyOf[kind]])
@@ -378,7 +378,7 @@ test('foldSurface: what a view sees', async (t) => {
   await t.test('what is hidden is read through no template of its server; through another server\'s it may be', async () => {
     const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }
     const off: ServerConfig = { resources: { 'x:1': { enabled: false }, 'x:3': { enabled: false }, 'x:4': { description: 'd' } } }
-    const table: Array<[string, Reached[], Record<string, string | undefined>]> = [
+    const table: Array<[string, VisibleServer[], Record<string, string | undefined>]> = [
       ['disabled, listed or not', [reached('s', lists, { config: off })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined, 'x:4': 's' }],
       ['not selected', [reached('s', lists, { member: { resources: ['x:2', 'x:{n}'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': 's' }],
       ['the template not selected', [reached('s', lists, { member: { resources: ['x:2'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined }],
@@ -437,7 +437,7 @@ test('foldSurface: what a view sees', async (t) => {
   })
 
   await t.test('a part that came out equal keeps its identity, others do not', async () => {
-    const input = (tool: string): Reached[] => [reached('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
+    const input = (tool: string): VisibleServer[] => [reached('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
     const before = fold(input('a'))
     const same = fold(input('a'), {}, before)
     for (const kind of kinds) assert.equal(same.parts[kind].list, before.parts[kind].list, kind)

@@ -11,14 +11,14 @@ import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
 import { TextCache } from '../plugins/openapi/cache.ts'
 import { frameOf, headOf, responses, unique, type BodyInput } from '../plugins/openapi/document.ts'
-import { watchOf } from '../plugins/limits/watch.ts'
+import { timeBudgetOf } from '../plugins/json-schema/time-budget.ts'
 import { notations } from '../plugins/openapi/notation.ts'
 import { OpenApi } from '../plugins/openapi/openapi.ts'
 import { toOperation } from '../plugins/openapi/operation.ts'
 import { Translation } from '../plugins/openapi/translate.ts'
 import { writeBody, writeHead, writeServers } from '../plugins/openapi/write.ts'
-import { Runs } from '../plugins/tools/runs.ts'
-import type { Item } from '../plugins/upstream/catalogue.ts'
+import { InFlightCalls } from '../plugins/tools/in-flight-calls.ts'
+import type { Item } from '../plugins/upstream/catalogues/catalogue.ts'
 import { assertPlain, at, connected, everything, KEY, OTHER, otherKey, plain, settings, sleep, text, within, type Json } from './client.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from './fakes/fault-http.ts'
 import { measureHold } from './fakes/loop-hold.ts'
@@ -737,7 +737,7 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
 
 test('nobody takes all places of plain calls, and no server that does not answer', async () => {
   const waiting: Array<() => void> = []
-  const runs = new Runs({ handle: async () => await new Promise((resolve) => { waiting.push(() => { resolve('{}') }) }) } as never, (_server, text) => text)
+  const runs = new InFlightCalls({ handle: async () => await new Promise((resolve) => { waiting.push(() => { resolve('{}') }) }) } as never, (_server, text) => text)
   const run = async (key: string, server: string): Promise<string> => await runs.run({ view: { principal: { key } }, cancel: () => {} } as never, server, new AbortController().signal)
   const all = Array.from({ length: 250 }, async (_, n) => await run('anonymous', `s${n}`))
   await assert.rejects(run('anonymous', 'free'), { code: 'TH_TOO_MANY_CALLS' })
@@ -752,18 +752,18 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
   let runs = 0
   const spin = (time: number) => (): number => { runs++; for (const end = performance.now() + time; performance.now() < end;); return runs }
   const hands = {}
-  assert.equal(watchOf(hands).within('quick', 500, spin(1)), 1)
-  assert.equal(watchOf(hands).within('slow', 20, spin(60_000)), undefined)
+  assert.equal(timeBudgetOf(hands).within('quick', 500, spin(1)), 1)
+  assert.equal(timeBudgetOf(hands).within('slow', 20, spin(60_000)), undefined)
   const before = runs
-  assert.equal(watchOf(hands).within('slow', 500, spin(1)), undefined)
+  assert.equal(timeBudgetOf(hands).within('slow', 500, spin(1)), undefined)
   assert.equal(runs, before, 'it is not begun again')
-  assert.equal(watchOf(hands).within('other', 500, spin(1)), before + 1)
-  assert.equal(watchOf({}).within('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
+  assert.equal(timeBudgetOf(hands).within('other', 500, spin(1)), before + 1)
+  assert.equal(timeBudgetOf({}).within('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
   const deep = (): number => deep() + 1
-  assert.equal(watchOf(hands).within('deep', 500, deep), undefined)
-  assert.throws(() => watchOf(hands).within('wrong', 500, () => { throw new Error('of its own') }), /of its own/)
-  for (let n = 0; n < 10; n++) watchOf(hands).within(`more ${n}`, 5, spin(60_000))
-  assert.equal(watchOf(hands).within('quick', 500, spin(1)), undefined, 'of so many, nothing is begun')
+  assert.equal(timeBudgetOf(hands).within('deep', 500, deep), undefined)
+  assert.throws(() => timeBudgetOf(hands).within('wrong', 500, () => { throw new Error('of its own') }), /of its own/)
+  for (let n = 0; n < 10; n++) timeBudgetOf(hands).within(`more ${n}`, 5, spin(60_000))
+  assert.equal(timeBudgetOf(hands).within('quick', 500, spin(1)), undefined, 'of so many, nothing is begun')
 })
 
 test('a call that waits or runs when access is withdrawn ends without an answer of the tool', async (t) => {

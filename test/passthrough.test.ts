@@ -7,13 +7,13 @@ import { test } from 'node:test'
 import { RpcError, UpstreamError } from '../protocol/errors.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { Outbound } from '../plugins/outbound/outbound.ts'
-import { childEnvironment, withheldNames, type Install } from '../plugins/upstream/environment.ts'
-import { digestOf, isForwardable, passedOn, passthroughOf, type Passed } from '../plugins/upstream/passthrough.ts'
-import { Rest } from '../plugins/upstream/rest/rest.ts'
-import { Semaphore } from '../plugins/upstream/semaphore.ts'
-import { makeTransport } from '../plugins/upstream/transport.ts'
+import { childEnvironment, withheldNames, type Install } from '../plugins/upstream/links/environment.ts'
+import { digestOf, isForwardable, passedOn, passthroughOf, type Passed } from '../plugins/upstream/links/passthrough.ts'
+import { Rest } from '../plugins/upstream/openapi/api.ts'
+import { Semaphore } from '../plugins/limits/semaphore.ts'
+import { makeTransport } from '../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../plugins/upstream/upstreams.ts'
-import { expand, isOurs } from '../plugins/upstream/variables.ts'
+import { expand, isOurs } from '../plugins/upstream/links/variables.ts'
 import { KEY, OTHER, Session, connected, initialize, otherKey, plain, send, settings, text, type Json, type Message } from './client.ts'
 import { startUpstream, tool, type Upstream } from './fakes/fault-http.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from './helper.ts'
@@ -131,7 +131,7 @@ test('childEnvironment: what a child is given', async (t) => {
     await upstreams.apply(new Map([['s', { name: 's', config: { ...tells(), env: { A: '${NOT_SET}' } } }]]))
     const registry = async (): Promise<unknown> => {
       await until(() => upstreams.get('s')?.status === 'connected', 10_000)
-      const exchange = { view: {}, method: 'tools/call', params: {}, paramsText: '{}', headers: {}, asker: { id: 'a', user: 'u', capabilities: {}, level: undefined, ask: async () => assert.fail(), notify: () => {} }, cancelled: undefined, onCancel: () => {}, notify: () => {}, ask: async () => assert.fail(), pause: () => {} }
+      const exchange = { view: {}, method: 'tools/call', params: {}, paramsText: '{}', headers: {}, client: { id: 'a', user: 'u', capabilities: {}, level: undefined, ask: async () => assert.fail(), notify: () => {} }, cancelled: undefined, onCancel: () => {}, notify: () => {}, ask: async () => assert.fail(), pause: () => {} }
       const answer = await upstreams.get('s')?.call(exchange, () => '{"name":"tell"}')
       return (JSON.parse(text(JSON.parse(answer?.resultText ?? '{}'))) as { env: Json }).env.npm_config_registry
     }

@@ -10,11 +10,11 @@ import { MemoryGrants } from '../db/memory/grants.ts'
 import { MemoryVectors } from '../db/memory/vectors.ts'
 import { openStorage } from '../db/open.ts'
 import type { Tokens } from '../db/ports.ts'
-import { asksOf } from '../db/postgres/ask.ts'
-import { PostgresGrants } from '../db/postgres/grants.ts'
+import { queryRunnerOf } from '../db/postgres/connection/query-runner.ts'
+import { PostgresGrants } from '../db/postgres/ports/grants.ts'
 import { openDatabase } from '../db/postgres/open.ts'
-import { PostgresTokens } from '../db/postgres/tokens.ts'
-import { exportDocument } from '../db/postgres/transfer.ts'
+import { PostgresTokens } from '../db/postgres/ports/tokens.ts'
+import { exportDocument } from '../db/postgres/settings/transfer.ts'
 import { StorageError, type Storage } from '../db/store.ts'
 import { activity, authorization, counted, fresh, hashOf, issued, portsContract, race, soon, type OpenedPorts } from './contracts/ports.ts'
 import { change } from './contracts/store.ts'
@@ -122,7 +122,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
 
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })
-  const asks = asksOf(driver, () => undefined)
+  const asks = queryRunnerOf(driver, () => undefined)
   const [taken, last] = [fresh(), fresh()]
   await storage.grants.put(taken, 'taken', {}, soon())
   await storage.grants.take(taken)

@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici'
 import { Call, type Deadlines } from '../protocol/call.ts'
 import { code, RpcError, UpstreamError, type UpstreamFault } from '../protocol/errors.ts'
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../protocol/event-stream.ts'
-import type { Asker, Exchange } from '../protocol/exchange.ts'
+import type { Client, Exchange } from '../protocol/exchange.ts'
 import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withMembers } from '../protocol/json.ts'
 import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../protocol/legacy/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../protocol/legacy/versions.ts'
@@ -805,7 +805,7 @@ test('sse: a POST that is refused', async (t) => {
   }
 })
 
-const asker = (more: Partial<Asker> = {}): Asker => ({ id: 's', user: 'u', capabilities: {}, level: undefined, ask: async () => { throw new Error('not asked') }, notify: () => {}, ...more })
+const client = (more: Partial<Client> = {}): Client => ({ id: 's', user: 'u', capabilities: {}, level: undefined, ask: async () => { throw new Error('not asked') }, notify: () => {}, ...more })
 
 class FakeExchange implements Exchange {
   readonly view = undefined
@@ -813,7 +813,7 @@ class FakeExchange implements Exchange {
   readonly params = {}
   readonly paramsText = '{"name":"x"}'
   readonly headers = {}
-  readonly asker = asker()
+  readonly client = client()
   cancelled: string | undefined
   readonly paused: number[] = []
   readonly #runs: Array<(reason: string) => void> = []

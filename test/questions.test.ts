@@ -27,7 +27,7 @@ const people = {
 }
 
 /** A client that can be asked everything, answers with its own name, and remembers what it was asked. */
-class Asker {
+class AskedClient {
   readonly name: string
   readonly asked: string[] = []
   root: string
@@ -38,8 +38,8 @@ class Asker {
     this.root = `file:///home/${name}`
   }
 
-  static async open (t: Cleanup, url: string, name: string, key?: string, capabilities: ClientCapabilities = ALL, root?: string): Promise<Asker> {
-    const asker = new Asker(name)
+  static async open (t: Cleanup, url: string, name: string, key?: string, capabilities: ClientCapabilities = ALL, root?: string): Promise<AskedClient> {
+    const asker = new AskedClient(name)
     if (root !== undefined) asker.root = root
     asker.client = await agent(t, url, {
       key,
@@ -109,7 +109,7 @@ function author (result: unknown): { name?: string, error?: string } {
 }
 
 /** Both ask at the same moment and stay open for a while; nobody may ever hear the other's question. */
-async function both (askers: [Asker, Asker], server: string, kind: typeof KINDS[number], more: Json = {}): Promise<{ name?: string, error?: string }[]> {
+async function both (askers: [AskedClient, AskedClient], server: string, kind: typeof KINDS[number], more: Json = {}): Promise<{ name?: string, error?: string }[]> {
   const before = askers.map((asker) => asker.asked.length)
   const results = await Promise.all(askers.map(async (asker) => author(await asker.call(`${server}-ask`, { kind, tag: `${asker.name} asks ${server}`, delay: 250, linger: 400, ...more }))))
   for (const [index, asker] of askers.entries()) {
@@ -123,7 +123,7 @@ async function both (askers: [Asker, Asker], server: string, kind: typeof KINDS[
   return results
 }
 
-const mine = (askers: [Asker, Asker], results: { name?: string, error?: string }[], what: string): void => {
+const mine = (askers: [AskedClient, AskedClient], results: { name?: string, error?: string }[], what: string): void => {
   assert.deepEqual(results, askers.map(({ name }) => ({ name })), what)
 }
 
@@ -138,8 +138,8 @@ test('two clients, one upstream that asks: every isolation, both transports, all
   const hub = await startHub(t, { settings: settings(servers, people) })
   await listed(hub, Object.keys(servers))
   // the same key for both: what tells them apart is their session
-  const askers: [Asker, Asker] = [await Asker.open(t, `${hub.url}/mcp`, 'one'), await Asker.open(t, `${hub.url}/mcp`, 'two')]
-  const users: [Asker, Asker] = [await Asker.open(t, `${hub.url}/mcp`, 'ann', ANN), await Asker.open(t, `${hub.url}/mcp`, 'ben', BEN)]
+  const askers: [AskedClient, AskedClient] = [await AskedClient.open(t, `${hub.url}/mcp`, 'one'), await AskedClient.open(t, `${hub.url}/mcp`, 'two')]
+  const users: [AskedClient, AskedClient] = [await AskedClient.open(t, `${hub.url}/mcp`, 'ann', ANN), await AskedClient.open(t, `${hub.url}/mcp`, 'ben', BEN)]
 
   for (const isolation of ISOLATIONS) {
     const pair = isolation === 'user' ? users : askers
@@ -191,7 +191,7 @@ test('two clients, one upstream that asks: every isolation, both transports, all
   })
 
   await t.test('user: two sessions of one user never hear each other\'s questions', async (t) => {
-    const twice: [Asker, Asker] = [users[0], await Asker.open(t, `${hub.url}/mcp`, 'ann2', ANN)]
+    const twice: [AskedClient, AskedClient] = [users[0], await AskedClient.open(t, `${hub.url}/mcp`, 'ann2', ANN)]
     for (const kind of KINDS) {
       mine(twice, await both(twice, 'http-user', kind, { linger: 0 }), kind)
       for (const { name, error } of await both(twice, 'stdio-user', kind)) if (name === undefined) assert.match(error ?? '', /isolation/, kind)
@@ -199,7 +199,7 @@ test('two clients, one upstream that asks: every isolation, both transports, all
   })
 
   await t.test('a client that cannot be asked is not asked, and nobody in its place', async (t) => {
-    const deaf = await Asker.open(t, `${hub.url}/mcp`, 'deaf', undefined, {})
+    const deaf = await AskedClient.open(t, `${hub.url}/mcp`, 'deaf', undefined, {})
     const before = [...askers, ...users].map((asker) => asker.asked.length)
     for (const isolation of ISOLATIONS) {
       for (const server of [`http-${isolation}`, `stdio-${isolation}`]) {
@@ -306,12 +306,12 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
 
   await t.test('a client that cannot be asked does not see the tools that ask; one that can does', async (t) => {
     for (const server of single) {
-      const able = await Asker.open(t, `${hub.url}/mcp/${server}`, 'able', server.endsWith('user') ? ANN : undefined)
+      const able = await AskedClient.open(t, `${hub.url}/mcp/${server}`, 'able', server.endsWith('user') ? ANN : undefined)
       await until(async () => {
         const seen = await able.tools()
         return GATED.every((name) => seen.includes(name))
       }, 10_000, `${server}: the tools that ask never showed`)
-      const deaf = await Asker.open(t, `${hub.url}/mcp/${server}`, 'deaf', server.endsWith('user') ? BEN : undefined, {})
+      const deaf = await AskedClient.open(t, `${hub.url}/mcp/${server}`, 'deaf', server.endsWith('user') ? BEN : undefined, {})
       const seen = await deaf.tools()
       assert.ok(seen.includes('echo'), server)
       assert.deepEqual(GATED.filter((name) => seen.includes(name)), [], server)
@@ -320,7 +320,7 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
 
   await t.test('a client sees the tools for exactly what it can', async (t) => {
     for (const server of ['web-auto', 'web-session', 'local-session']) {
-      const sampler = await Asker.open(t, `${hub.url}/mcp/${server}`, 'sampler', undefined, { sampling: {} })
+      const sampler = await AskedClient.open(t, `${hub.url}/mcp/${server}`, 'sampler', undefined, { sampling: {} })
       await until(async () => (await sampler.tools()).includes('trigger-sampling-request'), 10_000, `${server}: no tool that samples`)
       const seen = await sampler.tools()
       assert.deepEqual(GATED.filter((name) => seen.includes(name)), ['trigger-sampling-request'], server)
@@ -330,14 +330,14 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
   for (const server of single) {
     await t.test(`${server}: sampling and elicitation reach the client that called`, async (t) => {
       const keys = server.endsWith('user') ? [ANN, BEN] : [undefined, undefined]
-      const askers = await Promise.all(['one', 'two'].map(async (name, index) => await Asker.open(t, `${hub.url}/mcp/${server}`, name, keys[index])))
+      const askers = await Promise.all(['one', 'two'].map(async (name, index) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name, keys[index])))
       for (const asker of askers) await until(async () => (await asker.tools()).includes('trigger-url-elicitation'), 10_000, 'no tool that asks')
-      const round = async (asker: Asker): Promise<string[]> => [
+      const round = async (asker: AskedClient): Promise<string[]> => [
         text(await asker.call('trigger-sampling-request', { prompt: `for ${asker.name}` })),
         text(await asker.call('trigger-elicitation-request')),
         text(await asker.call('trigger-url-elicitation', { url: 'https://example.com/', message: `url for ${asker.name}` }))
       ]
-      const check = (asker: Asker, [sampled, elicited, opened]: string[]): void => {
+      const check = (asker: AskedClient, [sampled, elicited, opened]: string[]): void => {
         assert.match(sampled ?? '', new RegExp(`sampled by ${asker.name}`))
         assert.match(elicited ?? '', new RegExp(`Name: ${asker.name}\\b`))
         assert.match(opened ?? '', /completed the URL/)
@@ -354,7 +354,7 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
 
   await t.test('roots are each client\'s own', async (t) => {
     for (const server of ['web-auto', 'web-session', 'local-session']) {
-      const askers = await Promise.all(['one', 'two'].map(async (name) => await Asker.open(t, `${hub.url}/mcp/${server}`, name)))
+      const askers = await Promise.all(['one', 'two'].map(async (name) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name)))
       for (const asker of askers) {
         await until(async () => (await asker.tools()).includes('get-roots-list'), 10_000, 'no tool for roots')
         await until(async () => text(await asker.call('get-roots-list')).includes(asker.root), 5_000, `${server}: ${asker.name}'s roots never came`)
@@ -367,9 +367,9 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
   await t.test('server-filesystem keeps to each client\'s roots, and follows when they change', async (t) => {
     const [first, second, third] = ['a', 'b', 'c'].map((name) => join(folder, name)) as [string, string, string]
     for (const made of [first, second, third]) mkdirSync(made)
-    const one = await Asker.open(t, `${hub.url}/mcp/files`, 'one', undefined, ALL, pathToFileURL(first).href)
-    const two = await Asker.open(t, `${hub.url}/mcp/files`, 'two', undefined, ALL, pathToFileURL(second).href)
-    const allowed = async (asker: Asker): Promise<string> => text(await asker.call('list_allowed_directories')).split('\n').slice(1).join()
+    const one = await AskedClient.open(t, `${hub.url}/mcp/files`, 'one', undefined, ALL, pathToFileURL(first).href)
+    const two = await AskedClient.open(t, `${hub.url}/mcp/files`, 'two', undefined, ALL, pathToFileURL(second).href)
+    const allowed = async (asker: AskedClient): Promise<string> => text(await asker.call('list_allowed_directories')).split('\n').slice(1).join()
     await until(async () => await allowed(one) === first, 10_000, 'the first client\'s roots never came')
     await until(async () => await allowed(two) === second, 10_000, 'the second client\'s roots never came')
     one.root = pathToFileURL(third).href

@@ -7,24 +7,24 @@ import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { UpstreamError } from '../protocol/errors.ts'
-import type { Asker } from '../protocol/exchange.ts'
+import type { Client } from '../protocol/exchange.ts'
 import { plainClass } from '../protocol/legacy/capabilities.ts'
 import type { Level } from '../protocol/listener.ts'
 import { killGroup } from '../protocol/transports/process-group.ts'
 import { StdioTransport, type StdioOptions } from '../protocol/transports/stdio.ts'
 import { transportLimits } from '../protocol/transports/transport.ts'
-import { PlainAsker } from '../plugins/gateway/direct.ts'
+import { PlainClient } from '../plugins/tools/exchange.ts'
 import { limits } from '../plugins/limits/index.ts'
-import { attribute, type Arrival, type Target } from '../plugins/upstream/attribution.ts'
-import { backoff } from '../plugins/upstream/backoff.ts'
-import { catalogueText, kinds, listKinds, nextCatalogueId, readList, sameCatalogue, toCatalogue, type Catalogue, type Item, type ListKind } from '../plugins/upstream/catalogue.ts'
-import { Catalogues } from '../plugins/upstream/catalogues.ts'
-import type { Link } from '../plugins/upstream/link.ts'
-import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../plugins/upstream/link-key.ts'
-import { Pending } from '../plugins/upstream/pending.ts'
-import { Semaphore } from '../plugins/upstream/semaphore.ts'
-import { Slot } from '../plugins/upstream/slot.ts'
-import { isRemote, transportKinds } from '../plugins/upstream/transport.ts'
+import { attribute, type InboundMessage, type Target } from '../plugins/upstream/inbound/attribution.ts'
+import { backoff } from '../plugins/upstream/links/backoff.ts'
+import { catalogueText, kinds, listKinds, nextCatalogueId, readList, sameCatalogue, toCatalogue, type Catalogue, type Item, type ListKind } from '../plugins/upstream/catalogues/catalogue.ts'
+import { Catalogues } from '../plugins/upstream/catalogues/catalogues.ts'
+import type { Link } from '../plugins/upstream/links/link.ts'
+import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../plugins/upstream/links/link-key.ts'
+import { TaskRegistry } from '../plugins/upstream/inbound/tasks.ts'
+import { Semaphore } from '../plugins/limits/semaphore.ts'
+import { Slot } from '../plugins/upstream/links/slot.ts'
+import { isRemote, transportKinds } from '../plugins/upstream/links/transport.ts'
 import { path, until } from './helper.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
@@ -183,7 +183,7 @@ test('attribute: whom a question is for', async (t) => {
   interface FakeCall { id: number, by: string }
   const call = (id: number, by: string): FakeCall => ({ id, by })
   const [ann, annToo, bob] = [call(1, 'ann'), call(2, 'ann'), call(3, 'bob')]
-  const table: Array<{ says: string, given: Partial<Arrival<FakeCall, string>>, target: Target<FakeCall, string> }> = [
+  const table: Array<{ says: string, given: Partial<InboundMessage<FakeCall, string>>, target: Target<FakeCall, string> }> = [
     { says: 'the call on whose stream it came', given: { origin: ann, open: [ann] }, target: { kind: 'call', call: ann } },
     { says: 'that call before all others, several owners or not', given: { origin: ann, open: [ann, bob, annToo] }, target: { kind: 'call', call: ann } },
     { says: 'that call before the session that owns the link', given: { origin: bob, open: [bob], owner: 'ann' }, target: { kind: 'call', call: bob } },
@@ -254,12 +254,12 @@ test('semaphore: so many at once, the others in order', async () => {
   assert.equal(order.at(-1), 'h')
 })
 
-const asker = (id: string): Asker => new PlainAsker(id, id, id, false)
+const client = (id: string): Client => new PlainClient(id, id, id, false)
 
 const slotOf = (more: Partial<LinkKey> = {}): Slot => new Slot({ ...baseKey, ...more }, {}, undefined)
 
 test('slot: what outlives one connection', async (t) => {
-  const leveled = (id: string, level: Level | undefined): Asker => Object.assign(asker(id), { deaf: false, level })
+  const leveled = (id: string, level: Level | undefined): Client => Object.assign(client(id), { deaf: false, level })
 
   await t.test('the level upstream is the lowest that anyone wants', () => {
     const slot = slotOf()
@@ -272,7 +272,7 @@ test('slot: what outlives one connection', async (t) => {
     assert.equal(levelWith('c', 'emergency'), 'error')
     slot.forget('a')
     assert.equal(slot.level, 'alert')
-    slot.serve(asker('a caller that hears nothing'))
+    slot.serve(client('a caller that hears nothing'))
     assert.equal(slot.level, 'alert')
     slot.forget('b')
     slot.forget('c')
@@ -300,7 +300,7 @@ test('slot: what outlives one connection', async (t) => {
   })
 
   const subscribe = (slot: Slot, uri: string, ...ids: string[]): void => {
-    slot.subscriptions.set(uri, new Map(ids.map((id) => [id, asker(id)])))
+    slot.subscriptions.set(uri, new Map(ids.map((id) => [id, client(id)])))
   }
   const subscribersOf = (slot: Slot, uri: unknown): string[] => [...slot.subscribersOf(uri)].map(({ id }) => id).sort()
 
@@ -351,23 +351,23 @@ test('slot: what outlives one connection', async (t) => {
 })
 
 test('pending: whose a task is, and for how long', async (t) => {
-  const session = (id: string, principal: string): Asker => new PlainAsker(id, principal, principal, false)
+  const session = (id: string, principal: string): Client => new PlainClient(id, principal, principal, false)
   const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
   const [link, next] = [{}, {}] as Link[]
   assert.ok(link && next)
-  const begun = (): Pending => {
-    const pending = new Pending()
-    pending.task({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { asker: one, link, token: 7, clientToken: '"mine"' })
+  const begun = (): TaskRegistry => {
+    const pending = new TaskRegistry()
+    pending.task({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { client: one, link, token: 7, clientToken: '"mine"' })
     return pending
   }
-  const workers = (pending: Pending, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
+  const workers = (pending: TaskRegistry, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
 
   await t.test('one that is over needs no connection, and is still found by its principal', () => {
     const pending = begun()
     assert.deepEqual([pending.any, workers(pending), workers(pending, next)], [true, ['s1'], []])
     pending.task({ taskId: 't', status: 'completed' }, link)
     assert.deepEqual([pending.any, workers(pending)], [false, []])
-    assert.deepEqual([one, again, stranger].map((asker) => pending.hasTask('t', asker)), [true, true, false])
+    assert.deepEqual([one, again, stranger].map((client) => pending.hasTask('t', client)), [true, true, false])
     assert.equal(pending.hasTask('u', one), false)
   })
 
@@ -384,7 +384,7 @@ test('pending: whose a task is, and for how long', async (t) => {
     assert.equal(pending.progressOf(link, 7)?.clientToken, '"mine"')
     assert.deepEqual([pending.progressOf(next, 7), pending.progressOf(link, 8)], [undefined, undefined])
     pending.task({ taskId: 't', status: 'working' }, link, again)
-    assert.equal(pending.progressOf(link, 7)?.asker.id, 's1', 'the token is that of the session that began it')
+    assert.equal(pending.progressOf(link, 7)?.client.id, 's1', 'the token is that of the session that began it')
   })
 
   await t.test('beyond the bound those that are over go first; each is forgotten with its time', async () => {
@@ -397,7 +397,7 @@ test('pending: whose a task is, and for how long', async (t) => {
   })
 
   await t.test('news of what nobody began are nobody\'s', () => {
-    const pending = new Pending()
+    const pending = new TaskRegistry()
     pending.task({ taskId: 'x', status: 'working' }, link)
     pending.task({ status: 'working' }, link, one)
     assert.deepEqual([pending.any, pending.elicited('y')], [false, undefined])

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Driver } from './driver.ts'
-import { Embedded } from './pglite.ts'
-import { PostgresJs } from './postgres-js.ts'
-import { codeOf, isAway, isRefused, phrase } from './trouble.ts'
+import type { Driver } from './connection/driver.ts'
+import { Embedded } from './connection/pglite.ts'
+import { PostgresJs } from './connection/postgres-js.ts'
+import { codeOf, isAway, isRefused, phrase } from './connection/failures.ts'
 
 /** The migrations stand in the package, beside the source; `npm start` runs what was compiled from it into `dist`. */
 const migrations = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../migrations' : '../../../db/migrations', import.meta.url))

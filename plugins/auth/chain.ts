@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
-import type { Principal } from '../gateway/view.ts'
+import type { Principal } from '../access/view.ts'
 
 /** Which class of routes is asked for: a credential may be good on one and not on another. `open`: credentials are optional. */
 export type RouteClass = 'api' | 'mcp' | 'open'

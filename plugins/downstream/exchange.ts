@@ -1,12 +1,12 @@
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Exchange, Question } from '../../protocol/exchange.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
-import type { View } from '../gateway/view.ts'
-import { withoutHeaders } from '../upstream/passthrough.ts'
+import type { View } from '../access/view.ts'
+import { withoutHeaders } from '../upstream/links/passthrough.ts'
 import type { EventStream } from './event-stream.ts'
-import type { HttpReply } from './reply.ts'
-import type { Session } from './session.ts'
-import type { Stream } from './stream.ts'
+import type { HttpReply } from './http-reply.ts'
+import type { Session } from './legacy/session.ts'
+import type { Stream } from './legacy/stream.ts'
 
 /** One request of a legacy client over streamable HTTP. */
 export class HttpExchange implements Exchange<View> {
@@ -14,7 +14,7 @@ export class HttpExchange implements Exchange<View> {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
-  readonly asker: Session
+  readonly client: Session
   readonly #headers: Exchange['headers']
   readonly #credential: string | undefined
   readonly #idText: string
@@ -26,7 +26,7 @@ export class HttpExchange implements Exchange<View> {
 
   /** @param credential the header, in lower case, that told who is asking */
   constructor (session: Session, request: Request, headers: Exchange['headers'], credential: string | undefined, reply: HttpReply) {
-    this.asker = session
+    this.client = session
     this.view = session.view
     this.method = request.method
     this.params = request.params
@@ -43,17 +43,17 @@ export class HttpExchange implements Exchange<View> {
   onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
 
   notify (method: string, paramsText: string): void {
-    if (!this.#over && this.asker.hears(method, paramsText)) this.#reply.say(notificationText(method, paramsText))
+    if (!this.#over && this.client.hears(method, paramsText)) this.#reply.say(notificationText(method, paramsText))
   }
 
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(code.internal, 'The request is over')
-    if (!this.#reply.canStream) return await this.asker.ask(question)
-    if (question.outlives) return await this.asker.askOn((text) => { if (this.#over) this.asker.send(text); else this.#reply.say(text) }, question)
+    if (!this.#reply.canStream) return await this.client.ask(question)
+    if (question.outlives) return await this.client.askOn((text) => { if (this.#over) this.client.send(text); else this.#reply.say(text) }, question)
     const over = new AbortController()
     this.#asking.add(over)
     try {
-      return await this.asker.askOn((text) => { this.#reply.say(text) }, { ...question, signal: AbortSignal.any([question.signal, over.signal]) })
+      return await this.client.askOn((text) => { this.#reply.say(text) }, { ...question, signal: AbortSignal.any([question.signal, over.signal]) })
     } finally {
       this.#asking.delete(over)
     }

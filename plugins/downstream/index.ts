@@ -14,6 +14,6 @@ export default fp(async (app) => {
       const principal = app.auth.standing(view.principal)
       return principal !== undefined && app.access.stands(view, principal)
     })
-    app.gateway.withdraw([...downstream.sessions].map((session) => ({ view: session.view, asker: session })))
+    app.gateway.withdraw([...downstream.sessions].map((session) => ({ view: session.view, client: session })))
   })
 }, { name: 'downstream', dependencies: ['gateway', 'auth', 'access', 'settings'] })

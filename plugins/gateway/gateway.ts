@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Snapshot } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
-import type { Asker, Exchange } from '../../protocol/exchange.ts'
+import type { Client, Exchange } from '../../protocol/exchange.ts'
 import { elementsOf, isObject, memberOf, withMembers } from '../../protocol/json.ts'
 import { isLevel, reaches, type Listener } from '../../protocol/listener.ts'
 import { notificationText, toRpcError } from '../../protocol/message.ts'
 import { limits } from '../limits/index.ts'
-import { listKinds, type ListKind } from '../upstream/catalogue.ts'
+import { listKinds, type ListKind } from '../upstream/catalogues/catalogue.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
 import type { List } from './list.ts'
@@ -14,8 +14,8 @@ import { Subscriptions } from './subscriptions.ts'
 import { readerOf, type Surface, type Target } from './surface.ts'
 import { Surfaces, type Description } from './surfaces.ts'
 import { Tasks } from './tasks.ts'
-import type { View } from './view.ts'
-import type { PublicReach } from './visibility.ts'
+import type { View } from '../access/view.ts'
+import type { PublicReach } from '../access/visibility.ts'
 
 /** The text of a result, or a list that is still to be written. */
 export type Result = string | List
@@ -24,7 +24,7 @@ type Method = (exchange: Exchange<View>) => Promise<Result>
 /** Everything that lists or calls a tool, prompt or resource goes through here, with a View. */
 export class Gateway {
   /** Who hears of changes. */
-  readonly listeners = new Set<Listener<View> & Asker>()
+  readonly listeners = new Set<Listener<View> & Client>()
   readonly #upstreams: Upstreams
   readonly #hooks = noHooks()
   readonly #surfaces: Surfaces
@@ -54,7 +54,7 @@ export class Gateway {
     this.#upstreams = upstreams
     this.#surfaces = new Surfaces(snapshot, upstreams, anonymous, JSON.stringify(serverInfo))
     this.#subscriptions = new Subscriptions(upstreams, this.#surfaces)
-    upstreams.onQuestion = async (server, question, asker) => { for (const hook of this.#hooks.onQuestion) await hook(server, question, asker) }
+    upstreams.onQuestion = async (server, question, client) => { for (const hook of this.#hooks.onQuestion) await hook(server, question, client) }
     upstreams.on('broadcast', (...message) => { this.#broadcast(...message) })
   }
 
@@ -85,33 +85,33 @@ export class Gateway {
   }
 
   /** A notification of a client that is for its upstreams: they get it as it came. */
-  notify (view: View, asker: Asker, method: string, paramsText: string): void {
+  notify (view: View, client: Client, method: string, paramsText: string): void {
     if (!isNotification(method) || (method !== 'notifications/roots/list_changed' && view.scope.kind !== 'server')) return
-    for (const { server } of this.#surfaces.reached(view)) this.#upstreams.get(server.name)?.notify(asker, method, paramsText)
+    for (const { server } of this.#surfaces.reached(view)) this.#upstreams.get(server.name)?.notify(client, method, paramsText)
   }
 
   /**
    * The settings changed: clients let go of what they do not reach any more. Their calls there end, their own connections too, and
    * nothing more comes to them.
    */
-  withdraw (clients: Iterable<{ view: View, asker: Asker }>): void {
+  withdraw (clients: Iterable<{ view: View, client: Client }>): void {
     const reached = new Map<string, ReadonlySet<string>>()
-    for (const { view, asker } of clients) {
-      const touched = this.#upstreams.touchedBy(asker)
+    for (const { view, client } of clients) {
+      const touched = this.#upstreams.touchedBy(client)
       if (touched.length === 0) continue
       const names = reached.get(view.key) ?? new Set(this.#surfaces.reached(view).map(({ server }) => server.name))
       reached.set(view.key, names)
       const lost = new Set(touched.filter(({ name }) => !names.has(name)))
-      this.#subscriptions.move(view, asker, touched, lost)
-      if (lost.size > 0) this.#upstreams.release(asker, lost).catch(() => {})
+      this.#subscriptions.move(view, client, touched, lost)
+      if (lost.size > 0) this.#upstreams.release(client, lost).catch(() => {})
     }
   }
 
   /** What a view sees now, to a client of this kind. */
-  surface (view: View, asker: Asker): Surface { return this.#surfaces.of(view, asker) }
+  surface (view: View, client: Client): Surface { return this.#surfaces.of(view, client) }
 
   /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
-  async describe (view: View, asker: Asker): Promise<Description> { return await this.#surfaces.describe(view, asker) }
+  async describe (view: View, client: Client): Promise<Description> { return await this.#surfaces.describe(view, client) }
 
   async #list (exchange: Exchange<View>, kind: ListKind): Promise<Result> {
     for (const hook of this.#hooks.onList) await hook(exchange, kind)
@@ -125,7 +125,7 @@ export class Gateway {
   async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
     const { name } = exchange.params
     if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
-    const target = this.#surfaces.byName(exchange.view, this.surface(exchange.view, exchange.asker), kind, name) ?? await this.#surfaces.named(exchange, kind, name)
+    const target = this.#surfaces.byName(exchange.view, this.surface(exchange.view, exchange.client), kind, name) ?? await this.#surfaces.named(exchange, kind, name)
     if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
     return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
   }
@@ -159,13 +159,13 @@ export class Gateway {
     const surface = await this.#surfaces.settled(exchange)
     const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
     if (exchange.view.scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
-    const { asker, view: { scope } } = exchange
-    const former = asker.level
-    asker.level = level
+    const { client, view: { scope } } = exchange
+    const former = client.level
+    client.level = level
     const told = Promise.all(logging.map(async (name) => {
-      await this.#upstreams.used(name, asker).setLevel(asker).catch((error: unknown) => {
+      await this.#upstreams.used(name, client).setLevel(client).catch((error: unknown) => {
         // Whoever is away is told when it is back.
-        if (scope.kind === 'server' && error instanceof RpcError && error.code !== code.unavailable) { asker.level = former; throw error }
+        if (scope.kind === 'server' && error instanceof RpcError && error.code !== code.unavailable) { client.level = former; throw error }
       })
     }))
     // Among several, one that is silent is not waited for: what it sends is filtered here as well.
@@ -175,7 +175,7 @@ export class Gateway {
 
   async #task (exchange: Exchange<View>): Promise<Result> {
     const { taskId } = exchange.params
-    const { servers } = this.surface(exchange.view, exchange.asker)
+    const { servers } = this.surface(exchange.view, exchange.client)
     const server = this.#tasks.serverOf(taskId, exchange.view.principal.key, servers)
     if (server === undefined) throw new RpcError(code.invalidParams, 'Unknown task')
     return await this.#forward(exchange, { server, key: '' }, undefined, {})
@@ -196,7 +196,7 @@ export class Gateway {
     // Waiting for what is there already would cost each call a turn for each hook.
     for (const hook of this.#hooks.onCall) { const waiting = hook(context); if (waiting) await waiting }
     try {
-      const upstream = this.#upstreams.used(target.server, exchange.asker)
+      const upstream = this.#upstreams.used(target.server, exchange.client)
       const response = await upstream.call(exchange, (token) => paramsFor(exchange, token, changes))
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       let result = response.resultText ?? '{}'
@@ -211,7 +211,7 @@ export class Gateway {
   }
 
   /** A message of a server for everybody who sees it and is served where it came from. */
-  #broadcast (server: string, method: string, paramsText: string, serves: (asker: Asker) => boolean): void {
+  #broadcast (server: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const { level } = method === 'notifications/message' ? JSON.parse(paramsText) as { level?: unknown } : {}
     const seen = new Map<string, boolean>()
     const sees = ({ view }: Listener<View>): boolean => {

@@ -1,6 +1,6 @@
-import type { Asker, Exchange, Question } from '../../protocol/exchange.ts'
-import type { ListKind } from '../upstream/catalogue.ts'
-import type { View } from './view.ts'
+import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
+import type { ListKind } from '../upstream/catalogues/catalogue.ts'
+import type { View } from '../access/view.ts'
 
 /** One request on its way to one server. `item`: the tool, prompt or resource by its own name, where there is one. */
 export interface CallContext { readonly exchange: Exchange<View>, readonly server: string, readonly item: string | undefined, /** When it came, as `performance.now()`. */ readonly started: number }
@@ -16,7 +16,7 @@ export interface GatewayHooks {
   /** It came back with an error, or not at all. */
   onError: (context: CallContext, error: unknown) => Promise<void> | void
   /** An upstream asks a client. */
-  onQuestion: (server: string, question: Question, asker: Asker) => Promise<void> | void
+  onQuestion: (server: string, question: Question, client: Client) => Promise<void> | void
 }
 
 export type HookLists = { [Name in keyof GatewayHooks]: Array<GatewayHooks[Name]> }

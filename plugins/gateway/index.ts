@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import { Gateway } from './gateway.ts'
-import type { PublicReach } from './visibility.ts'
+import type { PublicReach } from '../access/visibility.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { gateway: Gateway }

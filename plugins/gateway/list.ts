@@ -1,6 +1,6 @@
 import { withMembers } from '../../protocol/json.ts'
-import { toBytes } from '../../protocol/turns.ts'
-import { listKinds, type ListKind } from '../upstream/catalogue.ts'
+import { toBytes } from '../../protocol/yield.ts'
+import { listKinds, type ListKind } from '../upstream/catalogues/catalogue.ts'
 
 /** One item as a view sees it: the text that it came as, and what of it is said in another way. */
 export interface Entry { readonly text: string, readonly name?: string, readonly description?: string }

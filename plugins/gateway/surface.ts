@@ -1,10 +1,10 @@
 import { union, shown, type ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
-import { kinds, type Catalogue, type ListKind } from '../upstream/catalogue.ts'
+import { kinds, type Catalogue, type ListKind } from '../upstream/catalogues/catalogue.ts'
 import { withoutApps } from './apps.ts'
 import { List, type Entry } from './list.ts'
 import { exposedName, otherName } from './names.ts'
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
-import type { Reached } from './visibility.ts'
+import type { VisibleServer } from '../access/visibility.ts'
 
 /** Where an exposed name leads: which server, and what the item is called there. */
 export interface Target { readonly server: string, readonly key: string }
@@ -37,7 +37,7 @@ export interface SurfaceInput {
   /** A route to one server: raw names, its own identity. */
   single: boolean
   separator: string
-  reached: ReadonlyArray<Reached & { catalogue: Catalogue | undefined }>
+  reached: ReadonlyArray<VisibleServer & { catalogue: Catalogue | undefined }>
   /** The client shows MCP Apps. */
   apps: boolean
 }
@@ -82,7 +82,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
 
 const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), extra: '{}' })
 
-function addItems (kind: ListKind, built: Builder, { single, separator, apps }: SurfaceInput, { server, label, member }: Reached, catalogue: Catalogue): void {
+function addItems (kind: ListKind, built: Builder, { single, separator, apps }: SurfaceInput, { server, label, member }: VisibleServer, catalogue: Catalogue): void {
   const { entries, targets } = built[kind]
   const named = kind === 'tools' || kind === 'prompts'
   const section = kind === 'resourceTemplates' ? 'resources' : kind

@@ -1,15 +1,15 @@
 import type { Snapshot } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
-import type { Asker, Exchange } from '../../protocol/exchange.ts'
+import type { Client, Exchange } from '../../protocol/exchange.ts'
 import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { showsApps } from './apps.ts'
-import { Linked } from './linked.ts'
+import { ResourceLinks } from './resource-links.ts'
 import { exposedName, isCut } from './names.ts'
 import { foldSurface, isHidden, readerOf, type Surface, type Target } from './surface.ts'
-import type { View } from './view.ts'
-import { reach, type PublicReach, type Reached } from './visibility.ts'
+import type { View } from '../access/view.ts'
+import { reach, type PublicReach, type VisibleServer } from '../access/visibility.ts'
 
 /** What a route says of itself when a session begins. */
 export interface Description { capabilities: Record<string, unknown>, serverInfo: string, instructions: string | undefined }
@@ -17,7 +17,7 @@ export interface Description { capabilities: Record<string, unknown>, serverInfo
 /** What each view sees, and where the names that it sees lead. */
 export class Surfaces {
   /** What results linked to. */
-  readonly linked = new Linked()
+  readonly linked = new ResourceLinks()
   readonly #snapshot: () => Snapshot
   readonly #upstreams: Upstreams
   readonly #anonymous: PublicReach
@@ -36,11 +36,11 @@ export class Surfaces {
   get separator (): string { return this.#snapshot().system.nameSeparator ?? '-' }
 
   /** The servers that a view reaches now. */
-  reached (view: View): Reached[] { return reach(this.#snapshot(), view, this.#anonymous) }
+  reached (view: View): VisibleServer[] { return reach(this.#snapshot(), view, this.#anonymous) }
 
   /** What a view sees now, to a client of this kind. Memoised until a catalogue or the settings change. */
-  of (view: View, asker: Asker): Surface {
-    const key = `${view.key}\n${this.#upstreams.catalogueKey(asker)}`
+  of (view: View, client: Client): Surface {
+    const key = `${view.key}\n${this.#upstreams.catalogueKey(client)}`
     const { generation } = this.#upstreams
     const snapshot = this.#snapshot()
     const known = this.#kept.get(key)
@@ -48,8 +48,8 @@ export class Surfaces {
     const surface = foldSurface({
       single: view.scope.kind === 'server',
       separator: this.separator,
-      reached: this.reached(view).map((each) => ({ ...each, catalogue: this.#upstreams.get(each.server.name)?.catalogue(asker) })),
-      apps: showsApps(asker.capabilities)
+      reached: this.reached(view).map((each) => ({ ...each, catalogue: this.#upstreams.get(each.server.name)?.catalogue(client) })),
+      apps: showsApps(client.capabilities)
     }, known?.surface)
     this.#kept.delete(key)
     this.#kept.set(key, { generation, version: snapshot.version, surface })
@@ -59,11 +59,11 @@ export class Surfaces {
   }
 
   /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
-  async describe (view: View, asker: Asker): Promise<Description> {
-    let surface = this.of(view, asker)
+  async describe (view: View, client: Client): Promise<Description> {
+    let surface = this.of(view, client)
     if (surface.capabilities.size < surface.servers.length) {
-      await this.#upstreams.learn(surface.servers.filter((name) => !surface.capabilities.has(name)), asker, view.scope.kind === 'server')
-      surface = this.of(view, asker)
+      await this.#upstreams.learn(surface.servers.filter((name) => !surface.capabilities.has(name)), client, view.scope.kind === 'server')
+      surface = this.of(view, client)
     }
     this.mustBeKnown(view, surface)
     // Servers that nobody has seen yet may bring anything: what is not announced now, a client never asks for.
@@ -74,7 +74,7 @@ export class Surfaces {
 
   /** Finds something in the surface; a name that is not there may be one that this client's kind has not been shown yet. */
   async find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
-    const surface = this.of(exchange.view, exchange.asker)
+    const surface = this.of(exchange.view, exchange.client)
     const found = look(surface)
     if (found !== undefined) return found
     const settled = await this.settled(exchange)
@@ -84,7 +84,7 @@ export class Surfaces {
 
   /** Finds a tool or prompt by the name that the view shows it under. A server that is still connecting, and whose label the name begins with, is waited for. @throws RpcError -32001 when that was in vain */
   async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
-    const { view, asker } = exchange
+    const { view, client } = exchange
     const look = (surface: Surface): Target | undefined => this.byName(view, surface, kind, name)
     const found = await this.find(exchange, look)
     if (found || view.scope.kind === 'server') return found
@@ -93,8 +93,8 @@ export class Surfaces {
       return upstream?.status === 'connecting' && !upstream.listed ? [upstream] : []
     })
     if (late.length === 0) return undefined
-    await this.#upstreams.learn(late.map((upstream) => upstream.name), asker, true)
-    const target = look(this.of(view, asker))
+    await this.#upstreams.learn(late.map((upstream) => upstream.name), client, true)
+    const target = look(this.of(view, client))
     const away = late.find(({ status, listed }) => status !== 'connected' && !listed)
     if (target || !away) return target
     throw new RpcError(code.unavailable, `Server ${JSON.stringify(away.name)} is not connected: ${whyNot(away)}`)
@@ -108,7 +108,7 @@ export class Surfaces {
     const server = await this.find(exchange, (surface) => this.#reader(exchange.view, surface, uri))
     if (server !== undefined) return { server, key: uri }
     // A single server may read what it does not list; what its operator disabled stays shut.
-    if (scope.kind === 'server' && !isHidden(this.of(exchange.view, exchange.asker), scope.name, uri)) return { server: scope.name, key: uri }
+    if (scope.kind === 'server' && !isHidden(this.of(exchange.view, exchange.client), scope.name, uri)) return { server: scope.name, key: uri }
     throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`)
   }
 
@@ -126,10 +126,10 @@ export class Surfaces {
   }
 
   /** The surface, once it is known what the servers behind it list to clients like this one. */
-  async settled ({ view, asker }: Exchange<View>): Promise<Surface> {
-    const surface = this.of(view, asker)
-    await this.#upstreams.learn(surface.servers, asker, view.scope.kind === 'server')
-    return this.of(view, asker)
+  async settled ({ view, client }: Exchange<View>): Promise<Surface> {
+    const surface = this.of(view, client)
+    await this.#upstreams.learn(surface.servers, client, view.scope.kind === 'server')
+    return this.of(view, client)
   }
 
   /** @throws RpcError when the route's one server is away and nothing is known of it */
@@ -140,13 +140,13 @@ export class Surfaces {
   }
 
   /** The server from which a client of a merged route would read a resource now. */
-  readerNow (view: View, asker: Asker, uri: string): string | undefined {
-    return view.scope.kind === 'server' ? undefined : this.#reader(view, this.of(view, asker), uri)
+  readerNow (view: View, client: Client, uri: string): string | undefined {
+    return view.scope.kind === 'server' ? undefined : this.#reader(view, this.of(view, client), uri)
   }
 
   /** Whether a resource of a server is one that a client may read; where its server is not known yet, it may be. */
-  mayRead (view: View, asker: Asker, server: string, uri: string): boolean {
-    const surface = this.of(view, asker)
+  mayRead (view: View, client: Client, server: string, uri: string): boolean {
+    const surface = this.of(view, client)
     if (!surface.capabilities.has(server)) return true
     return view.scope.kind === 'server' ? !isHidden(surface, server, uri) : this.#reader(view, surface, uri) === server
   }

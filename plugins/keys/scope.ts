@@ -1,6 +1,6 @@
 import type { Change, Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
-import { withoutToken } from './stored.ts'
+import { withoutToken } from '../settings/hashed-key.ts'
 
 /** What a key lists that it may reach. */
 type List = 'allowedServers' | 'allowedGroups'

@@ -1,7 +1,7 @@
 import type { Change, Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import type { Settings } from '../settings/settings.ts'
-import { withoutToken } from './stored.ts'
+import { withoutToken } from '../settings/hashed-key.ts'
 
 /** When keys were last used: in memory at once, written down by `write`. */
 export class Usage {

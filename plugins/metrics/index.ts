@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { RpcError } from '../../protocol/errors.ts'
 import type { CallContext } from '../gateway/hooks.ts'
-import { Tally, type Outcome } from './tally.ts'
+import { CallMetrics, type Outcome } from './call-metrics.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { metrics: Registry }
@@ -12,8 +12,8 @@ declare module 'fastify' {
 export default fp(async (app) => {
   const register = new Registry()
   collectDefaultMetrics({ register, prefix: 'toolhub_' })
-  const tally = new Tally()
-  tally.register(register)
+  const calls = new CallMetrics()
+  calls.register(register)
   const questions = new Counter({ name: 'toolhub_questions_total', help: 'Questions of upstream servers to clients', labelNames: ['server'], registers: [register] })
   const gauge = (name: string, help: string, read: () => number): Gauge => new Gauge({ name, help, registers: [register], collect () { this.set(read()) } })
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
@@ -28,10 +28,10 @@ export default fp(async (app) => {
   states.reset()
 
   const end = (context: CallContext, outcome: Outcome): void => {
-    tally.add(context.server, context.exchange.method, outcome, (performance.now() - context.started) / 1_000)
+    calls.add(context.server, context.exchange.method, outcome, (performance.now() - context.started) / 1_000)
   }
   app.gateway.addHook('onResult', (context, result) => { end(context, 'ok'); return result })
   app.gateway.addHook('onError', (context, error) => { end(context, error instanceof RpcError ? 'error' : 'failure') })
-  app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: tally.label(server) }) })
+  app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: calls.label(server) }) })
   app.decorate('metrics', register)
 }, { name: 'metrics', dependencies: ['gateway', 'downstream', 'upstream'] })

@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../db/store.ts'
 import { withoutApps } from '../gateway/apps.ts'
-import type { View } from '../gateway/view.ts'
-import { reach, type PublicReach } from '../gateway/visibility.ts'
-import type { Item } from '../upstream/catalogue.ts'
+import type { View } from '../access/view.ts'
+import { reach, type PublicReach } from '../access/visibility.ts'
+import type { Item } from '../upstream/catalogues/catalogue.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 
 /** One tool that a view lists, and the description that an admin gave it. */

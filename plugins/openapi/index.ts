@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { PublicReach } from '../gateway/visibility.ts'
+import type { PublicReach } from '../access/visibility.ts'
 import { OpenApi } from './openapi.ts'
 
 declare module 'fastify' {

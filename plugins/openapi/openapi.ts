@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
-import { Turns } from '../../protocol/turns.ts'
+import { LoopBudget } from '../../protocol/yield.ts'
 import { errors } from '../errors/list.ts'
-import type { Access } from '../gateway/access.ts'
-import type { Principal, View } from '../gateway/view.ts'
-import type { PublicReach } from '../gateway/visibility.ts'
+import type { Access } from '../access/index.ts'
+import type { Principal, View } from '../access/view.ts'
+import type { PublicReach } from '../access/visibility.ts'
 import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import { TextCache, type Kept } from './cache.ts'
@@ -110,7 +110,7 @@ export class OpenApi {
 async function joined (pieces: Iterable<Piece>): Promise<Kept> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []
-  const turns = new Turns()
+  const budget = new LoopBudget()
   let waiting = ''
   const take = (): void => {
     const chunk = Buffer.from(waiting)
@@ -126,7 +126,7 @@ async function joined (pieces: Iterable<Piece>): Promise<Kept> {
       waiting = rest
     }
     if (waiting.length >= chunkSize) take()
-    if (turns.due) await turns.pass()
+    if (budget.spent) await budget.yieldToEventLoop()
   }
   take()
   return { chunks, hash: hash.digest('base64url') }

@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/json.ts'
-import { isSingle, lookUp } from '../gateway/input-shape.ts'
+import { isSingle, lookUp } from '../json-schema/input-shape.ts'
 import { asksForAll, describing, isCommon, isNothingButNull, isSafe, literals, plainOf, typed, type Json } from './keywords.ts'
 
 /** What a schema is in OpenAPI 3.0.3. `exact`: it takes what the original takes; else it takes more, never less. */

@@ -1,6 +1,6 @@
 import { withMembers } from '../../protocol/json.ts'
-import { watchOf } from '../limits/watch.ts'
-import type { Item } from '../upstream/catalogue.ts'
+import { timeBudgetOf } from '../json-schema/time-budget.ts'
+import type { Item } from '../upstream/catalogues/catalogue.ts'
 import type { ListedTool } from './collect.ts'
 import { frameOf, responses, unique, type BodyInput } from './document.ts'
 import type { Json } from './keywords.ts'
@@ -112,7 +112,7 @@ const longestOperation = 100
 function write (server: string, item: Item, notation: Notation, owner: object): Written | undefined {
   const operation = item.text.length < watched
     ? toOperation(server, item)
-    : watchOf(owner).within(item.key, longestOperation, () => toOperation(server, item)) ?? toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
+    : timeBudgetOf(owner).within(item.key, longestOperation, () => toOperation(server, item)) ?? toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
   const { members, begin } = notation

@@ -2,7 +2,7 @@ import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import bcrypt from 'bcryptjs'
 import { limits } from '../limits/index.ts'
-import { Semaphore } from '../upstream/semaphore.ts'
+import { Semaphore } from '../limits/semaphore.ts'
 
 interface Cost { N: number, r: number, p: number }
 

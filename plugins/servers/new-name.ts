@@ -1,8 +1,8 @@
 import type { Snapshot } from '../../db/store.ts'
 import { newNameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
-import type { Principal } from '../gateway/view.ts'
-import { groupNamed, takesPlace } from '../gateway/visibility.ts'
+import type { Principal } from '../access/view.ts'
+import { groupNamed, takesPlace } from '../access/visibility.ts'
 import { limits } from '../limits/index.ts'
 import { defaultOwner } from '../users/username.ts'
 

@@ -1,11 +1,11 @@
 import type { Server } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Catalogue, Item } from '../upstream/catalogue.ts'
+import type { Catalogue, Item } from '../upstream/catalogues/catalogue.ts'
 import type { Status, Upstream } from '../upstream/upstream.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
 import { ItemTexts } from './item-texts.ts'
-import type { ItemKind } from './overrides.ts'
+import type { ItemKind } from '../access/overrides.ts'
 
 /** One tool, prompt or resource as the management API shows it: as the upstream listed it, with what an admin said of it. */
 export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }

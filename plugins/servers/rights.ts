@@ -1,8 +1,8 @@
 import type { Server, Snapshot } from '../../db/store.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
-import type { Principal } from '../gateway/view.ts'
-import { canManage, canSee } from '../gateway/visibility.ts'
+import type { Principal } from '../access/view.ts'
+import { canManage, canSee } from '../access/visibility.ts'
 
 /** A server that this principal may see. @throws NoSuch, also where there is one */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {

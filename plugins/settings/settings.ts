@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
-import type { Principal } from '../gateway/view.ts'
-import { withoutToken } from '../keys/stored.ts'
+import type { Principal } from '../access/view.ts'
+import { withoutToken } from './hashed-key.ts'
 
 /** What one commit wrote, and who asked for it. */
 export interface Committed { by: string | undefined, changes: readonly Change[], former: Snapshot, next: Snapshot }

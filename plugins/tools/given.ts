@@ -1,6 +1,6 @@
 import { isDeeperThan, isObject } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
-import { inexactNumber } from '../gateway/numbers.ts'
+import { inexactNumber } from '../json-schema/numbers.ts'
 import { limits } from '../limits/index.ts'
 
 /**

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
 import { headerOf } from '../auth/steps/bearer-key.ts'
-import type { Principal } from '../gateway/view.ts'
+import type { Principal } from '../access/view.ts'
 import type { Keys } from '../keys/keys.ts'
-import { passthroughNames, withoutHeaders } from '../upstream/passthrough.ts'
+import { passthroughNames, withoutHeaders } from '../upstream/links/passthrough.ts'
 
 /** The headers of a caller that a server may be passed on. */
 export type OwnHeaders = (principal: Principal, server: string, headers: IncomingHttpHeaders) => IncomingHttpHeaders

@@ -1,9 +1,9 @@
-import type { Asker } from '../../protocol/exchange.ts'
+import type { Client } from '../../protocol/exchange.ts'
 import { errors } from '../errors/list.ts'
-import { PlainAsker } from '../gateway/direct.ts'
-import type { Principal } from '../gateway/view.ts'
+import { PlainClient } from './exchange.ts'
+import type { Principal } from '../access/view.ts'
 
-interface Session { readonly asker: Asker, readonly principal: Principal, lastUsed: number, open: number }
+interface Session { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /** How long a session without calls is kept, and how many there are at most: then the one used longest ago goes. */
 export interface SessionBounds { readonly idle: number, readonly most: number }
@@ -15,27 +15,27 @@ export interface SessionBounds { readonly idle: number, readonly most: number }
 export class RestSessions {
   readonly #sessions = new Map<string, Session>()
   readonly #bounds: SessionBounds
-  readonly #release: (asker: Asker) => void
+  readonly #release: (client: Client) => void
   readonly #sweeping: NodeJS.Timeout
 
   /** @param bounds `idle` in ms @param release ends what upstreams remember of a session */
-  constructor (bounds: SessionBounds, release: (asker: Asker) => void) {
+  constructor (bounds: SessionBounds, release: (client: Client) => void) {
     this.#bounds = bounds
     this.#release = release
     this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
   }
 
   /**
-   * Runs one call in the session that a caller names; in none where it names none.
+   * InFlightCalls one call in the session that a caller names; in none where it names none.
    * @throws InvalidInput for an id that is none
    */
-  async in<Result> (principal: Principal, id: string | string[] | undefined, run: (asker: Asker | undefined) => Promise<Result>): Promise<Result> {
+  async in<Result> (principal: Principal, id: string | string[] | undefined, run: (client: Client | undefined) => Promise<Result>): Promise<Result> {
     if (id === undefined) return await run(undefined)
     if (typeof id !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(id)) throw new errors.InvalidInput('The header x-session-id must be 1 to 128 visible ASCII characters')
     const session = this.#find(principal, id)
     session.open++
     try {
-      return await run(session.asker)
+      return await run(session.client)
     } finally {
       session.open--
       session.lastUsed = Date.now()
@@ -52,7 +52,7 @@ export class RestSessions {
   #find (principal: Principal, id: string): Session {
     const { key, user } = principal
     const name = JSON.stringify([key, id])
-    const session = this.#sessions.get(name) ?? { asker: new PlainAsker(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
+    const session = this.#sessions.get(name) ?? { client: new PlainClient(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
     // The Map is kept in the order of use.
     this.#sessions.delete(name)
     this.#sessions.set(name, session)
@@ -69,8 +69,8 @@ export class RestSessions {
     for (const [name, session] of this.#sessions) if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
   }
 
-  #end (name: string, { asker }: Session): void {
+  #end (name: string, { client }: Session): void {
     this.#sessions.delete(name)
-    this.#release(asker)
+    this.#release(client)
   }
 }

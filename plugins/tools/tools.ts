@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, withMembers } from '../../protocol/json.ts'
 import { errors } from '../errors/list.ts'
-import type { Access } from '../gateway/access.ts'
-import { DirectExchange } from '../gateway/direct.ts'
+import type { Access } from '../access/index.ts'
+import { DirectExchange } from './exchange.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import type { Principal, View } from '../gateway/view.ts'
+import type { Principal, View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { fromBody, fromQuery } from './given.ts'
-import { inputOf, type ToolInput } from './listed.ts'
+import { inputOf, type ToolInput } from './tool-input.ts'
 import type { OwnHeaders } from './own-headers.ts'
-import { Runs } from './runs.ts'
+import { InFlightCalls } from './in-flight-calls.ts'
 import { RestSessions } from './sessions.ts'
 
 /** Which tool of which server; `name`: through which group, or the server itself, where the route says so. */
@@ -27,15 +27,15 @@ export class Tools {
   readonly #upstreams: Upstreams
   readonly #ownHeaders: OwnHeaders
   readonly #sessions: RestSessions
-  readonly #runs: Runs
+  readonly #calls: InFlightCalls
 
   constructor (gateway: Gateway, access: Access, upstreams: Upstreams, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
     this.#access = access
     this.#upstreams = upstreams
     this.#ownHeaders = ownHeaders
-    this.#runs = new Runs(gateway, (server, text) => upstreams.get(server)?.hide(text) ?? text)
-    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (asker) => { void upstreams.release(asker).catch(() => {}) })
+    this.#calls = new InFlightCalls(gateway, (server, text) => upstreams.get(server)?.hide(text) ?? text)
+    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (client) => { void upstreams.release(client).catch(() => {}) })
   }
 
   /**
@@ -47,7 +47,7 @@ export class Tools {
     const view = this.#access.server(principal, server)
     let input = this.#input(server, name)
     if (!input) {
-      await this.#upstreams.learn([server], new DirectExchange(view, 'tools/list', {}, headers).asker, true)
+      await this.#upstreams.learn([server], new DirectExchange(view, 'tools/list', {}, headers).client, true)
       // Sent on, the call would wait as long once more.
       const upstream = this.#upstreams.get(server)
       if (upstream?.status === 'connecting' && !upstream.listed) throw notConnected(upstream)
@@ -61,8 +61,8 @@ export class Tools {
   /** @throws NoSuch for a server that is not there for this principal, or a prompt that it is known not to have */
   mustHavePrompt (principal: Principal, server: string, name: string): void {
     const view = this.#access.server(principal, server)
-    const { asker } = new DirectExchange(view, 'prompts/list', {}, {})
-    const { parts, capabilities } = this.#gateway.surface(view, asker)
+    const { client } = new DirectExchange(view, 'prompts/list', {}, {})
+    const { parts, capabilities } = this.#gateway.surface(view, client)
     const prefix = `${server}${this.#gateway.separator}`
     if (capabilities.has(server) && !parts.prompts.targets.has(name) && !(name.startsWith(prefix) && parts.prompts.targets.has(name.slice(prefix.length)))) throw new errors.NoSuch('prompt')
   }
@@ -81,7 +81,7 @@ export class Tools {
   }
 
   /**
-   * Runs a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
+   * InFlightCalls a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
    * @returns the text of the result as the tool gave it, failed or not
    * @throws as `call`; NoSuch says the same of everything that is not there, or not open to this caller
    */
@@ -103,7 +103,7 @@ export class Tools {
   /** The settings changed: what callers may not do any more ends, and their sessions. @param standing a caller now; undefined: nobody any more */
   withdraw (standing: (principal: Principal) => Principal | undefined): void {
     this.#sessions.withdraw((principal) => standing(principal) !== undefined)
-    this.#runs.withdraw((view, server) => {
+    this.#calls.withdraw((view, server) => {
       const principal = standing(view.principal)
       if (!principal) return new errors.Unauthorized('Your access was withdrawn while the call ran')
       return this.#access.reaches(view, principal, server) ? undefined : new errors.NoSuch('tool')
@@ -113,7 +113,7 @@ export class Tools {
   /** Waits for the calls that run, so many ms; what is left then answers with an error. */
   async close (timeout: number): Promise<void> {
     this.#sessions.close()
-    await this.#runs.close(timeout)
+    await this.#calls.close(timeout)
   }
 
   /** What a server's tool takes, by its own name or the one that merged routes show. */
@@ -125,25 +125,25 @@ export class Tools {
 
   /** The name under which a view shows a tool. Waits for a server that is connecting and has never been seen. @throws NoSuch, UpstreamFailed */
   async #exposed (view: View, server: string, tool: string, headers: IncomingHttpHeaders): Promise<string> {
-    const { asker } = new DirectExchange(view, 'tools/list', {}, headers)
-    const found = this.#find(view, asker, server, tool)
+    const { client } = new DirectExchange(view, 'tools/list', {}, headers)
+    const found = this.#find(view, client, server, tool)
     if (found !== undefined) return found
-    if (!this.#gateway.surface(view, asker).servers.includes(server)) throw new errors.NoSuch('tool')
-    await this.#upstreams.learn([server], asker, true)
-    const learnt = this.#find(view, asker, server, tool)
+    if (!this.#gateway.surface(view, client).servers.includes(server)) throw new errors.NoSuch('tool')
+    await this.#upstreams.learn([server], client, true)
+    const learnt = this.#find(view, client, server, tool)
     if (learnt !== undefined) return learnt
     const upstream = this.#upstreams.get(server)
     throw upstream && upstream.status !== 'connected' && !upstream.listed ? notConnected(upstream) : new errors.NoSuch('tool')
   }
 
-  #find (view: View, asker: DirectExchange['asker'], server: string, tool: string): string | undefined {
-    const { targets } = this.#gateway.surface(view, asker).parts.tools
+  #find (view: View, client: DirectExchange['client'], server: string, tool: string): string | undefined {
+    const { targets } = this.#gateway.surface(view, client).parts.tools
     if (view.scope.kind === 'server') return view.scope.name === server && targets.has(tool) ? tool : undefined
     for (const [name, target] of targets) if (target.server === server && target.key === tool) return name
     return undefined
   }
 
-  /** Runs a tool, and waits for its result where it runs as a task. */
+  /** InFlightCalls a tool, and waits for its result where it runs as a task. */
   async #tool (view: View, server: string, input: ToolInput | undefined, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
     if (input?.asTask !== true) return await this.#send(view, server, 'tools/call', params, headers, gone)
     const begun = await this.#send(view, server, 'tools/call', { ...params, task: {} }, headers, gone)
@@ -162,7 +162,7 @@ export class Tools {
   async #send (view: View, server: string, method: string, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
     const { principal } = view
     const id = principal.kind === 'anonymous' ? undefined : headers['x-session-id']
-    return await this.#sessions.in(principal, id, async (asker) => await this.#runs.run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), asker), server, gone))
+    return await this.#sessions.in(principal, id, async (client) => await this.#calls.run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), client), server, gone))
   }
 }
 

@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
 import { limits } from '../limits/index.ts'
-import { Semaphore } from './semaphore.ts'
+import { Semaphore } from '../limits/semaphore.ts'
 import { Upstreams } from './upstreams.ts'
 
 declare module 'fastify' {

@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events'
 import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
-import type { Asker, Question } from '../../protocol/exchange.ts'
+import type { Client, Question } from '../../protocol/exchange.ts'
 import { classOf } from '../../protocol/legacy/capabilities.ts'
 import { limits } from '../limits/index.ts'
-import type { Semaphore } from './semaphore.ts'
-import { Rest } from './rest/rest.ts'
-import { limited } from './limited.ts'
-import type { TransportDeps } from './transport.ts'
+import type { Semaphore } from '../limits/semaphore.ts'
+import { Rest } from './openapi/api.ts'
+import { limited } from './links/line-limit.ts'
+import type { TransportDeps } from './links/transport.ts'
 import { Upstream, type Status } from './upstream.ts'
 
 export interface UpstreamsDeps {
@@ -26,7 +26,7 @@ export interface UpstreamEvents {
   /** What is listed has changed; the generation has risen. */
   changed: []
   /** A message of one server for everybody who sees it: server, method, params as text, and whether a client is served where it came from. */
-  broadcast: [string, string, string, (asker: Asker) => boolean]
+  broadcast: [string, string, string, (client: Client) => boolean]
 }
 
 /** All servers that are alive. */
@@ -41,7 +41,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   /** Servers that list something else to some client than to its class. */
   readonly #withOwn = new Set<Upstream>()
   /** Questions may be looked at, and refused, before they go out. */
-  onQuestion: (server: string, question: Question, asker: Asker) => Promise<void> = async () => {}
+  onQuestion: (server: string, question: Question, client: Client) => Promise<void> = async () => {}
   /** Rises with every change of what is listed. */
   generation = 0
 
@@ -103,7 +103,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   #put (server: Server, former: Upstream | undefined): Upstream {
     const upstream = this.#make(server)
     this.#upstreams.set(server.name, upstream)
-    if (former) for (const asker of upstream.adopt(former)) this.touch(asker, upstream)
+    if (former) for (const client of upstream.adopt(former)) this.touch(client, upstream)
     return upstream
   }
 
@@ -122,45 +122,45 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   }
 
   /** Notes that a server remembers something of a client, until `release`. */
-  touch (asker: Asker, upstream: Upstream): void {
-    const touched = this.#touched.get(asker.id)
+  touch (client: Client, upstream: Upstream): void {
+    const touched = this.#touched.get(client.id)
     if (touched) touched.add(upstream)
-    else this.#touched.set(asker.id, new Set([upstream]))
+    else this.#touched.set(client.id, new Set([upstream]))
   }
 
   /** A server that a client is about to use. @throws RpcError -32001 when it is not there */
-  used (name: string, asker: Asker): Upstream {
+  used (name: string, client: Client): Upstream {
     const upstream = this.#upstreams.get(name)
     if (!upstream) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`)
-    this.touch(asker, upstream)
+    this.touch(client, upstream)
     return upstream
   }
 
   /** The servers that remember something of a client, as they are now. */
-  touchedBy (asker: Asker): Upstream[] {
-    return [...this.#touched.get(asker.id) ?? []].filter((upstream) => this.#upstreams.get(upstream.name) === upstream)
+  touchedBy (client: Client): Upstream[] {
+    return [...this.#touched.get(client.id) ?? []].filter((upstream) => this.#upstreams.get(upstream.name) === upstream)
   }
 
   /** A client is gone, or may not use some servers any more. @param from those that let go of it; undefined: all */
-  async release (asker: Asker, from?: ReadonlySet<Upstream>): Promise<void> {
-    const touched = this.#touched.get(asker.id)
+  async release (client: Client, from?: ReadonlySet<Upstream>): Promise<void> {
+    const touched = this.#touched.get(client.id)
     if (!touched) return
     const leaving = [...touched].filter((upstream) => from?.has(upstream) !== false)
     for (const upstream of leaving) touched.delete(upstream)
-    if (touched.size === 0) this.#touched.delete(asker.id)
-    const releasing = Promise.all(leaving.map(async (upstream) => { await upstream.release(asker) })).finally(() => { this.#releasing.delete(releasing) })
+    if (touched.size === 0) this.#touched.delete(client.id)
+    const releasing = Promise.all(leaving.map(async (upstream) => { await upstream.release(client) })).finally(() => { this.#releasing.delete(releasing) })
     this.#releasing.add(releasing)
     await releasing
   }
 
   /** Equal texts: the same catalogues, at one generation. */
-  catalogueKey (asker: Asker): string {
+  catalogueKey (client: Client): string {
     const own: number[] = []
     for (const upstream of this.#withOwn) {
-      const id = upstream.ownCatalogue(asker)
+      const id = upstream.ownCatalogue(client)
       if (id !== undefined) own.push(id)
     }
-    return own.length === 0 ? classOf(asker.capabilities) : `${own.join()} ${classOf(asker.capabilities)}`
+    return own.length === 0 ? classOf(client.capabilities) : `${own.join()} ${classOf(client.capabilities)}`
   }
 
   /**
@@ -168,25 +168,25 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
    * than is worth it: a server that is down, or was silent in the last run too, is not waited for.
    * @param patient the list is aimed at one server: wait while it connects
    */
-  async learn (names: Iterable<string>, asker: Asker, patient: boolean): Promise<void> {
+  async learn (names: Iterable<string>, client: Client, patient: boolean): Promise<void> {
     const waits: Array<Promise<unknown>> = []
     let longest = 0
     for (const name of names) {
       const upstream = this.#upstreams.get(name)
       if (!upstream) continue
-      const news = upstream.catchUp(asker)
+      const news = upstream.catchUp(client)
       if (news && news.patience > 0) {
         longest = Math.max(longest, news.patience)
         waits.push(news.done)
       }
-      if (upstream.knows(asker)) continue
+      if (upstream.knows(client)) continue
       // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too. Among several, one that has
       // little to do for it (no process must start), or is known to be slow at that, has little time: it may have stopped answering.
-      const patience = upstream.status === 'connected' ? Math.min(upstream.patienceFor(asker), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
+      const patience = upstream.status === 'connected' ? Math.min(upstream.patienceFor(client), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
       if (patience <= 0) continue
       longest = Math.max(longest, patience)
-      this.touch(asker, upstream)
-      waits.push(upstream.learn(asker).catch(() => {}))
+      this.touch(client, upstream)
+      waits.push(upstream.learn(client).catch(() => {}))
     }
     if (waits.length === 0) return
     let timer: NodeJS.Timeout | undefined
@@ -223,7 +223,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
         else if (upstream.status === 'disconnected') log(name, upstream.error === null ? 'info' : 'warn', upstream.error === null ? 'stopped until it is needed' : `not connected: ${upstream.error}`)
       },
       keep: (text) => { cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) }) },
-      onQuestion: async (question, asker) => { await this.onQuestion(name, question, asker) },
+      onQuestion: async (question, client) => { await this.onQuestion(name, question, client) },
       broadcast: (...message) => { this.emit('broadcast', name, ...message) }
     })
     return upstream

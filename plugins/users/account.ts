@@ -1,4 +1,4 @@
-import type { Principal } from '../gateway/view.ts'
+import type { Principal } from '../access/view.ts'
 
 /** What an account may do, for a client that shows or hides things by it (DECISIONS §2). */
 export interface ShownAccount { username: string, isAdmin: boolean, permissions: { admin: boolean, servers: 'all' | 'visible', users: boolean, system: boolean } }

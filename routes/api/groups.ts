@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { page } from '../../plugins/servers/page.ts'
+import { page } from './page.ts'
 import { Done, GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, GroupUpdate, NewGroup, NewGroupMember, Page, PageOf, Success, ToolSelection } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
-import type { Principal } from '../../plugins/gateway/view.ts'
+import type { Principal } from '../../plugins/access/view.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'

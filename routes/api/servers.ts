@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { page } from '../../plugins/servers/page.ts'
+import { page } from './page.ts'
 import { BatchDone, BatchFailed, Done, NewServer, NewServers, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'

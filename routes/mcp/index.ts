@@ -3,7 +3,7 @@ import { jsonRpc } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import type { Inbound } from '../../plugins/downstream/downstream.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
-import type { View } from '../../plugins/gateway/view.ts'
+import type { View } from '../../plugins/access/view.ts'
 import { textBodies } from '../bodies.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
-import type { Principal } from '../../plugins/gateway/view.ts'
+import type { Principal } from '../../plugins/access/view.ts'
 import { toAccount } from '../../plugins/users/account.ts'
 import { Credentials, Login } from '../../schemas/api.ts'
 import { Registered, Registration } from '../../schemas/users.ts'

@@ -104,7 +104,7 @@ const tools: Record<string, Fixture> = {
         if (progressToken !== undefined) await extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } })
         await delay(stepMs)
       }
-      return 'Reached 100 of 100.'
+      return 'VisibleServer 100 of 100.'
     }
   },
   test_sampling: {

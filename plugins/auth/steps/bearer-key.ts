@@ -1,6 +1,6 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
-import type { Principal } from '../../gateway/view.ts'
+import type { Principal } from '../../access/view.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Step } from '../chain.ts'
 

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../../db/store.ts'
-import type { Principal } from '../../gateway/view.ts'
+import type { Principal } from '../../access/view.ts'
 import type { Step } from '../chain.ts'
 
 /** Everybody is the guest admin on the management API where `routing.skipAuth` says so; MCP is not opened by it. */

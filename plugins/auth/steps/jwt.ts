@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import type { User } from '../../../schemas/settings.ts'
-import type { Principal } from '../../gateway/view.ts'
+import type { Principal } from '../../access/view.ts'
 import type { Step } from '../chain.ts'
 
 /** What a login token says: whose it is, and the `mark` of the account as it was then. */

@@ -1,0 +1,121 @@
+import { isUsable, type Server, type Snapshot, type StoredGroup } from '../../db/store.ts'
+import type { GroupMember } from '../../schemas/settings.ts'
+import type { Env } from '../../schemas/env.ts'
+import type { Grant, Principal, Scope, View } from './view.ts'
+
+/** What callers without credentials reach (DECISIONS §8). */
+export type PublicReach = Env['PUBLIC_TOOLS']
+
+/** Whether a principal may see and call a server. The one place that decides it. */
+export function canSee (snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
+  if (principal.isAdmin) return true
+  if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
+  return isAnybodys(snapshot, config, anonymous)
+}
+
+/** Whether callers without credentials may see and call a server. */
+function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: PublicReach): boolean {
+  switch (anonymous) {
+    case 'all': return true
+    case 'public': return config.visibility === 'public'
+    // PUBLIC_TOOLS=off closes the open routes, not MCP (DECISIONS §4).
+    case 'off': case 'default': {
+      if (config.visibility === 'public') return true
+      const defaulted = config.visibility === undefined || config.visibilityDefaulted === true
+      return defaulted && isAdmins(snapshot, config.owner)
+    }
+  }
+}
+
+/** Whether what has this owner is an admin's: what has none is, too (DECISIONS §5). */
+const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
+
+/** Whether an open route shows a server (DECISIONS §8): what anybody may see there, and what the caller's credential adds. */
+function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
+  if (anonymous !== 'off' && isAnybodys(snapshot, server.config, anonymous)) return true
+  if (principal.kind === 'anonymous') return false
+  return principal.grant ? grants(principal.grant, scope, server.name) : canSee(snapshot, principal, server, anonymous)
+}
+
+/** Whether a view shows a server that is configured. */
+export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicReach): boolean =>
+  view.open ? isOpen(snapshot, view, server, anonymous) : canSee(snapshot, view.principal, server, anonymous)
+
+/** Whether a principal may change, toggle and reload a server. */
+export const canManage = (principal: Principal, { config }: Server): boolean =>
+  principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
+
+/** One server that a view reaches, under which name, and which of its items. */
+export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember }
+
+/** The servers behind a view, in the order of configuration. Disabled ones are not behind it. */
+export function reach (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
+  const reached: VisibleServer[] = []
+  for (const member of membersOf(snapshot, view.scope)) {
+    const server = snapshot.servers.get(member.name)
+    if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
+    reached.push({ server, label: member.alias ?? member.name, member })
+  }
+  return reached
+}
+
+function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
+  switch (scope.kind) {
+    case 'global': return [...snapshot.servers.keys()].map((name) => ({ name }))
+    case 'group': return snapshot.groups.get(scope.id)?.members ?? []
+    case 'server': return [{ name: scope.name }]
+  }
+}
+
+/** A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7). Undefined: there is none. @param byName groups are found by name */
+export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
+  const group = toGroup(snapshot, word, byName)
+  const server = snapshot.servers.get(word)
+  return group && (!server || group.id === word || takesPlace(snapshot, group, server)) ? groupScope(group) : server && { kind: 'server', name: word }
+}
+
+/** A word that can only be a group's, as a scope. */
+export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
+  const group = toGroup(snapshot, word, byName)
+  return group && groupScope(group)
+}
+
+const groupScope = ({ id, name }: StoredGroup): Scope => ({ kind: 'group', id, name })
+const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined => snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
+
+/**
+ * Whether routes lead to a group before a server of the same name: one who is no admin must not decide what agents get under
+ * the name of somebody else's server, whichever of the two was there first.
+ */
+export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean => isAdmins(snapshot, owner) || owner === config.owner
+
+const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
+
+/** The group of this name, found without a walk through all. */
+export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
+  let named = namedGroups.get(snapshot)
+  if (!named) namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
+  return named.get(name)
+}
+
+/** Whether a scoped key opens a route (DECISIONS §4). */
+export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
+  if (grant === undefined) return true
+  const byGroup = opensGroup(grant, scope)
+  if (byGroup || grant.accessType === 'groups') return byGroup
+  switch (scope.kind) {
+    case 'global': return false
+    case 'server': return grant.servers.includes(scope.name)
+    case 'group': {
+      const members = membersOf(snapshot, scope)
+      return members.length > 0 && members.every(({ name }) => grant.servers.includes(name))
+    }
+  }
+}
+
+const opensGroup = ({ accessType, groups }: Grant, scope: Scope): boolean =>
+  accessType !== 'servers' && scope.kind === 'group' && (groups.includes(scope.id) || groups.includes(scope.name))
+
+/** Whether a scoped key shows one server on an open route: it stands in a group that the key lists, or the key lists it itself. */
+const grants = (grant: Grant, scope: Scope, server: string): boolean =>
+  opensGroup(grant, scope) || (grant.accessType !== 'groups' && grant.servers.includes(server))

@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import type { ClientCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
+import type { View } from '../../access/view.ts'
+import { limits } from '../../limits/index.ts'
+import { Session } from './session.ts'
+
+/**
+ * All legacy sessions, each under (principal, route, id): an id is never a credential, and a stranger's is simply unknown. Ids
+ * that we made are one session's; only where clients choose them (rebuild) can several share one.
+ */
+export class Sessions extends EventEmitter<{ ended: [Session] }> {
+  readonly #sessions = new Set<Session>()
+  readonly #byId = new Map<string, Session[]>()
+  readonly #rebuilds = new Map<string, number>()
+  readonly #sweeper: NodeJS.Timeout
+
+  constructor () {
+    super()
+    this.#sweeper = setInterval(() => { this.#sweep() }, 60_000).unref()
+  }
+
+  get size (): number { return this.#sessions.size }
+  get full (): boolean { return this.#sessions.size >= limits.sessions }
+
+  [Symbol.iterator] (): IterableIterator<Session> { return this.#sessions.values() }
+
+  find (view: View, id: string): Session | undefined {
+    const session = this.#byId.get(id)?.find((each) => each.view.key === view.key && each.view.principal.key === view.principal.key)
+    if (session) session.lastUsed = Date.now()
+    return session
+  }
+
+  /** A session that an `initialize` began. */
+  begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities): Session {
+    return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities))
+  }
+
+  /** A session under an id that we do not know (any more). What the client could do is forgotten. Undefined: not now, or not this id. */
+  rebuild (view: View, id: string, version: LegacyVersion): Session | undefined {
+    const count = this.#rebuilds.get(view.principal.key) ?? 0
+    if (this.full || count >= limits.rebuildsPerMinute || !/^[\x21-\x7e]{1,128}$/.test(id)) return undefined
+    this.#rebuilds.set(view.principal.key, count + 1)
+    return this.#add(new Session(id, view, version, {}))
+  }
+
+  end (session: Session, reason: string): void {
+    if (!this.#sessions.delete(session)) return
+    const others = this.#byId.get(session.sessionId)?.filter((each) => each !== session) ?? []
+    if (others.length > 0) this.#byId.set(session.sessionId, others)
+    else this.#byId.delete(session.sessionId)
+    session.end(reason)
+    this.emit('ended', session)
+  }
+
+  close (): void {
+    clearInterval(this.#sweeper)
+    for (const session of this.#sessions.values()) this.end(session, 'the gateway is shutting down')
+  }
+
+  #add (session: Session): Session {
+    this.#sessions.add(session)
+    this.#byId.set(session.sessionId, [...this.#byId.get(session.sessionId) ?? [], session])
+    return session
+  }
+
+  #sweep (): void {
+    this.#rebuilds.clear()
+    for (const session of this.#sessions.values()) {
+      if (!session.busy && Date.now() - session.lastUsed > limits.sessionIdle) this.end(session, 'the session was idle for too long')
+      else session.tidy()
+    }
+  }
+}

@@ -1,0 +1,77 @@
+import type { Registry } from 'prom-client'
+
+/** How a request ended: with a result, with an error that its server or the gateway answered, or not at all. */
+export type Outcome = 'ok' | 'error' | 'failure'
+
+const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/complete', 'other'] as const
+const outcomes: readonly Outcome[] = ['ok', 'error', 'failure']
+/** Upper bounds of the latency's classes, in seconds. */
+const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
+/** Servers that get labels of their own; the rest are counted together, so that names cannot grow the memory. */
+const labelledServers = 200
+
+/** The requests of one server. `ended` by method and outcome, `slower` by the class of their latency. */
+interface Row { readonly ended: number[], readonly slower: number[], sum: number }
+
+const newRow = (): Row => ({ ended: new Array<number>(methods.length * outcomes.length).fill(0), slower: new Array<number>(bounds.length + 1).fill(0), sum: 0 })
+
+/** One sample line, as a registry of prom-client wants it. */
+interface Sample { metricName?: string, labels: Record<string, string | number>, value: number }
+
+/**
+ * Requests by server, method and outcome, and how long they took. Counting is a few additions, since it is done for each call;
+ * labels are put together when somebody asks.
+ */
+export class CallMetrics {
+  readonly #rows = new Map<string, Row>()
+  readonly #others = newRow()
+
+  /** @param seconds from the request to its answer */
+  add (server: string, method: string, outcome: Outcome, seconds: number): void {
+    const row = this.#rowOf(server)
+    const known = methods.indexOf(method as typeof methods[number])
+    const at = (known === -1 ? methods.length - 1 : known) * outcomes.length + outcomes.indexOf(outcome)
+    row.ended[at] = (row.ended[at] ?? 0) + 1
+    let within = 0
+    while (within < bounds.length && seconds > (bounds[within] ?? 0)) within++
+    row.slower[within] = (row.slower[within] ?? 0) + 1
+    row.sum += seconds
+  }
+
+  /** The label of a server: its name, or `other` when there are too many. */
+  label (server: string): string { return this.#rowOf(server) === this.#others ? 'other' : server }
+
+  /** Makes both metrics known: `toolhub_calls_total` and `toolhub_call_seconds`. */
+  register (register: Registry): void {
+    const metric = (name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: Row) => Sample[]) => {
+      // A registry asks a metric for no more than this.
+      register.registerMetric({ name, help, get: async () => ({ name, help, type, aggregator: 'sum', values: this.#all().flatMap(([server, row]) => read(server, row)) }), reset: () => {} } as unknown as Parameters<Registry['registerMetric']>[0])
+    }
+    metric('toolhub_calls_total', 'Requests sent on to upstream servers', 'counter', calls)
+    metric('toolhub_call_seconds', 'Time from a request at the gateway to its answer', 'histogram', (server, row) => latency('toolhub_call_seconds', server, row))
+  }
+
+  #all (): Array<[string, Row]> {
+    return this.#rows.size < labelledServers ? [...this.#rows] : [...this.#rows, ['other', this.#others]]
+  }
+
+  #rowOf (server: string): Row {
+    let row = this.#rows.get(server)
+    if (row) return row
+    if (this.#rows.size >= labelledServers) return this.#others
+    this.#rows.set(server, row = newRow())
+    return row
+  }
+}
+
+function calls (server: string, { ended }: Row): Sample[] {
+  return ended.flatMap((value, at) => value === 0
+    ? []
+    : [{ labels: { server, method: methods[Math.floor(at / outcomes.length)] ?? 'other', outcome: outcomes[at % outcomes.length] ?? 'ok' }, value }])
+}
+
+function latency (name: string, server: string, { slower, sum }: Row): Sample[] {
+  let count = 0
+  const buckets = slower.map((value, at): Sample => ({ metricName: `${name}_bucket`, labels: { le: bounds[at] ?? '+Inf', server }, value: (count += value) }))
+  return [...buckets, { metricName: `${name}_sum`, labels: { server }, value: sum }, { metricName: `${name}_count`, labels: { server }, value: count }]
+}

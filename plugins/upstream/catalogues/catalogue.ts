@@ -1,0 +1,113 @@
+import { elementsOf, isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import type { ServerCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import { cut } from '../../../protocol/text.ts'
+import { limits } from '../../limits/index.ts'
+
+/** The four lists of MCP: the request that asks for each, the member of its result, and what tells items apart. */
+export const listKinds = {
+  tools: { method: 'tools/list', capability: 'tools', key: 'name' },
+  prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
+  resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
+  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' }
+} as const
+export type ListKind = keyof typeof listKinds
+export const kinds = Object.keys(listKinds) as ListKind[]
+
+/** One tool, prompt, resource or resource template: what tells it apart, and the text it came as. */
+export interface Item { readonly key: string, readonly text: string }
+
+/** What one upstream lists to one capability class of clients. Immutable. */
+export interface Catalogue {
+  /** Unlike any other catalogue's in this process. */
+  readonly id: number
+  readonly capabilityClass: string
+  readonly version: string
+  /** `serverInfo` of the upstream's `initialize`, as text. */
+  readonly serverInfo: string
+  readonly instructions: string | undefined
+  readonly capabilities: ServerCapabilities
+  readonly lists: Readonly<Record<ListKind, readonly Item[]>>
+  /** What else stood in each list result (`_meta`, unknown members), as the text of an object. */
+  readonly extras: Readonly<Record<ListKind, string>>
+}
+
+let lastId = 0
+export const nextCatalogueId = (): number => ++lastId
+
+/** True when a client of both could tell no difference. */
+export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
+  return a.serverInfo === b.serverInfo && a.instructions === b.instructions && JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
+    kinds.every((kind) => a.extras[kind] === b.extras[kind] && a.lists[kind].length === b.lists[kind].length && a.lists[kind].every((item, at) => item.text === b.lists[kind][at]?.text))
+}
+
+/**
+ * Reads one of an upstream's lists whole, page by page.
+ * @param request asks the upstream; gives the text of its result
+ * @param warn told, in a sentence, what was left out and why
+ */
+export async function readList (kind: ListKind, request: (method: string, params: string) => Promise<string>, warn: (sentence: string) => void): Promise<{ items: Item[], extra: string }> {
+  const { method, key } = listKinds[kind]
+  const items: Item[] = []
+  const seen = new Set<string>()
+  let extra = '{}'
+  let size = 0
+  let cursor: string | undefined
+  for (let page = 0; ; page++) {
+    const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
+    if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined })
+    if (extra.length > limits.itemSize) { warn(`${kind}: what stands beside the list is larger than ${limits.itemSize} characters and is left out`); extra = '{}' }
+    for (const text of elementsOf(memberOf(result, kind) ?? '[]')) {
+      const item = toItem(text, key, kind, warn)
+      if (item === undefined) continue
+      if (seen.has(item.key)) { warn(`${kind}: ${JSON.stringify(item.key)} is listed twice; the first one counts`); continue }
+      if (items.length >= limits.listItems) { warn(`${kind}: only the first ${limits.listItems} are taken`); return { items, extra } }
+      size += item.text.length
+      if (size > limits.listSize) { warn(`${kind}: only what fits into ${limits.listSize} characters is taken`); return { items, extra } }
+      seen.add(item.key)
+      items.push(item)
+    }
+    const next = memberOf(result, 'nextCursor')
+    if (next === undefined || next === 'null' || next === cursor) return { items, extra }
+    if (page + 1 >= limits.listPages) { warn(`${kind}: only the first ${limits.listPages} pages are taken`); return { items, extra } }
+    cursor = next
+  }
+}
+
+function toItem (text: string, key: string, kind: ListKind, warn: (sentence: string) => void): Item | undefined {
+  const value: unknown = JSON.parse(text)
+  if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
+    warn(`${kind}: an item without ${JSON.stringify(key)} is left out`)
+    return undefined
+  }
+  const name = value[key]
+  if (text.length > limits.itemSize) { warn(`${kind}: ${JSON.stringify(name)} is larger than ${limits.itemSize} characters and is left out`); return undefined }
+  if (kind === 'tools' && !isObject(value.inputSchema)) { warn(`${kind}: ${JSON.stringify(name)} has no inputSchema and is left out`); return undefined }
+  const { description } = value
+  if (typeof description !== 'string' || description.length <= limits.description) return { key: name, text }
+  return { key: name, text: withMembers(text, { description: JSON.stringify(cut(description, limits.description)) }) }
+}
+
+/** So many items at once are made text of: a catalogue may have many megabytes, and nobody is to wait for all of it. */
+const pieceSize = 50
+
+/** The catalogue as text for the cache on disk, piece by piece. */
+export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generator<string> {
+  yield `${JSON.stringify(rest).slice(0, -1)},"lists":{`
+  for (const kind of kinds) {
+    yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
+    for (let from = 0; from < lists[kind].length; from += pieceSize) yield `${from === 0 ? '' : ','}${JSON.stringify(lists[kind].slice(from, from + pieceSize)).slice(1, -1)}`
+    yield ']'
+  }
+  yield '}}'
+}
+
+const isItem = (value: unknown): boolean => isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
+
+/** The catalogue from the cache's value; undefined when it is not one. */
+export function toCatalogue (value: unknown): Catalogue | undefined {
+  if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) return undefined
+  const { lists, extras } = value
+  if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
+  if (!kinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
+  return { ...value, id: nextCatalogueId() } as unknown as Catalogue
+}

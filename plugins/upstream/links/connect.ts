@@ -1,0 +1,44 @@
+import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { Link, type LinkHandlers } from './link.ts'
+import type { Semaphore } from '../../limits/semaphore.ts'
+import type { Slot } from './slot.ts'
+import { makeTransport, type TransportDeps, type TransportKind } from './transport.ts'
+
+export interface ConnectDeps {
+  clientInfo: { name: string, version: string }
+  transport: TransportDeps
+  spawning: Semaphore
+  /** In ms. */
+  initTimeout: number
+}
+
+/**
+ * Opens a link for a slot, by the first transport that finds a server.
+ * @param config with its variables filled in
+ * @param passes headers of the slot's client go on to this server
+ * @throws UpstreamError, RpcError: what the first one met
+ */
+export async function openLink (slot: Slot, config: ServerConfig, passes: boolean, kinds: readonly TransportKind[], deps: ConnectDeps, handlers: LinkHandlers): Promise<{ link: Link, kind: TransportKind }> {
+  let failure: unknown
+  for (const kind of kinds) {
+    // The place covers spawning or dialling; whoever waits for an answer holds nobody up.
+    const leave = await deps.spawning.take()
+    try {
+      const link = new Link(makeTransport(kind, config, { ...deps.transport, warn: handlers.warn }, passes ? () => slot.passed : undefined), { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: deps.clientInfo, initTimeout: deps.initTimeout }, handlers)
+      slot.candidate = link
+      if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
+      await link.open(leave)
+      if (slot.ended) { await link.close(); throw new UpstreamError('closed', 'it is not needed any more') }
+      return { link, kind }
+    } catch (error) {
+      failure ??= error
+      // Only an answer that says "not here" is a reason to try the older transport.
+      if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
+    } finally {
+      slot.candidate = undefined
+      leave()
+    }
+  }
+  throw failure
+}

@@ -1,0 +1,88 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
+import type { ServerConfig } from '../../../schemas/server.ts'
+import { limits } from '../../limits/index.ts'
+
+/** Headers of a client that go on to an upstream, by their names in lower case. */
+export type Passed = Readonly<Record<string, string>>
+
+/**
+ * What never goes on, whatever is configured: what belongs to one hop, or to how messages are framed; what tells us who is asking;
+ * and what proxies say of the client.
+ */
+const never = new Set([
+  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'expect', 'accept', 'accept-encoding',
+  'cookie', 'x-auth-token', 'x-session-id', 'last-event-id', 'forwarded', 'x-real-ip'
+])
+const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
+const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
+
+/** A name (lower case) that may be forwarded if it is configured. */
+export const isForwardable = (name: string): boolean => isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
+
+/** The names that a config wants forwarded, as they are written. */
+export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] => [...passthroughHeaders, ...openapi?.passthroughHeaders ?? []]
+
+/** What a config forwards: names in lower case, and what it names in vain, in sentences. */
+export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {
+  const written = passthroughNames(config)
+  if (written.length > 0 && !remote) return { names: [], warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers'] }
+  const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
+  const names = new Set<string>()
+  const warnings: string[] = []
+  for (const name of written.map((each) => each.toLowerCase())) {
+    if (!isForwardable(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is never forwarded`)
+    else if (set.has(name)) warnings.push(`passthroughHeaders: ${JSON.stringify(name)} is not forwarded, since "headers" sets it`)
+    else names.add(name)
+  }
+  return { names: [...names], warnings }
+}
+
+/**
+ * What of a request's headers goes on to a server; undefined: nothing.
+ * @param names as `passthroughOf` gives them
+ * @param headers without what told the gateway who is asking
+ * @throws RpcError -32602 for a value that cannot be sent
+ */
+export function passedOn (server: string, names: readonly string[], headers: Exchange['headers']): Passed | undefined {
+  let passed: Record<string, string> | undefined
+  const hop = headers.connection === undefined ? undefined : textOf(headers.connection)?.toLowerCase().split(',').map((each) => each.trim())
+  for (const name of names) {
+    const value = textOf(headers[name])
+    // A header that the client names in Connection is for its next hop, and that is us (RFC 9110 §7.6.1).
+    if (value === undefined || hop?.includes(name) === true || holdsOurToken(value)) continue
+    const refused = value.length > limits.passedHeader ? `is longer than ${limits.passedHeader} bytes` : /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined
+    if (refused !== undefined) throw new RpcError(code.invalidParams, `The header ${JSON.stringify(name)}, which server ${JSON.stringify(server)} is passed on, ${refused}`)
+    passed ??= {}
+    passed[name] = value
+  }
+  return passed
+}
+
+/** Headers that are sent several times are one list (RFC 9110 §5.3). */
+const textOf = (value: unknown): string | undefined => typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
+
+/** True when a value holds what looks like a credential that we gave out: it would be good here, in the hands of that server. */
+function holdsOurToken (value: string): boolean {
+  return /(?<![\w-])thk_/i.test(value) || value.split(/[^\w.-]+/).some((word) => {
+    const [, payload, signature, ...more] = word.split('.')
+    if (payload === undefined || signature === undefined || more.length > 0) return false
+    try {
+      const claims = JSON.parse(Buffer.from(payload, 'base64url').toString()) as { iss?: unknown } | null
+      return claims?.iss === 'tool-hub'
+    } catch {
+      return false
+    }
+  })
+}
+
+const secret = randomBytes(32)
+
+/** Tells sets of values apart, in this process only, without telling the values. */
+export const digestOf = (passed: Passed): string => createHmac('sha256', secret).update(JSON.stringify(passed)).digest('base64url')
+
+/** A copy of a request's headers without some of them: what told the gateway who is asking is for it alone. */
+export function withoutHeaders (headers: Exchange['headers'], names: readonly string[]): Exchange['headers'] {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
+}
