@@ -46,7 +46,21 @@ export interface AppOptions {
   counters: Counters
   catalogueCache: CatalogueCache
   version: string
-  env: Pick<Env, 'HOST' | 'BASE_PATH' | 'ALLOWED_HOSTS' | 'ALLOWED_ORIGINS' | 'PUBLIC_TOOLS' | 'JWT_SECRET' | 'JWT_EXPIRES_IN' | 'ALLOW_REGISTRATION' | 'ALLOW_USER_STDIO' | 'OUTBOUND_ALLOW' | 'READONLY' | 'TRUST_PROXY'>
+  env: Pick<
+    Env,
+    | 'HOST'
+    | 'BASE_PATH'
+    | 'ALLOWED_HOSTS'
+    | 'ALLOWED_ORIGINS'
+    | 'PUBLIC_TOOLS'
+    | 'JWT_SECRET'
+    | 'JWT_EXPIRES_IN'
+    | 'ALLOW_REGISTRATION'
+    | 'ALLOW_USER_STDIO'
+    | 'OUTBOUND_ALLOW'
+    | 'READONLY'
+    | 'TRUST_PROXY'
+  >
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -99,10 +113,22 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(users, { allowRegistration: env.ALLOW_REGISTRATION, readonly: env.READONLY })
   await app.register(keys, { readonly: env.READONLY })
   await app.register(outbound, { allow: env.OUTBOUND_ALLOW })
-  await app.register(upstream, { version, cache: options.catalogueCache, initTimeout: options.initTimeout, requestTimeout: options.requestTimeout, environment: options.environment })
+  await app.register(upstream, {
+    version,
+    cache: options.catalogueCache,
+    initTimeout: options.initTimeout,
+    requestTimeout: options.requestTimeout,
+    environment: options.environment
+  })
   await app.register(gateway, { version, publicTools: env.PUBLIC_TOOLS })
   await app.register(access, { publicTools: env.PUBLIC_TOOLS })
-  await app.register(auth, { host: env.HOST, allowedHosts: env.ALLOWED_HOSTS, allowedOrigins: env.ALLOWED_ORIGINS, jwtSecret: env.JWT_SECRET, jwtExpiresIn: env.JWT_EXPIRES_IN })
+  await app.register(auth, {
+    host: env.HOST,
+    allowedHosts: env.ALLOWED_HOSTS,
+    allowedOrigins: env.ALLOWED_ORIGINS,
+    jwtSecret: env.JWT_SECRET,
+    jwtExpiresIn: env.JWT_EXPIRES_IN
+  })
   await app.register(downstream)
   await app.register(servers, { usersMayRun: env.ALLOW_USER_STDIO })
   await app.register(groups)
@@ -113,7 +139,10 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(metrics)
 
   await app.register(browsers)
-  await app.register(swagger, { openapi: describeApi(version, basePath), transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never })
+  await app.register(swagger, {
+    openapi: describeApi(version, basePath),
+    transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
+  })
   await app.register(async (docs) => {
     enterScope(docs, 'docs')
     await securityHeaders(docs)
@@ -138,7 +167,11 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
     // Every way of asking drains at once: together they have the time that one has.
-    await Promise.all([app.downstream.close(options.drainTimeout), app.tools.close(options.drainTimeout), app.settings.drain(options.drainTimeout)])
+    await Promise.all([
+      app.downstream.close(options.drainTimeout),
+      app.tools.close(options.drainTimeout),
+      app.settings.drain(options.drainTimeout)
+    ])
     // What is still half-sent then is not waited for.
     setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
   })
@@ -146,12 +179,26 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 }
 
 /** What answers while the database is waited for: the process lives, and everything else is asked to come back. Not listening yet. */
-export async function buildWaitingRoom ({ logger, env }: { logger: AppOptions['logger'], env: Pick<Env, 'BASE_PATH'> }): Promise<FastifyInstance> {
+export async function buildWaitingRoom ({
+  logger,
+  env
+}: {
+  logger: AppOptions['logger']
+  env: Pick<Env, 'BASE_PATH'>
+}): Promise<FastifyInstance> {
   const basePath = env.BASE_PATH.replace(/\/$/, '')
-  const app = Fastify({ logger, logController: new LogController({ disableRequestLogging: true }), forceCloseConnections: true, requestTimeout: 30_000, frameworkErrors: envelope })
+  const app = Fastify({
+    logger,
+    logController: new LogController({ disableRequestLogging: true }),
+    forceCloseConnections: true,
+    requestTimeout: 30_000,
+    frameworkErrors: envelope
+  })
   const problem = 'waiting for the database'
   app.setErrorHandler(envelope)
-  app.setNotFoundHandler((request, reply) => { envelope(new list.NotReady(problem), request, reply) })
+  app.setNotFoundHandler((request, reply) => {
+    envelope(new list.NotReady(problem), request, reply)
+  })
   await app.register(healthRoutes, { prefix: basePath, status: 'starting', servers: () => ({ connected: 0 }), problem: () => problem })
   return app
 }

@@ -16,13 +16,18 @@ async function start (): Promise<void> {
   const env = readEnv(process.env)
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
-  const { version } = JSON.parse(readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')) as { version: string }
+  const { version } = JSON.parse(
+    readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')
+  ) as { version: string }
   const isNew = env.DB_URL === undefined && !existsSync(settingsPath)
   const forPeople = process.stdout.isTTY === true
   // What is to be told before there is a log.
   const say = (sentence: string): void => { process.stderr.write(`${sentence}\n`) }
   let log: { warn: (sentence: string) => void } = { warn: say }
-  const logger = { level: env.LOG_LEVEL, ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {}) }
+  const logger = {
+    level: env.LOG_LEVEL,
+    ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {})
+  }
   const room = new WaitingRoom(logger, env)
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
   const { store, counters } = await openStorage({
@@ -60,20 +65,28 @@ async function start (): Promise<void> {
   await app.ready()
   firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
     // A password that was made must also be seen, whatever happens next.
-    if (password !== undefined) process.stdout.write(`\nThe first admin is "admin" with password "${password}". It is shown only now; ${env.DB_URL === undefined ? settingsPath : 'the database'} keeps a hash of it.\n\n`)
+    if (password !== undefined) {
+      process.stdout.write(
+        `\nThe first admin is "admin" with password "${password}". It is shown only now; ${env.DB_URL === undefined ? settingsPath : 'the database'} keeps a hash of it.\n\n`
+      )
+    }
     return password
   }, (error: unknown): undefined => {
     // Nothing is lost: without an admin what is stored can still be served, and the reason is told.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
   await room.close()
-  const address = await app.listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` }).catch(async (error: unknown) => {
-    await firstPassword
-    await app.close()
-    throw unheard(error, env)
-  })
+  const address = await app
+    .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
+    .catch(async (error: unknown) => {
+      await firstPassword
+      await app.close()
+      throw unheard(error, env)
+    })
   const password = await firstPassword
-  await app.keys.migrate().catch((error: unknown) => { app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`) })
+  await app.keys.migrate().catch((error: unknown) => {
+    app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
+  })
   app.phase.name = 'ready'
   const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
   app.log.info(`MCP endpoint: ${base}/mcp`)
@@ -84,10 +97,19 @@ async function start (): Promise<void> {
 /** Why the port cannot be had, in words that say what to change. */
 function unheard (error: unknown, { HOST: host, PORT: port }: Env): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
-    case 'EADDRINUSE': return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
-    case 'EACCES': return new Error(`This user may not listen on port ${port}. Choose one above 1023 with PORT.`)
-    case 'EADDRNOTAVAIL': case 'ENOTFOUND': case 'EAI_AGAIN': case 'EINVAL': return new Error(`HOST cannot be ${JSON.stringify(host)}: it is no address of this machine. 127.0.0.1 is for this machine only, 0.0.0.0 for all networks.`)
-    default: return error
+    case 'EADDRINUSE':
+      return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
+    case 'EACCES':
+      return new Error(`This user may not listen on port ${port}. Choose one above 1023 with PORT.`)
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+    case 'EINVAL':
+      return new Error(
+        `HOST cannot be ${JSON.stringify(host)}: it is no address of this machine. 127.0.0.1 is for this machine only, 0.0.0.0 for all networks.`
+      )
+    default:
+      return error
   }
 }
 
@@ -124,13 +146,19 @@ class WaitingRoom {
     const { HOST: host, PORT: port } = this.#env
     const app = await buildWaitingRoom({ logger: this.#logger, env: this.#env })
     // A port that cannot be had is told of when the gateway itself wants it.
-    return await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).then(() => app, () => undefined)
+    return await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).then(
+      () => app,
+      () => undefined
+    )
   }
 }
 
 /** What to do next, for a person: plain text, also where the log is JSON, so that it can be pasted. */
 function firstServer (base: string, password: string | undefined): string {
-  const credentials = password === undefined ? '"{\\"username\\":\\"admin\\",\\"password\\":\\"$ADMIN_PASSWORD\\"}"' : `'${JSON.stringify({ username: 'admin', password })}'`
+  const credentials =
+    password === undefined
+      ? '"{\\"username\\":\\"admin\\",\\"password\\":\\"$ADMIN_PASSWORD\\"}"'
+      : `'${JSON.stringify({ username: 'admin', password })}'`
   const json = "-H 'content-type: application/json'"
   const login = `curl -s ${base}/api/auth/login ${json} -d ${credentials} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'`
   return `\nAdd a first server:\n\ncurl -s ${base}/api/servers -H "x-auth-token: $(${login})" ${json} -d '{"name":"everything","config":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}'\n\n`

@@ -10,7 +10,11 @@ const others = Array.from({ length: Math.max(0, Number(process.env.TOOLS ?? 1) -
   description: `Tool ${i + 2}: looks up a record by its key and answers with the fields that were asked for`,
   inputSchema: {
     type: 'object',
-    properties: { key: { type: 'string', description: 'The key of the record' }, fields: { type: 'array', items: { type: 'string' } }, limit: { type: 'integer', minimum: 1 } },
+    properties: {
+      key: { type: 'string', description: 'The key of the record' },
+      fields: { type: 'array', items: { type: 'string' } },
+      limit: { type: 'integer', minimum: 1 }
+    },
     required: ['key']
   }
 }))

@@ -36,10 +36,16 @@ async function run (bench: Bench): Promise<string> {
       cell(held.map(({ before }) => before.collected / 1_024), 0)
     ])
   }
-  const header = [`${sessions} sessions`, 'heap, KiB each', 'RSS after a collection, KiB each', 'RSS as it stands, KiB each', 'RSS of the gateway before, MiB']
+  const header = [
+    `${sessions} sessions`,
+    'heap, KiB each',
+    'RSS after a collection, KiB each',
+    'RSS as it stands, KiB each',
+    'RSS of the gateway before, MiB'
+  ]
   return [
     `Each of ${rounds} rounds on a gateway just started, after ${2 * sessions} plain calls. The growth, divided by the sessions. ` +
-    'As it stands: 2 s after the last session, garbage included. RSS grows only once the pages that the warm-up left free are used up: the heap is the steadier figure.',
+      'As it stands: 2 s after the last session, garbage included. RSS grows only once the pages that the warm-up left free are used up: the heap is the steadier figure.',
     table(header, rows)
   ].join('\n\n')
 }
@@ -76,7 +82,12 @@ async function open (endpoint: Endpoint, sessions: number, streams: boolean): Pr
 /** A session's GET stream on a socket of its own, once its head is here. */
 async function listen ({ port, path, token }: Endpoint, session: string): Promise<() => void> {
   return await new Promise((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, accept: 'text/event-stream', 'mcp-session-id': session, 'mcp-protocol-version': '2025-11-25' }
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'text/event-stream',
+      'mcp-session-id': session,
+      'mcp-protocol-version': '2025-11-25'
+    }
     const request = get({ host: '127.0.0.1', port, path, headers, agent: false, timeout: 10_000 }, (answer) => {
       if (answer.statusCode !== 200) reject(new Error(`${path} answered GET with ${answer.statusCode}`))
       answer.on('error', () => {}).resume()

@@ -35,11 +35,18 @@ export interface KeysOptions {
  * Whole-call CPU of `tools/call` with 10,000 keys stored, in that of one key: two gateways before one upstream take turns, and each
  * slice is compared with the one beside it. The key that is used is the last one.
  */
-export async function measureKeys ({ processes, folder, pairs, calls, command = override?.split(' ') ?? [process.execPath, path('dist/server.js')] }: KeysOptions): Promise<Spread> {
+export async function measureKeys ({
+  processes,
+  folder,
+  pairs,
+  calls,
+  command = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
+}: KeysOptions): Promise<Spread> {
   const echo = await startEcho(processes)
   const [one, all] = await Promise.all([1, many].map(async (count) => await start(processes, folder, command, echo, count)))
   if (!one || !all) throw new Error('no gateways')
-  const slice = async ({ endpoint, running: { pid } }: Started): Promise<number> => perCall(await drive(endpoint, echoCall, { calls, inFlight: 8 }, pid))
+  const slice = async ({ endpoint, running: { pid } }: Started): Promise<number> =>
+    perCall(await drive(endpoint, echoCall, { calls, inFlight: 8 }, pid))
   for (const gateway of [one, all, one, all]) await slice(gateway)
   const ratios: number[] = []
   for (let pair = 0; pair < pairs; pair++) {
@@ -59,7 +66,13 @@ const perCall = ({ cpu, latencies }: Driven): number => cpu / latencies.length
 /** The nth key; stored as a gateway stores it, by its hash. */
 function key (n: number, token: string): object {
   const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
-  return { ...bearerKey({ id, name: `key ${n}`, token: undefined }), tokenHash: createHash('sha256').update(token).digest('hex'), tokenMask: 'thk_....', allowedGroups: [], allowedServers: [] }
+  return {
+    ...bearerKey({ id, name: `key ${n}`, token: undefined }),
+    tokenHash: createHash('sha256').update(token).digest('hex'),
+    tokenMask: 'thk_....',
+    allowedGroups: [],
+    allowedServers: []
+  }
 }
 
 async function start (processes: Processes, folder: string, command: string[], echo: Listening, count: number): Promise<Started> {
@@ -69,7 +82,9 @@ async function start (processes: Processes, folder: string, command: string[], e
   const bearerKeys = Array.from({ length: count }, (_, n) => key(n, tokenOf(n)))
   await writeFile(settingsPath, JSON.stringify({ mcpServers: { echo: httpServer(echo) }, bearerKeys }), { mode: 0o600 })
   const port = await freePort()
-  const running = processes.start(command, { env: { HOME: home, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, LOG_LEVEL: 'warn' } })
+  const running = processes.start(command, {
+    env: { HOME: home, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, LOG_LEVEL: 'warn' }
+  })
   const ready = await waitFor(async () => { (await Connection.open(port)).close(); return true }, running)
   const endpoint = { port, path: '/mcp/echo', token: tokenOf(count - 1) }
   await untilListed({ port, running, ready }, endpoint, 1)
@@ -87,7 +102,9 @@ async function main (): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => { process.exit(130) })
   const { median, min, max } = await measureKeys({ processes, folder, pairs: 40, calls: 1_000 })
   await processes.stopAll()
-  process.stdout.write(`CPU of a call with ${many} keys, in that of a call with one: ${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}); at most ${keysBound}\n`)
+  process.stdout.write(
+    `CPU of a call with ${many} keys, in that of a call with one: ${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}); at most ${keysBound}\n`
+  )
   if (median > keysBound) process.exitCode = 1
 }
 

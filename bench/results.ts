@@ -17,14 +17,19 @@ times a second; what noise is left shows in the row of a second reference. CPU i
 export function machine (quick: boolean): string {
   const cores = cpus()
   const load = loadavg()[0]?.toFixed(1) ?? '?'
-  return `${new Date().toISOString().slice(0, 10)} · ${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'} · Node ${process.version} · ` +
+  return (
+    `${new Date().toISOString().slice(0, 10)} · ${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'} · Node ${process.version} · ` +
     `load ${load} at the start · reference ${basename(referenceFile)}${override === undefined ? '' : ` · in the gateway's place: ${override}`}${quick ? ' · quick' : ''}`
+  )
 }
 
 /** Puts a section in its place in RESULTS.md, where `order` says which headings there are; the others stay as they were. Answers the whole text. */
 export function writeResults (title: string, section: string, order: string[]): string {
   const sections = new Map([...read(), [title, section]])
-  const text = [introduction, ...order.filter((heading) => sections.has(heading)).map((heading) => `## ${heading}\n\n${sections.get(heading) ?? ''}\n`)].join('\n')
+  const text = [
+    introduction,
+    ...order.filter((heading) => sections.has(heading)).map((heading) => `## ${heading}\n\n${sections.get(heading) ?? ''}\n`)
+  ].join('\n')
   writeFileSync(file, text)
   return text
 }

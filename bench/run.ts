@@ -14,7 +14,9 @@ import { start } from './start.ts'
 const all = { call, list, idle, start }
 const atMost = 20 * 60_000
 
-const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: Object.keys(all).join(',') } } })
+const { values } = parseArgs({
+  options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: Object.keys(all).join(',') } }
+})
 const wanted = values.only.split(',')
 const unknown = wanted.filter((name) => !Object.hasOwn(all, name))
 if (unknown.length > 0) throw new Error(`--only takes ${Object.keys(all).join(', ')}; not ${unknown.join(', ')}`)

@@ -22,7 +22,9 @@ export class Session {
   /** `initialize` and `notifications/initialized` over a connection that stays the caller's; throws on any other answer than MCP's. */
   static async open (connection: Connection, endpoint: Endpoint): Promise<Session> {
     const params = { protocolVersion: version, capabilities: {}, clientInfo }
-    const answer = await connection.send(withBody(head('POST', endpoint), JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params })))
+    const answer = await connection.send(
+      withBody(head('POST', endpoint), JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+    )
     resultOf(answer, 0)
     const id = answer.headers.get('mcp-session-id')
     if (id === undefined) throw new Error(`${endpoint.path} opened no session: ${answer.body.slice(0, 500)}`)

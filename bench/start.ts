@@ -29,13 +29,24 @@ async function run (bench: Bench): Promise<string> {
       listed.push(await untilListed(gateway, gateway.endpoint('/mcp'), upstreams - silent))
       await processes.stop(gateway.running)
     }
-    say(`round ${round}/${rounds}: reference ${bare.at(-1)?.toFixed(0)} ms · ${starts.map(({ name, healthy, listed }) => `${name}: ${healthy.at(-1)?.toFixed(0)} ms, listed ${listed.at(-1)?.toFixed(0)} ms`).join(' · ')}`)
+    say(
+      `round ${round}/${rounds}: reference ${bare.at(-1)?.toFixed(0)} ms · ${starts.map(({ name, healthy, listed }) => `${name}: ${healthy.at(-1)?.toFixed(0)} ms, listed ${listed.at(-1)?.toFixed(0)} ms`).join(' · ')}`
+    )
   }
   const ratios = (values: number[]): number[] => values.map((value, round) => value / (bare[round] ?? NaN))
-  const rows = starts.map(({ name, healthy, listed }) => [name, cell(healthy, 0), cell(ratios(healthy), 2), cell(listed, 0), cell(ratios(listed), 2)])
+  const rows = starts.map(({ name, healthy, listed }) => [
+    name,
+    cell(healthy, 0),
+    cell(ratios(healthy), 2),
+    cell(listed, 0),
+    cell(ratios(listed), 2)
+  ])
   return [
     `${rounds} rounds, each with a new data folder, in ms from spawning; the ratio is to the reference, from spawning to its first connection.`,
-    table(['', 'ms to /health', 'ratio', 'ms to all tools listed', 'ratio'], [...rows, ['reference', cell(bare, 0), cell(ratios(bare), 2), '–', '–']])
+    table(
+      ['', 'ms to /health', 'ratio', 'ms to all tools listed', 'ratio'],
+      [...rows, ['reference', cell(bare, 0), cell(ratios(bare), 2), '–', '–']]
+    )
   ].join('\n\n')
 }
 

@@ -8,7 +8,8 @@ type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Nam
 export const keyMembers = { users: 'username', groups: 'id', bearerKeys: 'id' } as const
 export type ListName = keyof typeof keyMembers
 
-export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A value as the file will say it, and the former one itself when the file says the same. */
 function kept (former: unknown, value: unknown): unknown {
@@ -89,12 +90,15 @@ class List {
   }
 }
 
-const renamedIn = (names: unknown, from: string, to: string): unknown => Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => name === from ? to : name) : names
+const renamedIn = (names: unknown, from: string, to: string): unknown =>
+  Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
 /** A group with a server under its new name. */
 function renameMember (group: Record<string, unknown>, from: string, to: string): unknown {
   if (!Array.isArray(group.servers)) return group
-  const servers = group.servers.map((member: unknown) => member === from ? to : isObject(member) && member.name === from ? { ...member, name: to } : member)
+  const servers = group.servers.map((member: unknown) =>
+    member === from ? to : isObject(member) && member.name === from ? { ...member, name: to } : member
+  )
   return servers.every((member, at) => member === (group.servers as unknown[])[at]) ? group : { ...group, servers }
 }
 
@@ -113,7 +117,8 @@ export function apply (document: Document, changes: readonly Change[]): Document
   const sections = new Map<string, Members | List>()
   let system: unknown = document.systemConfig
   const servers = (): Members => {
-    const section = sections.get('mcpServers') ?? new Members(isObject(document.mcpServers) ? document.mcpServers : fresh(document, 'mcpServers', {}))
+    const section =
+      sections.get('mcpServers') ?? new Members(isObject(document.mcpServers) ? document.mcpServers : fresh(document, 'mcpServers', {}))
     sections.set('mcpServers', section)
     return section as Members
   }
@@ -131,17 +136,23 @@ export function apply (document: Document, changes: readonly Change[]): Document
       const { key, value, rename } = change
       if (value === undefined || rename === undefined || rename === key) continue
       if (Array.isArray(document.groups) || sections.has('groups')) list('groups').map((group) => renameMember(group, key, rename))
-      if (Array.isArray(document.bearerKeys) || sections.has('bearerKeys')) list('bearerKeys').map((entry) => renameAllowed(entry, key, rename))
+      if (Array.isArray(document.bearerKeys) || sections.has('bearerKeys')) {
+        list('bearerKeys').map((entry) => renameAllowed(entry, key, rename))
+      }
     } else list(change.entity).put(change)
   }
 
-  const changed = [...sections].map(([name, section]): [string, unknown] => [name, section.done()]).filter(([, value]) => value !== undefined)
+  const changed = [...sections]
+    .map(([name, section]): [string, unknown] => [name, section.done()])
+    .filter(([, value]) => value !== undefined)
   if (system !== document.systemConfig) changed.push(['systemConfig', system])
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
 /** An empty section for one that is missing. */
 function fresh<Section> (document: Document, name: string, empty: Section): Section {
-  if (document[name] !== undefined && document[name] !== null) throw new Invalid(`"${name}" in the settings is of another kind than it should be, and is kept as it is: mend it first.`)
+  if (document[name] !== undefined && document[name] !== null) {
+    throw new Invalid(`"${name}" in the settings is of another kind than it should be, and is kept as it is: mend it first.`)
+  }
   return empty
 }

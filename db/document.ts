@@ -67,7 +67,10 @@ function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schem
 
 const readUsers = listReader('users', User, (user) => user)
 const readKeys = listReader('bearerKeys', BearerKey, (key) => key)
-const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGroup => ({ ...group, members: servers.map((member) => typeof member === 'string' ? { name: member } : member) }))
+const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGroup => ({
+  ...group,
+  members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
+}))
 
 const wrongServer = check(ServerConfig)
 const knownServers = new WeakMap<object, Server>()
@@ -146,4 +149,5 @@ export function read (document: Document, version: number, former?: Reading): Re
 }
 
 /** Whether there is a token in plain, as somebody may write one into the file. */
-export const holdsTokens = ({ keys, system }: Snapshot): boolean => system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)
+export const holdsTokens = ({ keys, system }: Snapshot): boolean =>
+  system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

@@ -20,7 +20,11 @@ export function checkValues (changes: readonly Change[]): void {
     }
     if (change.value === undefined) continue
     const problem = problemOf(schemas[change.entity], change.value)
-    if (problem) throw new Invalid(`This cannot be stored under "${change.entity}": ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`)
+    if (problem) {
+      throw new Invalid(
+        `This cannot be stored under "${change.entity}": ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}.`
+      )
+    }
   }
 }
 
@@ -36,7 +40,12 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
     if (taken !== undefined) throw new Invalid(`The username ${JSON.stringify(taken)} is taken.`)
   }
   if (next.groups !== former.groups) {
-    const taken = firstClash(next.groups.values(), ({ name }) => name, (name) => name, ({ id, name }) => former.groups.get(id)?.name !== name)
+    const taken = firstClash(
+      next.groups.values(),
+      ({ name }) => name,
+      (name) => name,
+      ({ id, name }) => former.groups.get(id)?.name !== name
+    )
     if (taken !== undefined) throw new Invalid(`The group name ${JSON.stringify(taken)} is taken.`)
   }
 }
@@ -44,7 +53,12 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
 const adminsOf = ({ users }: Snapshot): number => [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
 
 /** The name of the first new item that another item also bears. */
-function firstClash<Item> (items: Iterable<Item>, nameOf: (item: Item) => string, fold: (name: string) => string, isNew: (item: Item) => boolean): string | undefined {
+function firstClash<Item> (
+  items: Iterable<Item>,
+  nameOf: (item: Item) => string,
+  fold: (name: string) => string,
+  isNew: (item: Item) => boolean
+): string | undefined {
   const all = [...items]
   const news = all.filter(isNew)
   if (news.length === 0) return undefined

@@ -28,10 +28,21 @@ export interface StorageOptions {
 export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
   if (dbUrl === undefined) {
     const store = new JsonFileStore(settingsPath, warn)
-    return { store, counters: new MemoryCounters(), grants: new MemoryGrants(), tokens: new FileTokens(store), vectors: new MemoryVectors() }
+    return {
+      store,
+      counters: new MemoryCounters(),
+      grants: new MemoryGrants(),
+      tokens: new FileTokens(store),
+      vectors: new MemoryVectors()
+    }
   }
   // Loaded only now: who keeps settings in a file needs no driver in memory.
-  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([import('./postgres/open.ts'), import('./postgres/settings/store.ts'), import('./postgres/ports/counters.ts'), import('./postgres/ports/index.ts')])
+  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
+    import('./postgres/open.ts'),
+    import('./postgres/settings/store.ts'),
+    import('./postgres/ports/counters.ts'),
+    import('./postgres/ports/index.ts')
+  ])
   const driver = await openDatabase({ dbUrl, startupTimeout, info, warn })
   const store = new PostgresStore({ driver, vault, warn, seed: async () => withoutTokens(await seed(settingsPath, warn)) })
   const health = (): string | undefined => store.health()

@@ -16,7 +16,8 @@ export const most = {
 export const remembered = 60 * 60_000
 
 /** What taking a grant has found: its value, for the one who came first; that it was taken, for all others. */
-export type Taken = { readonly first: true, readonly family: string, readonly value: unknown } | { readonly first: false, readonly family: string }
+export type Taken =
+  { readonly first: true; readonly family: string; readonly value: unknown } | { readonly first: false; readonly family: string }
 
 /** What can be taken once: authorization codes, states of a login. Kept under the SHA-256 of what was given out; in a database the value is sealed. */
 export interface Grants {
@@ -51,7 +52,8 @@ export interface Issued {
 export type Token = Authorization & Issued
 
 /** One member says which tokens end: that one alone, or all of a family, a client or a user. */
-export type Revocation = { readonly hash: string } | { readonly family: string } | { readonly clientId: string } | { readonly username: string }
+export type Revocation =
+  { readonly hash: string } | { readonly family: string } | { readonly clientId: string } | { readonly username: string }
 
 /** Access and refresh tokens of the authorization server. */
 export interface Tokens {
@@ -129,7 +131,12 @@ export interface Vectors {
   /** The hashes of those that are there: what has another one, or none, must be embedded. */
   hashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
   /** Of those ids the ones that are most like an embedding, best first. Vectors of another length do not count. @returns `score`: the cosine, from -1 to 1 */
-  nearest: (collection: string, embedding: readonly number[], ids: readonly string[], count: number) => Promise<Array<{ id: string, score: number }>>
+  nearest: (
+    collection: string,
+    embedding: readonly number[],
+    ids: readonly string[],
+    count: number
+  ) => Promise<Array<{ id: string; score: number }>>
   /** Removes all others of the collection. */
   keep: (collection: string, ids: readonly string[]) => Promise<void>
 }

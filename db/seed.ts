@@ -21,7 +21,9 @@ export async function readSettings (path: string): Promise<Document | undefined>
   try {
     read(document, 1)
   } catch (error) {
-    throw new Error(`The settings file ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}. It was left as it is: mend it.`)
+    throw new Error(
+      `The settings file ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}. It was left as it is: mend it.`
+    )
   }
   return document
 }
@@ -35,9 +37,18 @@ export async function seed (path: string, warn: (sentence: string) => void): Pro
   const document = await readSettings(path) ?? {}
   const { mcpServers } = document
   if (!isObject(mcpServers)) return document
-  const open = Object.entries(mcpServers).filter(([, config]) => isObject(config) && config.visibility === 'public' && config.visibilityDefaulted !== true).map(([name]) => JSON.stringify(name))
-  if (open.length > 0) warn(`${open.length} public servers of the settings file became private in the database: ${open.slice(0, 20).join(', ')}${open.length > 20 ? ' …' : ''}. Give them visibility "public" again if that is wanted.`)
+  const open = Object.entries(mcpServers)
+    .filter(([, config]) => isObject(config) && config.visibility === 'public' && config.visibilityDefaulted !== true)
+    .map(([name]) => JSON.stringify(name))
+  if (open.length > 0) {
+    warn(
+      `${open.length} public servers of the settings file became private in the database: ${open.slice(0, 20).join(', ')}${open.length > 20 ? ' …' : ''}. Give them visibility "public" again if that is wanted.`
+    )
+  }
   return { ...document, mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }
 }
 
-const toPrivate = (config: unknown): unknown => isObject(config) ? { ...config, visibility: 'private', ...config.visibility === undefined ? { visibilityDefaulted: true } : {} } : config
+const toPrivate = (config: unknown): unknown =>
+  isObject(config)
+    ? { ...config, visibility: 'private', ...(config.visibility === undefined ? { visibilityDefaulted: true } : {}) }
+    : config

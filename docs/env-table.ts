@@ -15,7 +15,9 @@ const cell = (text: string): string => text.replaceAll('|', '\\|')
 
 /** One row for each variable, in the order of the schema. */
 export function envTable (): string {
-  const rows = Object.entries<TSchema>(Env.properties).map(([name, schema]) => `| \`${name}\` | ${cell(shown(schema.default))} | ${cell(schema.description ?? '')} |`)
+  const rows = Object.entries<TSchema>(Env.properties).map(
+    ([name, schema]) => `| \`${name}\` | ${cell(shown(schema.default))} | ${cell(schema.description ?? '')} |`
+  )
   return ['| variable | default | what it is |', '| --- | --- | --- |', ...rows].join('\n')
 }
 

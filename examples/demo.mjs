@@ -15,17 +15,38 @@ const folder = mkdtempSync(join(tmpdir(), 'tool-hub-demo-'))
 const token = `thk_${randomBytes(32).toString('hex')}`
 const port = process.env.PORT ?? '3000'
 writeFileSync(join(folder, 'hello.txt'), 'Hello from the filesystem server.\n')
-writeFileSync(join(folder, 'mcp_settings.json'), JSON.stringify({
-  mcpServers: {
-    everything: { command: process.execPath, args: [server('everything'), 'stdio'], description: 'A little of everything that MCP has' },
-    filesystem: { command: process.execPath, args: [server('filesystem'), folder], description: 'Files in a temporary folder' },
-    memory: { command: process.execPath, args: [server('memory')], env: { MEMORY_FILE_PATH: join(folder, 'memory.json') }, description: 'A knowledge graph' }
-  },
-  bearerKeys: [{ id: randomUUID(), name: 'demo', token, kind: 'system', accessType: 'all', enabled: true }]
-}, null, 2), { mode: 0o600 })
+writeFileSync(
+  join(folder, 'mcp_settings.json'),
+  JSON.stringify(
+    {
+      mcpServers: {
+        everything: {
+          command: process.execPath,
+          args: [server('everything'), 'stdio'],
+          description: 'A little of everything that MCP has'
+        },
+        filesystem: { command: process.execPath, args: [server('filesystem'), folder], description: 'Files in a temporary folder' },
+        memory: {
+          command: process.execPath,
+          args: [server('memory')],
+          env: { MEMORY_FILE_PATH: join(folder, 'memory.json') },
+          description: 'A knowledge graph'
+        }
+      },
+      bearerKeys: [{ id: randomUUID(), name: 'demo', token, kind: 'system', accessType: 'all', enabled: true }]
+    },
+    null,
+    2
+  ),
+  { mode: 0o600 }
+)
 
 // A group of its own: Ctrl-C reaches this script only, which then ends the gateway once, in order.
-const hub = spawn(process.execPath, [join(root, 'dist/server.js')], { env: { ...process.env, PORT: port, SETTINGS_PATH: join(folder, 'mcp_settings.json') }, stdio: ['ignore', 'inherit', 'inherit'], detached: true })
+const hub = spawn(process.execPath, [join(root, 'dist/server.js')], {
+  env: { ...process.env, PORT: port, SETTINGS_PATH: join(folder, 'mcp_settings.json') },
+  stdio: ['ignore', 'inherit', 'inherit'],
+  detached: true
+})
 hub.once('exit', (code) => { rmSync(folder, { recursive: true, force: true }); process.exitCode = code ?? 1 })
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => { hub.kill('SIGTERM') })
 

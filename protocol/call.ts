@@ -36,7 +36,14 @@ export class Call {
    * @param over told at once when the answer is there, or (undefined) will not come
    * @param headers of the client, which go with it and with its cancellation
    */
-  constructor (peer: Peer, exchange: Exchange, params: (token: number) => string, deadlines: Deadlines, over: (call: Call, response: Response | undefined) => void, headers?: SendOptions['headers']) {
+  constructor (
+    peer: Peer,
+    exchange: Exchange,
+    params: (token: number) => string,
+    deadlines: Deadlines,
+    over: (call: Call, response: Response | undefined) => void,
+    headers?: SendOptions['headers']
+  ) {
     this.#peer = peer
     this.#headers = headers
     this.#deadlines = deadlines
@@ -49,18 +56,29 @@ export class Call {
       return
     }
     this.#arm()
-    this.answer = peer.request(exchange.method, params(this.id), {
-      paused: (retry) => { exchange.pause(retry) },
-      over: (response) => {
-        this.#over = true
-        clearTimeout(this.#timer)
-        over(this, response)
-      }
-    }, headers)
-    exchange.onCancel((reason) => { this.cancel(new UpstreamError('closed', reason)) })
+    this.answer = peer.request(
+      exchange.method,
+      params(this.id),
+      {
+        paused: (retry) => {
+          exchange.pause(retry)
+        },
+        over: (response) => {
+          this.#over = true
+          clearTimeout(this.#timer)
+          over(this, response)
+        }
+      },
+      headers
+    )
+    exchange.onCancel((reason) => {
+      this.cancel(new UpstreamError('closed', reason))
+    })
   }
 
-  get over (): boolean { return this.#over }
+  get over (): boolean {
+    return this.#over
+  }
 
   /** The upstream said that it is still at work. */
   progressed (): void {
@@ -68,7 +86,7 @@ export class Call {
   }
 
   /** Runs a question back to the client: while a person thinks, the upstream is not silent; only the hard cap goes on. */
-  async asking<Result> (question: () => Promise<Result>): Promise<Result> {
+  async asking<Result>(question: () => Promise<Result>): Promise<Result> {
     this.#questions++
     this.#arm()
     try {
@@ -93,9 +111,12 @@ export class Call {
     const idle = this.#questions > 0 ? Infinity : timeout
     const left = maxTotalTimeout === undefined ? idle : Math.min(idle, maxTotalTimeout - (Date.now() - this.#started))
     if (left === Infinity) return
-    this.#timer = setTimeout(() => {
-      this.cancel(new UpstreamError('timeout', `no answer within ${Math.round((Date.now() - this.#started) / 100) / 10} s`))
-    }, Math.max(left, 0))
+    this.#timer = setTimeout(
+      () => {
+        this.cancel(new UpstreamError('timeout', `no answer within ${Math.round((Date.now() - this.#started) / 100) / 10} s`))
+      },
+      Math.max(left, 0)
+    )
     this.#timer.unref()
   }
 }

@@ -77,7 +77,8 @@ export class EventStreamParser {
 }
 
 /** The bytes (as text) of one event that carries a JSON text. */
-export const eventText = (data: string, id?: string): string => `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(data)}\n\n`
+export const eventText = (data: string, id?: string): string =>
+  `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(data)}\n\n`
 
 /** A priming event: an id to resume from, how long to wait before doing so (ms), and no data. */
 export const primingText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

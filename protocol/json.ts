@@ -142,4 +142,5 @@ function depthOf (text: string): number {
 export const oneLine = (text: string): string => text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
 
 /** True for what JSON calls an object. */
-export const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -4,7 +4,14 @@ import { elementsOf, isDeeperThan, isObject, memberOf, membersOf } from './json.
 export type RequestId = string | number
 
 /** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the client wrote it, to answer under. */
-export interface Request { kind: 'request', id: RequestId, idText: string, method: string, params: Record<string, unknown>, paramsText: string }
+export interface Request {
+  kind: 'request'
+  id: RequestId
+  idText: string
+  method: string
+  params: Record<string, unknown>
+  paramsText: string
+}
 export interface Notification { kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string }
 /** An answer. Exactly one of the texts is there; `errorText` is the `error` object as it came. */
 export interface Response { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
@@ -24,7 +31,9 @@ const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof
  */
 export function parseMessage (text: string, maxDepth: number, maxBatch = Infinity): Message | Array<Message | Malformed> {
   // First: it is linear, and deep JSON takes a parser long.
-  if (isDeeperThan(text, maxDepth)) throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
+  if (isDeeperThan(text, maxDepth)) {
+    throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
+  }
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -55,7 +64,9 @@ function toMessage (value: unknown, text: string): Message {
     return member && text.slice(member.start, member.end)
   }
   if (typeof value.method === 'string') {
-    if (value.params !== undefined && !isObject(value.params)) throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
+    if (value.params !== undefined && !isObject(value.params)) {
+      throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
+    }
     const params = value.params ?? {}
     const paramsText = textOf('params') ?? '{}'
     if (value.id === undefined) return { kind: 'notification', method: value.method, params, paramsText }
@@ -86,5 +97,9 @@ export const errorText = (idText: string, error: string): string => `{"jsonrpc":
 /** An error that came as text: thrown here, it is answered there to the byte. */
 export function toRpcError (text: string): RpcError {
   const { code: number, message } = JSON.parse(text) as { code?: unknown, message?: unknown }
-  return new RpcError(typeof number === 'number' ? number : code.internal, typeof message === 'string' ? message : 'the upstream answered with an error', text)
+  return new RpcError(
+    typeof number === 'number' ? number : code.internal,
+    typeof message === 'string' ? message : 'the upstream answered with an error',
+    text
+  )
 }

@@ -1,5 +1,14 @@
 import { UpstreamError } from './errors.ts'
-import { errorText, notificationText, requestText, resultText, type Message, type Notification, type Request, type Response } from './message.ts'
+import {
+  errorText,
+  notificationText,
+  requestText,
+  resultText,
+  type Message,
+  type Notification,
+  type Request,
+  type Response
+} from './message.ts'
 import { Table } from './table.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
@@ -63,7 +72,9 @@ export class Peer implements Receiver {
   /** Answers a request of the other side, under the id as it was written. */
   answer (idText: string, response: Response): void {
     if (this.#over) return
-    this.#transport.send(response.errorText === undefined ? resultText(idText, response.resultText ?? '{}') : errorText(idText, response.errorText))
+    this.#transport.send(
+      response.errorText === undefined ? resultText(idText, response.resultText ?? '{}') : errorText(idText, response.errorText)
+    )
   }
 
   /** Gives up one request of ours: its answer is not waited for any more. */

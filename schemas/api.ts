@@ -3,9 +3,13 @@ import { GroupMember } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
 /** What a management route answers when it went well. */
-export const Success = <Data extends TSchema>(data: Data) => Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
+export const Success = <Data extends TSchema>(data: Data) =>
+  Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
 /** ... and when there is nothing to show. */
-export const Done = Type.Object({ success: Type.Literal(true), message: Type.Optional(Type.String()) }, { examples: [{ success: true, message: 'It was removed' }] })
+export const Done = Type.Object(
+  { success: Type.Literal(true), message: Type.Optional(Type.String()) },
+  { examples: [{ success: true, message: 'It was removed' }] }
+)
 
 export const Failure = Type.Object({
   success: Type.Literal(false),
@@ -14,49 +18,85 @@ export const Failure = Type.Object({
   errors: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Object({ path: Type.String(), message: Type.String() })])))
 })
 
-export const Permissions = Type.Object({ admin: Type.Boolean(), servers: StringEnum(['all', 'visible']), users: Type.Boolean(), system: Type.Boolean() })
+export const Permissions = Type.Object({
+  admin: Type.Boolean(),
+  servers: StringEnum(['all', 'visible']),
+  users: Type.Boolean(),
+  system: Type.Boolean()
+})
 
 export const Account = Type.Object({ username: Type.String(), isAdmin: Type.Boolean(), permissions: Permissions }, {
   examples: [{ username: 'ada', isAdmin: false, permissions: { admin: false, servers: 'visible', users: false, system: false } }]
 })
 
-export const Credentials = Type.Object({ username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) }, { examples: [{ username: 'admin', password: 'the password of the first start' }] })
+export const Credentials = Type.Object(
+  { username: Type.String({ minLength: 1, maxLength: 256 }), password: Type.String({ minLength: 1, maxLength: 1024 }) },
+  { examples: [{ username: 'admin', password: 'the password of the first start' }] }
+)
 
-export const Login = Type.Object({ success: Type.Literal(true), message: Type.String(), token: Type.String(), user: Account, isUsingDefaultPassword: Type.Optional(Type.Boolean()) })
-
-const Item = Type.Object({ enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) }, {
-  additionalProperties: true,
-  description: 'As the upstream listed it',
-  examples: [{ name: 'read_file', description: 'Reads a file of the project', inputSchema: { type: 'object', properties: { path: { type: 'string' } } }, enabled: true, overridden: true }]
+export const Login = Type.Object({
+  success: Type.Literal(true),
+  message: Type.String(),
+  token: Type.String(),
+  user: Account,
+  isUsingDefaultPassword: Type.Optional(Type.Boolean())
 })
+
+const Item = Type.Object(
+  { enabled: Type.Boolean(), overridden: Type.Optional(Type.Boolean()) },
+  {
+    additionalProperties: true,
+    description: 'As the upstream listed it',
+    examples: [
+      {
+        name: 'read_file',
+        description: 'Reads a file of the project',
+        inputSchema: { type: 'object', properties: { path: { type: 'string' } } },
+        enabled: true,
+        overridden: true
+      }
+    ]
+  }
+)
 
 /** They are answered as the texts that they came as: whoever answers with a record writes it (`writeRecords`). */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
-export const ServerRecord = Type.Object({
-  name: Type.String(),
-  status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
-  error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not as it is configured, though it works' })),
-  tools: Items,
-  prompts: Items,
-  resources: Items,
-  config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
-  createdAt: Type.Optional(Type.String()),
-  connectedAt: Type.Optional(Type.String())
-}, {
-  examples: [{
-    name: 'issues',
-    status: 'connected',
-    error: null,
-    tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
-    prompts: [],
-    resources: [],
-    config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' }, enabled: true, owner: 'admin', visibility: 'public' },
-    createdAt: '2026-11-20T09:00:00.000Z',
-    connectedAt: '2026-11-20T09:00:01.250Z'
-  }]
-})
+export const ServerRecord = Type.Object(
+  {
+    name: Type.String(),
+    status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
+    error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
+    warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not as it is configured, though it works' })),
+    tools: Items,
+    prompts: Items,
+    resources: Items,
+    config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
+    createdAt: Type.Optional(Type.String()),
+    connectedAt: Type.Optional(Type.String())
+  },
+  {
+    examples: [
+      {
+        name: 'issues',
+        status: 'connected',
+        error: null,
+        tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
+        prompts: [],
+        resources: [],
+        config: {
+          url: 'https://mcp.example.com/mcp',
+          headers: { Authorization: '••••1f0c' },
+          enabled: true,
+          owner: 'admin',
+          visibility: 'public'
+        },
+        createdAt: '2026-11-20T09:00:00.000Z',
+        connectedAt: '2026-11-20T09:00:01.250Z'
+      }
+    ]
+  }
+)
 
 export const Page = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most so many' })),
@@ -73,63 +113,136 @@ export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
 
 /** A config is checked by the gateway itself, which says what is wrong in words. */
 const Config = Type.Object({}, { additionalProperties: true })
-export const NewServer = Type.Object({ name: Type.String(), config: Config }, {
-  examples: [{ name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } }, { name: 'issues', config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer …' } } }]
-})
-export const ServerUpdate = Type.Object({ config: Config, newName: Type.Optional(Type.String()) }, { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] })
+export const NewServer = Type.Object(
+  { name: Type.String(), config: Config },
+  {
+    examples: [
+      { name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } },
+      { name: 'issues', config: { url: 'https://mcp.example.com/mcp', headers: { Authorization: 'Bearer …' } } }
+    ]
+  }
+)
+export const ServerUpdate = Type.Object(
+  { config: Config, newName: Type.Optional(Type.String()) },
+  { examples: [{ config: { url: 'https://mcp.example.com/mcp', visibility: 'public' }, newName: 'tickets' }] }
+)
 export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
 /** What is wrong with one of them is said of it; the others are stored. */
-export const NewServers = Type.Object({ servers: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }) }, {
-  examples: [{ servers: [{ name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } }, { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }] }]
-})
+export const NewServers = Type.Object(
+  { servers: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }) },
+  {
+    examples: [
+      {
+        servers: [
+          { name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } },
+          { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }
+        ]
+      }
+    ]
+  }
+)
 const BatchData = Type.Object({
   results: Type.Array(Type.Object({ name: Type.String(), success: Type.Boolean(), message: Type.Optional(Type.String()) })),
   successCount: Type.Integer(),
   failureCount: Type.Integer()
 })
 export const BatchDone = Type.Object({ success: Type.Literal(true), data: BatchData, message: Type.Optional(Type.String()) })
-export const BatchFailed = Type.Object({ success: Type.Literal(false), data: Type.Optional(BatchData), message: Type.String(), code: Type.Optional(Type.String()), errors: Type.Optional(Type.Array(Type.Unknown())) })
+export const BatchFailed = Type.Object({
+  success: Type.Literal(false),
+  data: Type.Optional(BatchData),
+  message: Type.String(),
+  code: Type.Optional(Type.String()),
+  errors: Type.Optional(Type.Array(Type.Unknown()))
+})
 
 export const ItemRecord = Item
-export const NewDescription = Type.Object({ description: Type.String({ maxLength: 16 * 1024 }) }, { examples: [{ description: 'Reads a file of the project' }] })
+export const NewDescription = Type.Object(
+  { description: Type.String({ maxLength: 16 * 1024 }) },
+  { examples: [{ description: 'Reads a file of the project' }] }
+)
 
 const Members = Type.Array(Type.Union([Type.String({ minLength: 1 }), GroupMember]))
-export const GroupRecord = Type.Object({ id: Type.String(), name: Type.String(), description: Type.Optional(Type.String()), servers: Members, owner: Type.Optional(Type.String()) }, {
-  examples: [{ id: '0b6c5f0e-6f0c-4e0e-9c57-2f8d1a7f3b11', name: 'daily', description: 'What everybody needs', servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }], owner: 'admin' }]
-})
+export const GroupRecord = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    description: Type.Optional(Type.String()),
+    servers: Members,
+    owner: Type.Optional(Type.String())
+  },
+  {
+    examples: [
+      {
+        id: '0b6c5f0e-6f0c-4e0e-9c57-2f8d1a7f3b11',
+        name: 'daily',
+        description: 'What everybody needs',
+        servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }],
+        owner: 'admin'
+      }
+    ]
+  }
+)
 const GroupName = Type.String({ minLength: 1, maxLength: 128 })
-export const NewGroup = Type.Object({ name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) }, {
-  examples: [{ name: 'daily', description: 'What everybody needs', servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }]
-})
+export const NewGroup = Type.Object(
+  { name: GroupName, description: Type.Optional(Type.String()), servers: Type.Optional(Members) },
+  {
+    examples: [
+      {
+        name: 'daily',
+        description: 'What everybody needs',
+        servers: ['issues', { name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }]
+      }
+    ]
+  }
+)
 export const GroupUpdate = Type.Partial(NewGroup, { examples: [{ description: 'What everybody needs, and more' }] })
 export const GroupId = Type.Object({ id: Type.String() })
 
-export const GroupMembers = Type.Object({ servers: Members }, { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] })
+export const GroupMembers = Type.Object(
+  { servers: Members },
+  { examples: [{ servers: ['issues', { name: 'files', tools: ['read_file'] }] }] }
+)
 export const NewGroupMember = Type.Object({ serverName: Type.String({ minLength: 1 }) }, { examples: [{ serverName: 'files' }] })
 export const GroupMemberName = Type.Object({ id: Type.String(), serverName: Type.String() })
 const Selection = Type.Union([Type.Literal('all'), Type.Array(Type.String())], { description: '`all`, or own names (resources: URIs)' })
 export const ToolSelection = Type.Object({ tools: Selection }, { examples: [{ tools: ['read_file', 'list_directory'] }] })
-export const GroupMemberConfig = Type.Object({ name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) }, {
-  examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }]
-})
+export const GroupMemberConfig = Type.Object(
+  { name: Type.String(), tools: Selection, prompts: Selection, resources: Selection, alias: Type.Optional(Type.String()) },
+  { examples: [{ name: 'files', tools: ['read_file'], prompts: 'all', resources: 'all', alias: 'f' }] }
+)
 
-export const KeyRecord = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  token: Type.String({ description: 'Masked; plain only in the answer that creates the key' }),
-  kind: StringEnum(['system', 'user']),
-  owner: Type.Optional(Type.String()),
-  accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
-  allowedGroups: Type.Array(Type.String()),
-  allowedServers: Type.Array(Type.String()),
-  enabled: Type.Boolean(),
-  createdAt: Type.Optional(Type.String()),
-  lastUsedAt: Type.Optional(Type.String())
-}, {
-  examples: [{ id: '5d0f3c1a-8f5e-4c55-9a53-6f3f0f6f8d21', name: 'laptop', token: 'thk_3f9a...c01d', kind: 'system', accessType: 'groups', allowedGroups: ['daily'], allowedServers: [], enabled: true, createdAt: '2026-11-20T09:00:00.000Z' }]
-})
+export const KeyRecord = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    token: Type.String({ description: 'Masked; plain only in the answer that creates the key' }),
+    kind: StringEnum(['system', 'user']),
+    owner: Type.Optional(Type.String()),
+    accessType: StringEnum(['all', 'groups', 'servers', 'custom']),
+    allowedGroups: Type.Array(Type.String()),
+    allowedServers: Type.Array(Type.String()),
+    enabled: Type.Boolean(),
+    createdAt: Type.Optional(Type.String()),
+    lastUsedAt: Type.Optional(Type.String())
+  },
+  {
+    examples: [
+      {
+        id: '5d0f3c1a-8f5e-4c55-9a53-6f3f0f6f8d21',
+        name: 'laptop',
+        token: 'thk_3f9a...c01d',
+        kind: 'system',
+        accessType: 'groups',
+        allowedGroups: ['daily'],
+        allowedServers: [],
+        enabled: true,
+        createdAt: '2026-11-20T09:00:00.000Z'
+      }
+    ]
+  }
+)
 export const NewKey = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 128 }),
   kind: Type.Optional(StringEnum(['system', 'user'])),
@@ -139,5 +252,8 @@ export const NewKey = Type.Object({
   allowedServers: Type.Optional(Type.Array(Type.String())),
   enabled: Type.Optional(Type.Boolean())
 }, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] })
-export const KeyUpdate = Type.Partial(NewKey, { examples: [{ enabled: false }], description: 'A user may change `name` and `enabled` only; `kind` and `owner` stay, and may come back as they are' })
+export const KeyUpdate = Type.Partial(NewKey, {
+  examples: [{ enabled: false }],
+  description: 'A user may change `name` and `enabled` only; `kind` and `owner` stay, and may come back as they are'
+})
 export const KeyId = Type.Object({ id: Type.String() })

@@ -1,7 +1,22 @@
 /** Names that would meet a route, or `Object.prototype`, if a server or group bore them. */
 const reserved = new Set([
   ...Object.getOwnPropertyNames(Object.prototype),
-  'call', 'openapi', 'openapi.json', 'servers', 'stats', 'batch', 'group', 'groups', 'mcp', 'sse', 'messages', 'api', 'oauth', 'tools', 'prompts', 'resources'
+  'call',
+  'openapi',
+  'openapi.json',
+  'servers',
+  'stats',
+  'batch',
+  'group',
+  'groups',
+  'mcp',
+  'sse',
+  'messages',
+  'api',
+  'oauth',
+  'tools',
+  'prompts',
+  'resources'
 ])
 
 /** What nobody can see is no letter, whatever Unicode says; a mark stands on a letter. */
@@ -16,7 +31,8 @@ function wordProblem (name: string): string | undefined {
 }
 
 /** Of two ways to write the same letters a new name takes the composed one, so that no two names look alike. */
-const composedProblem = (name: string): string | undefined => name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
+const composedProblem = (name: string): string | undefined =>
+  name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
 
 /**
  * Why a server or group may not bear this name, as a sentence; undefined when it may.

@@ -8,10 +8,14 @@ export const OpenFailure = Type.Object({
 })
 
 export const DocumentQuery = Type.Object({
-  title: Type.Optional(Type.String({ description: 'The document\'s title' })),
+  title: Type.Optional(Type.String({ description: "The document's title" })),
   description: Type.Optional(Type.String({ description: 'What the document says of itself' })),
-  version: Type.Optional(Type.String({ description: 'The document\'s version' })),
-  serverUrl: Type.Optional(Type.String({ description: 'Where the operations are, as the caller reaches them: an absolute http or https address, up to 2,048 bytes' })),
+  version: Type.Optional(Type.String({ description: "The document's version" })),
+  serverUrl: Type.Optional(
+    Type.String({
+      description: 'Where the operations are, as the caller reaches them: an absolute http or https address, up to 2,048 bytes'
+    })
+  ),
   includeDisabled: Type.Optional(Type.Boolean({ description: 'With disabled tools. Running them is still 404' })),
   servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
 })
@@ -19,23 +23,43 @@ export const DocumentQuery = Type.Object({
 export const PartQuery = Type.Omit(DocumentQuery, ['servers'])
 export const PartName = Type.Object({ name: Type.String({ description: 'A group by id or name, else a server' }) })
 
-export const ServerNames = Type.Object({ success: Type.Literal(true), data: Type.Array(Type.String()) }, { examples: [{ success: true, data: ['issues', 'files'] }] })
+export const ServerNames = Type.Object(
+  { success: Type.Literal(true), data: Type.Array(Type.String()) },
+  { examples: [{ success: true, data: ['issues', 'files'] }] }
+)
 
-export const ToolStats = Type.Object({
-  success: Type.Literal(true),
-  data: Type.Object({
-    totalServers: Type.Integer(),
-    totalTools: Type.Integer(),
-    serverBreakdown: Type.Array(Type.Object({ name: Type.String(), toolCount: Type.Integer(), status: Type.String() }))
-  })
-}, { examples: [{ success: true, data: { totalServers: 1, totalTools: 12, serverBreakdown: [{ name: 'issues', toolCount: 12, status: 'connected' }] } }] })
+export const ToolStats = Type.Object(
+  {
+    success: Type.Literal(true),
+    data: Type.Object({
+      totalServers: Type.Integer(),
+      totalTools: Type.Integer(),
+      serverBreakdown: Type.Array(Type.Object({ name: Type.String(), toolCount: Type.Integer(), status: Type.String() }))
+    })
+  },
+  {
+    examples: [
+      {
+        success: true,
+        data: { totalServers: 1, totalTools: 12, serverBreakdown: [{ name: 'issues', toolCount: 12, status: 'connected' }] }
+      }
+    ]
+  }
+)
 
 export const ToolPath = Type.Object({ server: Type.String(), tool: Type.String() })
-export const PartToolPath = Type.Object({ name: Type.String({ description: 'A group by id or name, else the server' }), server: Type.String(), tool: Type.String() })
+export const PartToolPath = Type.Object({
+  name: Type.String({ description: 'A group by id or name, else the server' }),
+  server: Type.String(),
+  tool: Type.String()
+})
 
 /** What is sent as the text that it came in, or is kept in. */
-const AsText = (description: string, example: object) => Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
-export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', { content: [{ type: 'text', text: 'Hello' }] })
+const AsText = (description: string, example: object) =>
+  Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
+export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
+  content: [{ type: 'text', text: 'Hello' }]
+})
 /** The same beside what was called, on the management API. */
 export const CalledTool = Type.Object({
   toolName: Type.String(),
@@ -44,4 +68,8 @@ export const CalledTool = Type.Object({
   structuredContent: Type.Optional(Type.Unknown({ description: 'As the tool gave it' })),
   isError: Type.Optional(Type.Unknown({ description: 'As the tool gave it: true where it failed' }))
 }, { additionalProperties: true })
-export const OpenApiDocument = AsText('An OpenAPI 3.0.3 document', { openapi: '3.0.3', info: { title: 'Tool-Hub', version: '1.0.0' }, paths: {} })
+export const OpenApiDocument = AsText('An OpenAPI 3.0.3 document', {
+  openapi: '3.0.3',
+  info: { title: 'Tool-Hub', version: '1.0.0' },
+  paths: {}
+})

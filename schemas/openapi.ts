@@ -9,7 +9,8 @@ export const describeApi = (version: string, basePath: string) => ({
   info: {
     title: 'Tool-Hub management API',
     version,
-    description: 'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. MCP itself is spoken at `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp`, by MCP clients, and is not described here.',
+    description:
+      'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. MCP itself is spoken at `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp`, by MCP clients, and is not described here.',
     license: { name: 'MIT', identifier: 'MIT' }
   },
   servers: [{ url: basePath === '' ? '/' : basePath }],
@@ -23,12 +24,32 @@ export const describeApi = (version: string, basePath: string) => ({
 })
 
 /** The parts of an OpenAPI document that are looked at here. */
-interface Operation { summary?: string, operationId?: string, security?: unknown[], parameters?: Array<{ in: string }>, requestBody?: { content: Record<string, Media> }, responses: Record<string, Response> }
+interface Operation {
+  summary?: string
+  operationId?: string
+  security?: unknown[]
+  parameters?: Array<{ in: string }>
+  requestBody?: { content: Record<string, Media> }
+  responses: Record<string, Response>
+}
 interface Response { description?: string, content?: Record<string, Media> }
 interface Media { schema?: Schema, example?: unknown, examples?: unknown }
-interface Document { paths?: Record<string, Record<string, unknown>>, components?: { schemas?: Record<string, unknown>, responses?: Record<string, unknown> } }
+interface Document {
+  paths?: Record<string, Record<string, unknown>>
+  components?: { schemas?: Record<string, unknown>; responses?: Record<string, unknown> }
+}
 
-interface Schema { properties?: Record<string, Schema>, required?: string[], items?: Schema, anyOf?: Schema[], enum?: unknown[], examples?: unknown[], default?: unknown, description?: string, [key: string]: unknown }
+interface Schema {
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  enum?: unknown[]
+  examples?: unknown[]
+  default?: unknown
+  description?: string
+  [key: string]: unknown
+}
 
 const component = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
 
@@ -37,14 +58,21 @@ function exampleOf ({ examples, enum: choices, properties, required = [], items,
   const given = examples?.[0] ?? choices?.[0] ?? (anyOf?.[0] && exampleOf(anyOf[0]))
   if (given !== undefined) return given
   if (items) return [exampleOf(items)].filter((each) => each !== undefined)
-  const members = Object.entries(properties ?? {}).map(([key, member]): [string, unknown] => [key, exampleOf(member)]).filter(([, member]) => member !== undefined)
+  const members = Object.entries(properties ?? {})
+    .map(([key, member]): [string, unknown] => [key, exampleOf(member)])
+    .filter(([, member]) => member !== undefined)
   return members.length > 0 && required.every((key) => members.some(([name]) => name === key)) ? Object.fromEntries(members) : undefined
 }
 
 /** An answer with an example of it, where its schema has the parts of one. */
 const withExample = ({ content = {}, ...response }: Response): Response => ({
   ...response,
-  content: Object.fromEntries(Object.entries(content).map(([type, media]) => [type, 'example' in media || 'examples' in media ? media : { ...media, example: exampleOf(media.schema ?? {}) }]))
+  content: Object.fromEntries(
+    Object.entries(content).map(([type, media]) => [
+      type,
+      'example' in media || 'examples' in media ? media : { ...media, example: exampleOf(media.schema ?? {}) }
+    ])
+  )
 })
 
 /** As PUT takes it: `null` restores the default, of a member or of a whole section. */
@@ -95,15 +123,32 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
 /** `PUT /api/groups/{id}/servers/batch` is `putGroupsByIdServersBatch`: what a generated client calls it. */
-const nameOf = (method: string, path: string): string => method + path.replace(/^\/api\//, '/').split('/').map((part) => part.startsWith('{') ? `By${capital(part.slice(1, -1))}` : part.split(/[^a-zA-Z0-9]+/).map(capital).join('')).join('')
+const nameOf = (method: string, path: string): string =>
+  method +
+  path
+    .replace(/^\/api\//, '/')
+    .split('/')
+    .map((part) =>
+      part.startsWith('{')
+        ? `By${capital(part.slice(1, -1))}`
+        : part
+          .split(/[^a-zA-Z0-9]+/)
+          .map(capital)
+          .join('')
+    )
+    .join('')
 
 /** Points every `config` of a server to its schema. */
 const withConfigs = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withConfigs)
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => key === 'properties' && typeof inner === 'object' && inner !== null && 'config' in inner
-    ? [key, { ...withConfigs(inner) as object, config: { $ref: '#/components/schemas/ServerConfig' } }]
-    : [key, withConfigs(inner)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) =>
+      key === 'properties' && typeof inner === 'object' && inner !== null && 'config' in inner
+        ? [key, { ...(withConfigs(inner) as object), config: { $ref: '#/components/schemas/ServerConfig' } }]
+        : [key, withConfigs(inner)]
+    )
+  )
 }
 
 /**
@@ -118,10 +163,22 @@ export function completeApi (given: object): object {
       if (operation.summary === undefined) continue
       const described = new Set(Object.keys(operation.responses))
       const open = path.startsWith('/api/')
-      const added = open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? [401, 403, 413, 415, 503, 507] : []
-      if (method === 'put' && path === '/api/system-config' && operation.requestBody) operation.requestBody.content['application/json'] = { ...operation.requestBody.content['application/json'], schema: { $ref: '#/components/schemas/SystemConfig' } }
-      const answers = Object.entries(operation.responses).map(([status, response]) => [status, status.startsWith('2') ? withExample(response) : response])
-      const responses = { ...Object.fromEntries(answers), ...Object.fromEntries(added.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }])) }
+      const added =
+        open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? [401, 403, 413, 415, 503, 507] : []
+      if (method === 'put' && path === '/api/system-config' && operation.requestBody) {
+        operation.requestBody.content['application/json'] = {
+          ...operation.requestBody.content['application/json'],
+          schema: { $ref: '#/components/schemas/SystemConfig' }
+        }
+      }
+      const answers = Object.entries(operation.responses).map(([status, response]) => [
+        status,
+        status.startsWith('2') ? withExample(response) : response
+      ])
+      const responses = {
+        ...Object.fromEntries(answers),
+        ...Object.fromEntries(added.map((status) => [status, { $ref: `#/components/responses/Failure${status}` }]))
+      }
       paths[path] = { ...paths[path], [method]: { operationId: nameOf(method, path), ...operation, responses } }
     }
   }
@@ -130,8 +187,21 @@ export function completeApi (given: object): object {
     paths,
     components: {
       ...document.components,
-      schemas: { ...document.components?.schemas, Failure: component(Failure), ServerConfig: component(ServerConfig), SystemConfig: resettable(component(SystemSections)) },
-      responses: { ...document.components?.responses, ...Object.fromEntries(Object.entries(failures).map(([status, description]) => [`Failure${status}`, { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } } }])) }
+      schemas: {
+        ...document.components?.schemas,
+        Failure: component(Failure),
+        ServerConfig: component(ServerConfig),
+        SystemConfig: resettable(component(SystemSections))
+      },
+      responses: {
+        ...document.components?.responses,
+        ...Object.fromEntries(
+          Object.entries(failures).map(([status, description]) => [
+            `Failure${status}`,
+            { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Failure' } } } }
+          ])
+        )
+      }
     }
   }
 }

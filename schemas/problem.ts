@@ -8,6 +8,8 @@ export function problemOf (schema: TSchema, value: unknown): { path: string, mes
   const choices: unknown = error.schema.enum
   return {
     path: error.path.slice(1).replaceAll('/', '.'),
-    message: Array.isArray(choices) ? `expected one of ${choices.join(', ')}` : `${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`
+    message: Array.isArray(choices)
+      ? `expected one of ${choices.join(', ')}`
+      : `${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`
   }
 }

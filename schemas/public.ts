@@ -12,15 +12,28 @@ export const Config = Type.Object({
   data: Type.Object({ basePath: Type.String(), version: Type.String(), name: Type.String() })
 }, { examples: [{ success: true, data: { basePath: '/hub', version: '1.0.0', name: 'tool-hub' } }] })
 
-export const PublicConfig = Type.Object({
-  success: Type.Literal(true),
-  data: Type.Object({
-    skipAuth: Type.Boolean(),
-    permissions: Type.Object({}, { additionalProperties: true, description: 'The guest\'s, when skipAuth is on' }),
-    socialAuth: Type.Object({ enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) })
-  })
-}, { examples: [{ success: true, data: { skipAuth: false, permissions: {}, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] } } }] })
+export const PublicConfig = Type.Object(
+  {
+    success: Type.Literal(true),
+    data: Type.Object({
+      skipAuth: Type.Boolean(),
+      permissions: Type.Object({}, { additionalProperties: true, description: "The guest's, when skipAuth is on" }),
+      socialAuth: Type.Object({ enabled: Type.Boolean(), basePath: Type.String(), providers: Type.Array(Type.String()) })
+    })
+  },
+  {
+    examples: [
+      {
+        success: true,
+        data: { skipAuth: false, permissions: {}, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] } }
+      }
+    ]
+  }
+)
 
 export const Liveness = Type.Object({ status: Type.String() }, { examples: [{ status: 'ok' }] })
 
-export const Metrics = { description: 'Lines of name, labels and value', content: { 'text/plain': { schema: Type.String({ examples: ['toolhub_sessions 2\n'] }) } } }
+export const Metrics = {
+  description: 'Lines of name, labels and value',
+  content: { 'text/plain': { schema: Type.String({ examples: ['toolhub_sessions 2\n'] }) } }
+}

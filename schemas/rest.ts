@@ -43,7 +43,14 @@ export const RestConfig = Type.Object({
 export type RestConfig = Static<typeof RestConfig>
 
 /** The members of the credentials, wherever they stand. */
-export function securityOf ({ type, apiKey, http, oauth2, openIdConnect, ...flat }: RestSecurity): { type: RestSecurity['type'] } & Static<typeof Members> {
+export function securityOf ({
+  type,
+  apiKey,
+  http,
+  oauth2,
+  openIdConnect,
+  ...flat
+}: RestSecurity): { type: RestSecurity['type'] } & Static<typeof Members> {
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
@@ -56,10 +63,14 @@ export function securityProblem (security: RestSecurity | undefined): string | u
     case 'none': return undefined
     case 'apiKey': return value ? undefined : lacks('a "value"')
     case 'http':
-      if (scheme?.toLowerCase() === 'digest') return '"openapi.security": the HTTP scheme "digest" is not supported; use "basic" or "bearer"'
+      if (scheme?.toLowerCase() === 'digest') {
+        return '"openapi.security": the HTTP scheme "digest" is not supported; use "basic" or "bearer"'
+      }
       if (credentials) return scheme ? undefined : lacks('a "scheme"')
       if (token) return undefined
-      return username !== undefined && password !== undefined ? undefined : lacks('a "token", or "username" and "password", or "credentials"')
+      return username !== undefined && password !== undefined
+        ? undefined
+        : lacks('a "token", or "username" and "password", or "credentials"')
     default: return token || (clientId && clientSecret) ? undefined : lacks('"clientId" and "clientSecret", or a "token"')
   }
 }

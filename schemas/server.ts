@@ -14,7 +14,11 @@ const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 -
 
 /** What is written down of one upstream server. Members that are not listed are kept as they are. */
 export const ServerConfig = Type.Object({
-  type: Type.Optional(StringEnum(['stdio', 'sse', 'streamable-http', 'openapi'], { description: 'How to reach the server; without it, `command` means stdio and `url` streamable-http with fall-back to sse' })),
+  type: Type.Optional(
+    StringEnum(['stdio', 'sse', 'streamable-http', 'openapi'], {
+      description: 'How to reach the server; without it, `command` means stdio and `url` streamable-http with fall-back to sse'
+    })
+  ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
   args: Type.Optional(Type.Array(Type.String())),
   env: Type.Optional(Type.Record(Type.String(), Type.String())),
@@ -29,23 +33,29 @@ export const ServerConfig = Type.Object({
   visibilityDefaulted: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
-  storedByUser: Type.Optional(Type.Boolean({ description: 'Set by the gateway: who stored this config last is no admin, so it reaches public addresses only' })),
+  storedByUser: Type.Optional(
+    Type.Boolean({ description: 'Set by the gateway: who stored this config last is no admin, so it reaches public addresses only' })
+  ),
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
   idleTimeoutMs: Type.Optional(Milliseconds()),
   passthroughHeaders: Type.Optional(Type.Array(Type.String())),
   sharedWithUsers: Type.Optional(Type.Array(Type.String())),
   oauth: Type.Optional(Type.Object({})),
-  proxy: Type.Optional(Type.Object({
-    url: Type.Optional(Type.String({ description: 'An http or https proxy that a remote server is reached through' })),
-    noProxy: Type.Optional(Type.String({ description: 'Hosts reached without it: names, `.suffix`, `*`; comma-separated' }))
-  })),
+  proxy: Type.Optional(
+    Type.Object({
+      url: Type.Optional(Type.String({ description: 'An http or https proxy that a remote server is reached through' })),
+      noProxy: Type.Optional(Type.String({ description: 'Hosts reached without it: names, `.suffix`, `*`; comma-separated' }))
+    })
+  ),
   openapi: Type.Optional(RestConfig),
-  options: Type.Optional(Type.Object({
-    timeout: Type.Optional(Milliseconds()),
-    resetTimeoutOnProgress: Type.Optional(Type.Boolean()),
-    maxTotalTimeout: Type.Optional(Milliseconds())
-  })),
+  options: Type.Optional(
+    Type.Object({
+      timeout: Type.Optional(Milliseconds()),
+      resetTimeoutOnProgress: Type.Optional(Type.Boolean()),
+      maxTotalTimeout: Type.Optional(Milliseconds())
+    })
+  ),
   tools: Overrides,
   prompts: Overrides,
   resources: Overrides
@@ -55,12 +65,17 @@ export type ServerConfig = Static<typeof ServerConfig>
 /** What a config of its kind lacks, as a sentence; undefined: nothing. */
 export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig): string | undefined {
   if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'
-  if (!url && (type !== 'openapi' || (!openapi?.url && openapi?.schema === undefined))) return type === undefined ? 'it needs a "command" or a "url"' : `a server of type "${type}" needs a "url"`
+  if (!url && (type !== 'openapi' || (!openapi?.url && openapi?.schema === undefined))) {
+    return type === undefined ? 'it needs a "command" or a "url"' : `a server of type "${type}" needs a "url"`
+  }
   if (url !== undefined && !isWebAddress(url)) return '"url" must be an absolute http or https address'
-  if (type === 'openapi' && openapi?.url !== undefined && !isWebAddress(openapi.url)) return '"openapi.url" must be an absolute http or https address'
+  if (type === 'openapi' && openapi?.url !== undefined && !isWebAddress(openapi.url)) {
+    return '"openapi.url" must be an absolute http or https address'
+  }
   if (proxy?.url !== undefined && !isWebAddress(proxy.url)) return '"proxy.url" must be an absolute http or https address'
   return type === 'openapi' ? securityProblem(openapi?.security) : undefined
 }
 
 /** What holds a variable is checked when it is filled in. */
-const isWebAddress = (text: string): boolean => /\$\{[A-Za-z_]\w*\}/.test(text) || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+const isWebAddress = (text: string): boolean =>
+  /\$\{[A-Za-z_]\w*\}/.test(text) || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))

@@ -61,12 +61,16 @@ export type Routing = Static<typeof Routing>
 
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
-  bearerAuthKeyMigrated: Type.Optional(Type.Boolean({ description: 'That `routing.bearerAuthKey` became a key once, set by the gateway: it never does again' })),
-  install: Type.Optional(Type.Object({
-    baseUrl: Type.Optional(Type.String()),
-    npmRegistry: Type.Optional(Type.String()),
-    pythonIndexUrl: Type.Optional(Type.String())
-  })),
+  bearerAuthKeyMigrated: Type.Optional(
+    Type.Boolean({ description: 'That `routing.bearerAuthKey` became a key once, set by the gateway: it never does again' })
+  ),
+  install: Type.Optional(
+    Type.Object({
+      baseUrl: Type.Optional(Type.String()),
+      npmRegistry: Type.Optional(Type.String()),
+      pythonIndexUrl: Type.Optional(Type.String())
+    })
+  ),
   nameSeparator: Type.Optional(Type.String({ default: '-', pattern: '^[!-~]{1,8}$' })),
   enableSessionRebuild: Type.Optional(Type.Boolean({ default: false }))
 })

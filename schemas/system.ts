@@ -2,50 +2,82 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Routing } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
-const Seconds = (value: number) => Type.Optional(Type.Integer({ default: value, minimum: 1, maximum: 10 * 365 * 86_400, description: 'Seconds' }))
+const Seconds = (value: number) =>
+  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum: 10 * 365 * 86_400, description: 'Seconds' }))
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
 const Text = (description?: string) => Type.Optional(Type.String({ maxLength: 4_096, description }))
 
 /** The system configuration as the API takes and shows it. What is stored beside it is kept, and can only be sent back as it was shown. */
-export const SystemSections = Type.Object({
-  routing: Type.Optional(Routing),
-  install: Type.Optional(Type.Object({
-    pythonIndexUrl: Text('Package index that children are told of'),
-    npmRegistry: Text('npm registry that children are told of'),
-    baseUrl: Text('Public address of this gateway')
-  })),
-  smartRouting: Type.Optional(Type.Object({
-    enabled: Switch(true),
-    dbUrl: Text('Database for embeddings'),
-    llmProviderBaseUrl: Text('Address of an embeddings API'),
-    llmProviderApiKey: Text(),
-    embeddingModel: Text(),
-    embeddingDimensions: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
-    embeddingDimensionsApiPassthrough: Switch(false, 'Send `embeddingDimensions` to every model'),
-    progressiveDisclosure: Switch(false)
-  })),
-  toolResultCompression: Type.Optional(Type.Object({
-    enabled: Switch(false),
-    minTokens: Type.Optional(Type.Integer({ default: 2_000, minimum: 1, maximum: 10_000_000 })),
-    maxOutputTokens: Type.Optional(Type.Integer({ default: 1_200, minimum: 1, maximum: 10_000_000 })),
-    strategy: Type.Optional(StringEnum(['auto', 'json', 'log', 'search', 'diff', 'text'], { default: 'auto' }))
-  })),
-  mcpRouter: Type.Optional(Type.Object({ apiKey: Text(), referer: Text(), title: Text(), baseUrl: Text() })),
-  nameSeparator: Type.Optional(Type.String({ default: '-', pattern: '^[!-~]{1,8}$', description: 'Between a server and its item: 1 to 8 printable ASCII characters' })),
-  enableSessionRebuild: Switch(false),
-  oauthServer: Type.Optional(Type.Object({
-    enabled: Switch(false),
-    accessTokenLifetime: Seconds(3_600),
-    refreshTokenLifetime: Seconds(1_209_600),
-    authorizationCodeLifetime: Seconds(60),
-    requireClientSecret: Switch(false),
-    allowedScopes: Type.Optional(Type.Array(Type.String({ pattern: '^[!#-\\[\\]-~]+$' }), { default: ['mcp', 'manage', 'profile', 'openid'] })),
-    requireState: Switch(false),
-    dynamicRegistration: Type.Optional(Type.Object({
-      enabled: Switch(true),
-      allowedGrantTypes: Type.Optional(Type.Array(StringEnum(['authorization_code', 'refresh_token']), { default: ['authorization_code', 'refresh_token'] })),
-      requiresAuthentication: Switch(false)
-    }, { default: {} }))
-  }))
-}, { examples: [{ routing: { jsonBodyLimit: '5mb' }, install: { baseUrl: 'https://hub.example.com' } }, { nameSeparator: '_', toolResultCompression: { enabled: true, strategy: 'auto' } }] })
+export const SystemSections = Type.Object(
+  {
+    routing: Type.Optional(Routing),
+    install: Type.Optional(
+      Type.Object({
+        pythonIndexUrl: Text('Package index that children are told of'),
+        npmRegistry: Text('npm registry that children are told of'),
+        baseUrl: Text('Public address of this gateway')
+      })
+    ),
+    smartRouting: Type.Optional(
+      Type.Object({
+        enabled: Switch(true),
+        dbUrl: Text('Database for embeddings'),
+        llmProviderBaseUrl: Text('Address of an embeddings API'),
+        llmProviderApiKey: Text(),
+        embeddingModel: Text(),
+        embeddingDimensions: Type.Optional(Type.Integer({ minimum: 1, maximum: 65_536 })),
+        embeddingDimensionsApiPassthrough: Switch(false, 'Send `embeddingDimensions` to every model'),
+        progressiveDisclosure: Switch(false)
+      })
+    ),
+    toolResultCompression: Type.Optional(
+      Type.Object({
+        enabled: Switch(false),
+        minTokens: Type.Optional(Type.Integer({ default: 2_000, minimum: 1, maximum: 10_000_000 })),
+        maxOutputTokens: Type.Optional(Type.Integer({ default: 1_200, minimum: 1, maximum: 10_000_000 })),
+        strategy: Type.Optional(StringEnum(['auto', 'json', 'log', 'search', 'diff', 'text'], { default: 'auto' }))
+      })
+    ),
+    mcpRouter: Type.Optional(Type.Object({ apiKey: Text(), referer: Text(), title: Text(), baseUrl: Text() })),
+    nameSeparator: Type.Optional(
+      Type.String({
+        default: '-',
+        pattern: '^[!-~]{1,8}$',
+        description: 'Between a server and its item: 1 to 8 printable ASCII characters'
+      })
+    ),
+    enableSessionRebuild: Switch(false),
+    oauthServer: Type.Optional(
+      Type.Object({
+        enabled: Switch(false),
+        accessTokenLifetime: Seconds(3_600),
+        refreshTokenLifetime: Seconds(1_209_600),
+        authorizationCodeLifetime: Seconds(60),
+        requireClientSecret: Switch(false),
+        allowedScopes: Type.Optional(
+          Type.Array(Type.String({ pattern: '^[!#-\\[\\]-~]+$' }), { default: ['mcp', 'manage', 'profile', 'openid'] })
+        ),
+        requireState: Switch(false),
+        dynamicRegistration: Type.Optional(
+          Type.Object(
+            {
+              enabled: Switch(true),
+              allowedGrantTypes: Type.Optional(
+                Type.Array(StringEnum(['authorization_code', 'refresh_token']), { default: ['authorization_code', 'refresh_token'] })
+              ),
+              requiresAuthentication: Switch(false)
+            },
+            { default: {} }
+          )
+        )
+      })
+    )
+  },
+  {
+    examples: [
+      { routing: { jsonBodyLimit: '5mb' }, install: { baseUrl: 'https://hub.example.com' } },
+      { nameSeparator: '_', toolResultCompression: { enabled: true, strategy: 'auto' } }
+    ]
+  }
+)
 export type SystemSections = Static<typeof SystemSections>

@@ -2,7 +2,10 @@ import { Type } from '@sinclair/typebox'
 import { Account } from './api.ts'
 
 /** A user as it may be shown. */
-export const UserRecord = Type.Object({ username: Type.String(), isAdmin: Type.Boolean() }, { examples: [{ username: 'ada', isAdmin: false }] })
+export const UserRecord = Type.Object(
+  { username: Type.String(), isAdmin: Type.Boolean() },
+  { examples: [{ username: 'ada', isAdmin: false }] }
+)
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
@@ -20,7 +23,10 @@ export const UserUpdate = Type.Object({
 
 export const UserName = Type.Object({ username: Type.String() })
 
-export const UserStats = Type.Object({ totalUsers: Type.Integer(), adminUsers: Type.Integer(), regularUsers: Type.Integer() }, { examples: [{ totalUsers: 3, adminUsers: 1, regularUsers: 2 }] })
+export const UserStats = Type.Object(
+  { totalUsers: Type.Integer(), adminUsers: Type.Integer(), regularUsers: Type.Integer() },
+  { examples: [{ totalUsers: 3, adminUsers: 1, regularUsers: 2 }] }
+)
 
 const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'What would make the password stronger' }))
 
@@ -30,7 +36,13 @@ export const Registration = Type.Object({
   isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only an admin may say true' }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1' }] })
 
-export const Registered = Type.Object({ success: Type.Literal(true), message: Type.String(), token: Type.String(), user: Account, warnings: Warnings })
+export const Registered = Type.Object({
+  success: Type.Literal(true),
+  message: Type.String(),
+  token: Type.String(),
+  user: Account,
+  warnings: Warnings
+})
 
 export const PasswordChange = Type.Object({
   currentPassword: Type.String({ minLength: 1, maxLength: 1024 }),

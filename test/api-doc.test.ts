@@ -31,9 +31,18 @@ test('the guide has ten tasks, each with its lines', () => {
 test('every block runs as printed', { timeout: 150_000 }, async (t) => {
   const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
   await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
-  const script = blocks.map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`).join('\n').replaceAll(printed.address, hub.url).replaceAll(printed.password, PASSWORD)
+  const script = blocks
+    .map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`)
+    .join('\n')
+    .replaceAll(printed.address, hub.url)
+    .replaceAll(printed.password, PASSWORD)
   // The packages of the project, so that npx finds the servers here and fetches nothing.
-  const child = spawn('sh', ['-eu', '-s'], { cwd: hub.folder, env: { PATH: process.env.PATH ?? '', HOME: hub.folder }, stdio: ['pipe', 'pipe', 'pipe'], timeout: 120_000 })
+  const child = spawn('sh', ['-eu', '-s'], {
+    cwd: hub.folder,
+    env: { PATH: process.env.PATH ?? '', HOME: hub.folder },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: 120_000
+  })
   let output = ''
   let errors = ''
   child.stdout.on('data', (chunk) => { output += String(chunk) })
@@ -45,16 +54,42 @@ test('every block runs as printed', { timeout: 150_000 }, async (t) => {
   const said = new Map(output.split(/^== /m).slice(1).map((part) => [part.split('\n')[0] ?? '', part.slice(part.indexOf('\n') + 1)]))
   const about = (number: number): string => [...said].find(([heading]) => heading.startsWith(`## ${number}. `))?.[1] ?? ''
   /** The answers of one task, as curl printed them, end to end. */
-  const answers = (number: number): Json[] => about(number).split('\n').filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Json)
-  for (let number = 1; number <= 9; number++) for (const answer of answers(number)) assert.equal(answer.success, true, JSON.stringify(answer))
+  const answers = (number: number): Json[] =>
+    about(number)
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Json)
+  for (let number = 1; number <= 9; number++) {
+    for (const answer of answers(number)) assert.equal(answer.success, true, JSON.stringify(answer))
+  }
   assert.equal(at(answers(1)[0], 'data', 'name'), 'everything')
   assert.equal(at(answers(2)[0], 'data', 'successCount'), 2)
   assert.equal(at(answers(3).at(-1), 'data', 'status'), 'connected')
   assert.deepEqual([at(answers(4)[0], 'data', 'config', 'description'), at(answers(4)[1], 'data', 'name')], ['Issues', 'notes'])
   assert.match(String(at(answers(4)[0], 'data', 'config', 'headers', 'Authorization')), /••••/)
-  assert.deepEqual(answers(5).map((answer) => [at(answer, 'data', 'enabled'), at(answer, 'data', 'overridden') ?? false]), [[false, false], [true, false], [true, true], [true, false]])
-  assert.deepEqual((at(answers(6).at(-1), 'data') as Json[]).map(({ name, tools }) => [name, tools]), [['everything', ['echo']], ['notes', 'all']])
-  assert.deepEqual((at(answers(7).at(-1), 'data') as Json[]).map(({ name, kind }) => [name, kind]), [['laptop', 'system'], ['of ada', 'user']])
+  assert.deepEqual(
+    answers(5).map((answer) => [at(answer, 'data', 'enabled'), at(answer, 'data', 'overridden') ?? false]),
+    [
+      [false, false],
+      [true, false],
+      [true, true],
+      [true, false]
+    ]
+  )
+  assert.deepEqual(
+    (at(answers(6).at(-1), 'data') as Json[]).map(({ name, tools }) => [name, tools]),
+    [
+      ['everything', ['echo']],
+      ['notes', 'all']
+    ]
+  )
+  assert.deepEqual(
+    (at(answers(7).at(-1), 'data') as Json[]).map(({ name, kind }) => [name, kind]),
+    [
+      ['laptop', 'system'],
+      ['of ada', 'user']
+    ]
+  )
   assert.match(about(8), /"text":"Echo: Hello"/)
   assert.match(about(8), /Bern/)
   assert.match(about(9), /^1mb$/m)

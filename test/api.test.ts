@@ -5,7 +5,23 @@ import { readFile, rm, stat } from 'node:fs/promises'
 import { request as httpRequest, Agent } from 'node:http'
 import { test } from 'node:test'
 import bcrypt from 'bcryptjs'
-import { assertPlain, at, connected, initialize, KEY, names, open, plain, send, Session, settings, sleep, text, within, type Json } from './client.ts'
+import {
+  assertPlain,
+  at,
+  connected,
+  initialize,
+  KEY,
+  names,
+  open,
+  plain,
+  send,
+  Session,
+  settings,
+  sleep,
+  text,
+  within,
+  type Json
+} from './client.ts'
 import { Refusal, startUpstream, tool } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Hub } from './helper.ts'
 
@@ -25,7 +41,11 @@ interface Ask { body?: unknown, headers?: Record<string, string>, raw?: string |
 
 async function ask (hub: Hub, method: string, route: string, { body, headers, raw }: Ask = {}): Promise<Answer> {
   const content = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-  const reply = await fetch(`${hub.url}${route}`, { method, headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers }, body: content })
+  const reply = await fetch(`${hub.url}${route}`, {
+    method,
+    headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: content
+  })
   const answer = await reply.text()
   transcript.push(answer)
   let parsed: unknown
@@ -56,27 +76,48 @@ class Api {
     return new Api(hub, { 'x-auth-token': token }, token)
   }
 
-  static key (hub: Hub, token: string): Api { return new Api(hub, { authorization: `Bearer ${token}` }, token) }
+  static key (hub: Hub, token: string): Api {
+    return new Api(hub, { authorization: `Bearer ${token}` }, token)
+  }
 
-  async ask (method: string, route: string, body?: unknown): Promise<Answer> { return await ask(this.hub, method, `/api${route}`, { body, headers: this.headers }) }
+  async ask (method: string, route: string, body?: unknown): Promise<Answer> {
+    return await ask(this.hub, method, `/api${route}`, { body, headers: this.headers })
+  }
 
   /** A request that must succeed; its data. */
-  async ok (method: string, route: string, body?: unknown, status = 200): Promise<Json> { return fine(await this.ask(method, route, body), status) }
+  async ok (method: string, route: string, body?: unknown, status = 200): Promise<Json> {
+    return fine(await this.ask(method, route, body), status)
+  }
 
-  async add (name: string, config: Json): Promise<Json> { return await this.ok('POST', '/servers', { name, config }) }
+  async add (name: string, config: Json): Promise<Json> {
+    return await this.ok('POST', '/servers', { name, config })
+  }
 
-  async server (name: string): Promise<Json> { return await this.ok('GET', `/servers/${encodeURIComponent(name)}`) }
+  async server (name: string): Promise<Json> {
+    return await this.ok('GET', `/servers/${encodeURIComponent(name)}`)
+  }
 
   /** Waits until the server has this status; its record. */
   async has (name: string, status: string, ms = 15_000): Promise<Json> {
     let record: Json = {}
-    await until(async () => { record = await this.server(name); return record.status === status }, ms, () => `${name} never became ${status}: ${JSON.stringify(record)}`)
+    await until(
+      async () => {
+        record = await this.server(name)
+        return record.status === status
+      },
+      ms,
+      () => `${name} never became ${status}: ${JSON.stringify(record)}`
+    )
     return record
   }
 
-  async put (name: string, config: unknown, more: Json = {}): Promise<Answer> { return await this.ask('PUT', `/servers/${encodeURIComponent(name)}`, { config, ...more }) }
+  async put (name: string, config: unknown, more: Json = {}): Promise<Answer> {
+    return await this.ask('PUT', `/servers/${encodeURIComponent(name)}`, { config, ...more })
+  }
 
-  async run (server: string, toolName: string, args?: Json): Promise<Answer> { return await this.ask('POST', `/tools/call/${encodeURIComponent(server)}`, { toolName, arguments: args }) }
+  async run (server: string, toolName: string, args?: Json): Promise<Answer> {
+    return await this.ask('POST', `/tools/call/${encodeURIComponent(server)}`, { toolName, arguments: args })
+  }
 }
 
 function fine (answer: Answer, status = 200): Json {
@@ -107,7 +148,8 @@ function invalid (answer: Answer, what = ''): void {
 const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
 const configOnDisk = async (hub: Hub, name: string): Promise<unknown> => at(await onDisk(hub), 'mcpServers', name)
 const records = (answer: Answer): Json[] => { fine(answer); return at(answer.body, 'data') as Json[] }
-const later = (answer: Answer): unknown => at(answer.body, 'nextCursor') ?? at(answer.body, 'data', 'nextCursor') ?? at(answer.body, 'pagination', 'nextCursor')
+const later = (answer: Answer): unknown =>
+  at(answer.body, 'nextCursor') ?? at(answer.body, 'data', 'nextCursor') ?? at(answer.body, 'pagination', 'nextCursor')
 
 /** A signed token, made here. */
 function sign (claims: unknown, { alg = 'HS256', secret = SECRET }: { alg?: string, secret?: string } = {}): string {
@@ -171,7 +213,8 @@ test('the first admin', async (t) => {
 test('login and tokens', async (t) => {
   const hub = await startHub(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD, JWT_SECRET: SECRET, LOG_LEVEL: 'debug' } })
   const login = async (body: unknown): Promise<Answer> => await ask(hub, 'POST', '/api/auth/login', { body })
-  const me = async (headers: Record<string, string>, query = ''): Promise<Answer> => await ask(hub, 'GET', `/api/auth/user${query}`, { headers })
+  const me = async (headers: Record<string, string>, query = ''): Promise<Answer> =>
+    await ask(hub, 'GET', `/api/auth/user${query}`, { headers })
 
   await Api.login(hub)
 
@@ -191,7 +234,14 @@ test('login and tokens', async (t) => {
     refused(wrong, 401)
     refused(unknown, 401)
     assert.deepEqual(unknown.body, wrong.body)
-    for (const [username, password] of [['admin', ''], ['', PASSWORD], ['admin\u0000', PASSWORD], ['__proto__', PASSWORD], ['constructor', 'x'], ['admin', 'x'.repeat(5_000)]]) {
+    for (const [username, password] of [
+      ['admin', ''],
+      ['', PASSWORD],
+      ['admin\u0000', PASSWORD],
+      ['__proto__', PASSWORD],
+      ['constructor', 'x'],
+      ['admin', 'x'.repeat(5_000)]
+    ]) {
       const answer = await login({ username, password })
       assert.ok(answer.status === 400 || answer.status === 401, `${username}: ${answer.text}`)
       refused(answer, answer.status)
@@ -213,7 +263,19 @@ test('login and tokens', async (t) => {
   })
 
   await t.test('missing or wrong fields: 400 with errors', async () => {
-    for (const body of [{}, { username: 'admin' }, { password: PASSWORD }, { username: 7, password: PASSWORD }, { username: 'admin', password: null }, { username: ['admin'], password: PASSWORD }, { username: 'admin', password: { $ne: '' } }, [], null, 'text', 7]) invalid(await login(body), JSON.stringify(body))
+    for (const body of [
+      {},
+      { username: 'admin' },
+      { password: PASSWORD },
+      { username: 7, password: PASSWORD },
+      { username: 'admin', password: null },
+      { username: ['admin'], password: PASSWORD },
+      { username: 'admin', password: { $ne: '' } },
+      [],
+      null,
+      'text',
+      7
+    ]) { invalid(await login(body), JSON.stringify(body)) }
     refused(await ask(hub, 'POST', '/api/auth/login'), 400)
   })
 
@@ -245,16 +307,32 @@ test('login and tokens', async (t) => {
 
   await t.test('nothing, garbage, or a token in the wrong place: 401', async () => {
     for (const headers of [
-      {}, { 'x-auth-token': '' }, { 'x-auth-token': 'garbage' }, { 'x-auth-token': 'a.b.c' }, { 'x-auth-token': KEY }, { authorization: 'Bearer' }, { authorization: 'Bearer garbage' }, { authorization: `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}` },
-      { authorization: `Bearer ${admin.token}` }, { authorization: admin.token }, { cookie: `token=${admin.token}` }, { 'x-auth-token': `Bearer ${admin.token}` }, { authorization: `Bearer ${KEY}x` }, { authorization: `Bearer ${KEY.slice(0, -1)}` }
-    ] as Record<string, string>[]) refused(await me(headers), 401, JSON.stringify(headers))
+      {},
+      { 'x-auth-token': '' },
+      { 'x-auth-token': 'garbage' },
+      { 'x-auth-token': 'a.b.c' },
+      { 'x-auth-token': KEY },
+      { authorization: 'Bearer' },
+      { authorization: 'Bearer garbage' },
+      { authorization: `Basic ${Buffer.from(`admin:${PASSWORD}`).toString('base64')}` },
+      { authorization: `Bearer ${admin.token}` },
+      { authorization: admin.token },
+      { cookie: `token=${admin.token}` },
+      { 'x-auth-token': `Bearer ${admin.token}` },
+      { authorization: `Bearer ${KEY}x` },
+      { authorization: `Bearer ${KEY.slice(0, -1)}` }
+    ] as Record<string, string>[]) { refused(await me(headers), 401, JSON.stringify(headers)) }
     refused(await me({}, `?token=${KEY}`), 401)
     refused(await me({}, '?token='), 401)
     refused(await me({}, `?Token=${admin.token}`), 401)
   })
 
   await t.test('a login is no credential of MCP', async () => {
-    for (const [headers, query] of [[{ 'x-auth-token': admin.token }, ''], [{ authorization: `Bearer ${admin.token}` }, ''], [{}, `?token=${admin.token}`]] as [Record<string, string>, string][]) {
+    for (const [headers, query] of [
+      [{ 'x-auth-token': admin.token }, ''],
+      [{ authorization: `Bearer ${admin.token}` }, ''],
+      [{}, `?token=${admin.token}`]
+    ] as [Record<string, string>, string][]) {
       for (const route of ['/mcp', '/api/mcp']) {
         const reply = await send(`${hub.url}${route}${query}`, { key: null, headers, body: initialize() })
         assert.equal(reply.status, 401, `${route} ${JSON.stringify(headers)}: ${reply.body}`)
@@ -291,7 +369,15 @@ test('login and tokens', async (t) => {
     await ask(hub, 'GET', `/api/servers?token=${admin.token}`)
     await ask(hub, 'GET', `/api/nope?token=${admin.token}`)
     await sleep(200)
-    for (const secret of [admin.token, admin.token.split('.')[2] ?? '', PASSWORD, KEY, `${PASSWORD}x`]) assert.ok(!hub.output().includes(secret), `a secret in the log: ${hub.output().split('\n').find((line) => line.includes(secret))}`)
+    for (const secret of [admin.token, admin.token.split('.')[2] ?? '', PASSWORD, KEY, `${PASSWORD}x`]) {
+      assert.ok(
+        !hub.output().includes(secret),
+        `a secret in the log: ${hub
+          .output()
+          .split('\n')
+          .find((line) => line.includes(secret))}`
+      )
+    }
   })
 
   await t.test('a login outlives a restart with the same JWT_SECRET, and no other', async (t) => {
@@ -320,25 +406,53 @@ test('a weak ADMIN_PASSWORD, a short JWT_SECRET: taken, with a warning; JWT_EXPI
 // ---- everything else, on one gateway --------------------------------------------------------------
 
 const lost = [
-  ['GET', '/api/auth/user'], ['GET', '/api/auth/keys'], ['POST', '/api/auth/keys'], ['DELETE', '/api/auth/keys/{id}'],
-  ['GET', '/api/servers'], ['POST', '/api/servers'], ['GET', '/api/servers/{name}'], ['PUT', '/api/servers/{name}'], ['DELETE', '/api/servers/{name}'],
-  ['POST', '/api/servers/{name}/toggle'], ['POST', '/api/servers/{name}/reload'],
-  ['GET', '/api/groups'], ['POST', '/api/groups'], ['GET', '/api/groups/{id}'], ['PUT', '/api/groups/{id}'], ['DELETE', '/api/groups/{id}'],
+  ['GET', '/api/auth/user'],
+  ['GET', '/api/auth/keys'],
+  ['POST', '/api/auth/keys'],
+  ['DELETE', '/api/auth/keys/{id}'],
+  ['GET', '/api/servers'],
+  ['POST', '/api/servers'],
+  ['GET', '/api/servers/{name}'],
+  ['PUT', '/api/servers/{name}'],
+  ['DELETE', '/api/servers/{name}'],
+  ['POST', '/api/servers/{name}/toggle'],
+  ['POST', '/api/servers/{name}/reload'],
+  ['GET', '/api/groups'],
+  ['POST', '/api/groups'],
+  ['GET', '/api/groups/{id}'],
+  ['PUT', '/api/groups/{id}'],
+  ['DELETE', '/api/groups/{id}'],
   ['POST', '/api/tools/call/{server}']
 ] as const
 
 test('the management API', async (t) => {
   const fake = await startUpstream(t, {
     tools: [
-      tool('echo', { title: 'Echo', annotations: { readOnlyHint: true }, outputSchema: { type: 'object' } }), tool('fail'), tool('two-words'),
-      tool('typed', { inputSchema: { type: 'object', properties: { n: { type: 'integer' }, x: { type: 'number' }, b: { type: 'boolean' }, list: { type: 'array', items: { type: 'string' } }, o: { type: 'object' }, s: { type: 'string' } } } })
+      tool('echo', { title: 'Echo', annotations: { readOnlyHint: true }, outputSchema: { type: 'object' } }),
+      tool('fail'),
+      tool('two-words'),
+      tool('typed', {
+        inputSchema: {
+          type: 'object',
+          properties: {
+            n: { type: 'integer' },
+            x: { type: 'number' },
+            b: { type: 'boolean' },
+            list: { type: 'array', items: { type: 'string' } },
+            o: { type: 'object' },
+            s: { type: 'string' }
+          }
+        }
+      })
     ],
     prompts: [{ name: 'greet', description: 'Greets' }],
     resources: [{ name: 'note', uri: 'fault://note' }],
     on ({ method, params }) {
       if (method !== 'tools/call') return undefined
       if (params.name === 'fail') return { content: [{ type: 'text', text: 'it failed' }], isError: true }
-      if (params.name === 'typed') return { content: [{ type: 'text', text: JSON.stringify(params.arguments) }], structuredContent: { seen: params.arguments } }
+      if (params.name === 'typed') {
+        return { content: [{ type: 'text', text: JSON.stringify(params.arguments) }], structuredContent: { seen: params.arguments } }
+      }
       return undefined
     }
   })
@@ -367,7 +481,14 @@ test('the management API', async (t) => {
   const waitingMcp = timed((async () => {
     const opened = await send(`${url}/never`, { key: KEYED, body: initialize() })
     const id = opened.headers.get('mcp-session-id')
-    const last = id === null ? opened : await send(`${url}/never`, { key: KEYED, headers: { 'mcp-session-id': id }, body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo' } } })
+    const last =
+      id === null
+        ? opened
+        : await send(`${url}/never`, {
+          key: KEYED,
+          headers: { 'mcp-session-id': id },
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo' } }
+        })
     return last.messages.at(-1)
   })())
 
@@ -375,8 +496,14 @@ test('the management API', async (t) => {
     for (const [method, route] of lost) {
       for (const headers of [{}, { 'x-auth-token': 'garbage' }, { authorization: 'Bearer thk_garbage' }] as Record<string, string>[]) {
         const filled = route.replace(/\{\w+\}/, 'fake')
-        refused(await ask(hub, method, filled, { headers, body: method === 'GET' || method === 'DELETE' ? undefined : {} }), 401, `${method} ${route}`)
-        if (method !== 'GET' && method !== 'DELETE') refused(await ask(hub, method, filled, { headers, body: { wrong: true, name: 7 } }), 401, `${method} ${route}`)
+        refused(
+          await ask(hub, method, filled, { headers, body: method === 'GET' || method === 'DELETE' ? undefined : {} }),
+          401,
+          `${method} ${route}`
+        )
+        if (method !== 'GET' && method !== 'DELETE') {
+          refused(await ask(hub, method, filled, { headers, body: { wrong: true, name: 7 } }), 401, `${method} ${route}`)
+        }
       }
     }
   })
@@ -390,7 +517,10 @@ test('the management API', async (t) => {
     assert.equal(typeof at(answer.body, 'message'), 'string')
     assert.match(token, /^thk_[0-9a-f]{64}$/)
     assert.match(String(record.id), /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
-    assert.deepEqual([record.name, record.kind, record.accessType, record.enabled, record.allowedGroups, record.allowedServers], ['first', 'system', 'all', true, [], []])
+    assert.deepEqual(
+      [record.name, record.kind, record.accessType, record.enabled, record.allowedGroups, record.allowedServers],
+      ['first', 'system', 'all', true, [], []]
+    )
     assert.ok(!Number.isNaN(new Date(String(record.createdAt)).getTime()), JSON.stringify(record))
     const all = records(await admin.ask('GET', '/auth/keys'))
     const listed = all.find((key) => key.id === record.id)
@@ -404,7 +534,20 @@ test('the management API', async (t) => {
   })
 
   await t.test('keys: what is not taken', async () => {
-    for (const body of [{}, { name: '' }, { name: 7 }, { name: 'x', kind: 'root' }, { name: 'x', accessType: 'everything' }, { name: 'x', kind: 'user' }, { name: 'x', kind: 'user', owner: 'nobody' }, { name: 'x', allowedServers: 'fake' }, { name: 'x', enabled: 'yes' }, [], null, 'text']) refused(await admin.ask('POST', '/auth/keys', body), 400, JSON.stringify(body))
+    for (const body of [
+      {},
+      { name: '' },
+      { name: 7 },
+      { name: 'x', kind: 'root' },
+      { name: 'x', accessType: 'everything' },
+      { name: 'x', kind: 'user' },
+      { name: 'x', kind: 'user', owner: 'nobody' },
+      { name: 'x', allowedServers: 'fake' },
+      { name: 'x', enabled: 'yes' },
+      [],
+      null,
+      'text'
+    ]) { refused(await admin.ask('POST', '/auth/keys', body), 400, JSON.stringify(body)) }
     const mine = await admin.ask('POST', '/auth/keys', { name: 'x', token: `thk_${'0'.repeat(64)}` })
     assert.ok(mine.status === 400 || at(mine.body, 'data', 'token') !== `thk_${'0'.repeat(64)}`, 'nobody chooses their own token')
     transcript.pop()
@@ -415,7 +558,10 @@ test('the management API', async (t) => {
     transcript.pop()
     const users = await newKey({ name: 'user', kind: 'user', owner: 'admin' })
     transcript.pop()
-    assert.deepEqual([scoped.record.accessType, scoped.record.allowedServers, users.record.kind, users.record.owner], ['servers', ['fake'], 'user', 'admin'])
+    assert.deepEqual(
+      [scoped.record.accessType, scoped.record.allowedServers, users.record.kind, users.record.owner],
+      ['servers', ['fake'], 'user', 'admin']
+    )
     for (const { token } of [scoped, users]) {
       refused(await Api.key(hub, token).ask('GET', '/servers'), 401)
       refused(await Api.key(hub, token).ask('GET', '/auth/user'), 401)
@@ -428,7 +574,11 @@ test('the management API', async (t) => {
     assert.equal(at((await system.ask('GET', '/auth/user')).body, 'user', 'isAdmin'), true)
     await system.add('by-key', { url: fake.url, enabled: false })
     assert.equal(at(await system.server('by-key'), 'config', 'owner'), 'admin')
-    assert.equal((await ask(hub, 'GET', '/api/servers', { headers: { authorization: `bearer ${KEYED}` } })).status, 200, 'the scheme has no case')
+    assert.equal(
+      (await ask(hub, 'GET', '/api/servers', { headers: { authorization: `bearer ${KEYED}` } })).status,
+      200,
+      'the scheme has no case'
+    )
   })
 
   await t.test('keys: deleted, they are worth nothing at once, and what they opened ends within 5 s', async () => {
@@ -445,7 +595,9 @@ test('the management API', async (t) => {
     refused(await Api.key(hub, key.token).ask('GET', '/servers'), 401)
     await within(5_000, 'the end of the stream', stream.done)
     refused(await admin.ask('DELETE', `/auth/keys/${key.id}`), 404)
-    for (const id of ['nope', '__proto__', '00000000-0000-4000-8000-000000000000']) refused(await admin.ask('DELETE', `/auth/keys/${id}`), 404, id)
+    for (const id of ['nope', '__proto__', '00000000-0000-4000-8000-000000000000']) {
+      refused(await admin.ask('DELETE', `/auth/keys/${id}`), 404, id)
+    }
     assert.ok(!records(await admin.ask('GET', '/auth/keys')).some(({ id }) => id === key.id))
     const other = await Session.open(url, { key: KEYED })
     assert.ok((await other.tools()).includes('fake-echo'), 'other keys still work')
@@ -458,16 +610,32 @@ test('the management API', async (t) => {
     assert.equal(record.error, null)
     assert.ok(!Number.isNaN(new Date(String(record.createdAt)).getTime()), JSON.stringify(record))
     assert.deepEqual(names(record.tools), ['echo', 'fail', 'two-words', 'typed'])
-    assert.deepEqual(at(record, 'tools', 0), { name: 'echo', title: 'Echo', description: 'The tool echo', inputSchema: { type: 'object' }, outputSchema: { type: 'object' }, annotations: { readOnlyHint: true }, enabled: true })
+    assert.deepEqual(at(record, 'tools', 0), {
+      name: 'echo',
+      title: 'Echo',
+      description: 'The tool echo',
+      inputSchema: { type: 'object' },
+      outputSchema: { type: 'object' },
+      annotations: { readOnlyHint: true },
+      enabled: true
+    })
     assert.deepEqual([at(record, 'prompts', 0, 'name'), at(record, 'prompts', 0, 'enabled')], ['greet', true])
     assert.deepEqual([at(record, 'resources', 0, 'uri'), at(record, 'resources', 0, 'enabled')], ['fault://note', true])
     const config = record.config as Json
-    assert.deepEqual([config.type, config.url, config.description, config.owner, config.visibility, config.visibilityDefaulted], ['streamable-http', fake.url, 'the fake one', 'admin', 'private', true])
+    assert.deepEqual(
+      [config.type, config.url, config.description, config.owner, config.visibility, config.visibilityDefaulted],
+      ['streamable-http', fake.url, 'the fake one', 'admin', 'private', true]
+    )
     assert.notEqual(config.enabled, false)
     const listed = records(await admin.ask('GET', '/servers')).find(({ name }) => name === 'fake')
-    assert.deepEqual([listed?.status, names(listed?.tools), at(listed, 'config', 'url')], ['connected', ['echo', 'fail', 'two-words', 'typed'], fake.url])
+    assert.deepEqual(
+      [listed?.status, names(listed?.tools), at(listed, 'config', 'url')],
+      ['connected', ['echo', 'fail', 'two-words', 'typed'], fake.url]
+    )
     refused(await admin.ask('GET', '/servers/nope'), 404)
-    for (const name of ['__proto__', 'constructor', 'nope%2Fnope', '..%2f..%2fetc']) refused(await admin.ask('GET', `/servers/${name}`), 404, name)
+    for (const name of ['__proto__', 'constructor', 'nope%2Fnope', '..%2f..%2fetc']) {
+      refused(await admin.ask('GET', `/servers/${name}`), 404, name)
+    }
   })
 
   await t.test('servers: create answers at once with the record, enabled by default', async () => {
@@ -487,8 +655,54 @@ test('the management API', async (t) => {
 
   await t.test('servers: names', async () => {
     const config = { url: fake.url, enabled: false }
-    for (const name of ['', ' ', 'a/b', 'a\\b', '.hidden', '$smart', '_x', ' lead', 'trail ', 'a\u0000b', 'a\nb', '😀', 'a?b', 'a%b', 'a#b', 'x'.repeat(129), '<b>', 7, null, ['a'], {}, undefined]) refused(await admin.ask('POST', '/servers', { name, config }), 400, JSON.stringify(name))
-    for (const name of ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf', 'call', 'openapi', 'openapi.json', 'servers', 'stats', 'batch', 'group', 'groups', 'mcp', 'sse', 'messages', 'api', 'oauth', 'tools', 'prompts', 'resources']) refused(await admin.ask('POST', '/servers', { name, config }), 400, name)
+    for (const name of [
+      '',
+      ' ',
+      'a/b',
+      'a\\b',
+      '.hidden',
+      '$smart',
+      '_x',
+      ' lead',
+      'trail ',
+      'a\u0000b',
+      'a\nb',
+      '😀',
+      'a?b',
+      'a%b',
+      'a#b',
+      'x'.repeat(129),
+      '<b>',
+      7,
+      null,
+      ['a'],
+      {},
+      undefined
+    ]) { refused(await admin.ask('POST', '/servers', { name, config }), 400, JSON.stringify(name)) }
+    for (const name of [
+      'constructor',
+      '__proto__',
+      'toString',
+      'hasOwnProperty',
+      'valueOf',
+      'isPrototypeOf',
+      'call',
+      'openapi',
+      'openapi.json',
+      'servers',
+      'stats',
+      'batch',
+      'group',
+      'groups',
+      'mcp',
+      'sse',
+      'messages',
+      'api',
+      'oauth',
+      'tools',
+      'prompts',
+      'resources'
+    ]) { refused(await admin.ask('POST', '/servers', { name, config }), 400, name) }
     for (const name of ['a', '10', 'with inner space', 'Größe.1_2-3', '日本語', 'x'.repeat(128), 'é'.normalize('NFC')]) {
       assert.equal((await admin.add(name, config)).name, name)
       assert.equal((await admin.server(name)).name, name)
@@ -503,9 +717,33 @@ test('the management API', async (t) => {
   await t.test('servers: what is no config', async () => {
     const before = await readFile(hub.settingsPath, 'utf8')
     for (const config of [
-      undefined, null, [], 'text', 7, {}, { type: 'carrier-pigeon', url: fake.url }, { type: 'stdio' }, { type: 'stdio', url: fake.url }, { type: 'sse' }, { type: 'streamable-http', command: 'node' }, { type: 'stdio', command: 7 }, { type: 'stdio', command: '' },
-      { command: 'node', args: '--version' }, { command: 'node', args: [7] }, { command: 'node', env: { A: {} } }, { command: 'node', env: [] }, { url: 7 }, { url: 'not a url' }, { url: '' }, { url: fake.url, headers: { a: {} } }, { url: fake.url, headers: 'a: b' },
-      { url: fake.url, visibility: 'everyone' }, { url: fake.url, enabled: 'yes' }, { url: fake.url, keepAliveInterval: 'often' }, { url: fake.url, isolation: 'none' }, { url: fake.url, options: { timeout: 'long' } }
+      undefined,
+      null,
+      [],
+      'text',
+      7,
+      {},
+      { type: 'carrier-pigeon', url: fake.url },
+      { type: 'stdio' },
+      { type: 'stdio', url: fake.url },
+      { type: 'sse' },
+      { type: 'streamable-http', command: 'node' },
+      { type: 'stdio', command: 7 },
+      { type: 'stdio', command: '' },
+      { command: 'node', args: '--version' },
+      { command: 'node', args: [7] },
+      { command: 'node', env: { A: {} } },
+      { command: 'node', env: [] },
+      { url: 7 },
+      { url: 'not a url' },
+      { url: '' },
+      { url: fake.url, headers: { a: {} } },
+      { url: fake.url, headers: 'a: b' },
+      { url: fake.url, visibility: 'everyone' },
+      { url: fake.url, enabled: 'yes' },
+      { url: fake.url, keepAliveInterval: 'often' },
+      { url: fake.url, isolation: 'none' },
+      { url: fake.url, options: { timeout: 'long' } }
     ]) {
       refused(await admin.ask('POST', '/servers', { name: 'bad', config }), 400, JSON.stringify(config))
       refused(await admin.put('fake', config), 400, JSON.stringify(config))
@@ -516,7 +754,12 @@ test('the management API', async (t) => {
   })
 
   await t.test('servers: lists that are none', async () => {
-    for (const config of [{ url: fake.url, enabled: false, passthroughHeaders: 'x-a' }, { url: fake.url, enabled: false, passthroughHeaders: [7] }, { url: fake.url, enabled: false, sharedWithUsers: 'bob' }, { url: fake.url, enabled: false, description: 7 }]) refused(await admin.ask('POST', '/servers', { name: 'lists', config }), 400, JSON.stringify(config))
+    for (const config of [
+      { url: fake.url, enabled: false, passthroughHeaders: 'x-a' },
+      { url: fake.url, enabled: false, passthroughHeaders: [7] },
+      { url: fake.url, enabled: false, sharedWithUsers: 'bob' },
+      { url: fake.url, enabled: false, description: 7 }
+    ]) { refused(await admin.ask('POST', '/servers', { name: 'lists', config }), 400, JSON.stringify(config)) }
   })
 
   await t.test('servers: a name that is taken', async () => {
@@ -526,11 +769,30 @@ test('the management API', async (t) => {
 
   await t.test('servers: secrets leave in no answer', async () => {
     const secret = (what: string): string => `canary-${what}-${randomBytes(8).toString('hex')}-${what.slice(0, 2)}9z`
-    const canaries = { env: secret('env'), header: secret('header'), key: secret('apikey'), user: secret('userinfo'), query: secret('query'), arg: secret('arg'), flag: secret('flag'), client: secret('client') }
+    const canaries = {
+      env: secret('env'),
+      header: secret('header'),
+      key: secret('apikey'),
+      user: secret('userinfo'),
+      query: secret('query'),
+      arg: secret('arg'),
+      flag: secret('flag'),
+      client: secret('client')
+    }
     for (const canary of Object.values(canaries)) secrets.add(canary)
-    const local = { ...STDIO, args: [...STDIO.args, `--api-key=${canaries.arg}`, '--token', canaries.flag], env: { API_TOKEN: canaries.env } }
+    const local = {
+      ...STDIO,
+      args: [...STDIO.args, `--api-key=${canaries.arg}`, '--token', canaries.flag],
+      env: { API_TOKEN: canaries.env }
+    }
     const plainUrl = new URL(fake.url)
-    const remote = { type: 'streamable-http', url: `${plainUrl.protocol}//user:${canaries.user}@${plainUrl.host}${plainUrl.pathname}?api_key=${canaries.query}`, headers: { Authorization: `Bearer ${canaries.header}`, 'X-Api-Key': canaries.key }, oauth: { clientId: 'me', clientSecret: canaries.client }, enabled: false }
+    const remote = {
+      type: 'streamable-http',
+      url: `${plainUrl.protocol}//user:${canaries.user}@${plainUrl.host}${plainUrl.pathname}?api_key=${canaries.query}`,
+      headers: { Authorization: `Bearer ${canaries.header}`, 'X-Api-Key': canaries.key },
+      oauth: { clientId: 'me', clientSecret: canaries.client },
+      enabled: false
+    }
     const own = { type: 'streamable-http', url: fake.url, headers: { 'X-Api-Key': canaries.key } }
     const answers: Answer[] = []
     for (const [name, config] of Object.entries({ local, remote, own })) {
@@ -541,16 +803,32 @@ test('the management API', async (t) => {
     await admin.has('own', 'connected')
     assert.ok(fake.received.some(({ headers }) => headers['x-api-key'] === canaries.key), 'the upstream gets the real one')
     for (const name of ['local', 'remote', 'own']) {
-      answers.push(await admin.ask('GET', `/servers/${name}`), await admin.ask('GET', '/servers'), await admin.ask('GET', '/servers?limit=1000'), await admin.ask('POST', `/servers/${name}/toggle`, { enabled: name !== 'remote' }))
+      answers.push(
+        await admin.ask('GET', `/servers/${name}`),
+        await admin.ask('GET', '/servers'),
+        await admin.ask('GET', '/servers?limit=1000'),
+        await admin.ask('POST', `/servers/${name}/toggle`, { enabled: name !== 'remote' })
+      )
     }
     answers.push(await admin.ask('POST', '/servers/local/reload'))
     await admin.has('local', 'connected')
-    for (const answer of answers) for (const [what, canary] of Object.entries(canaries)) assert.ok(!answer.text.includes(canary), `${what} in ${answer.text}`)
+    for (const answer of answers) {
+      for (const [what, canary] of Object.entries(canaries)) assert.ok(!answer.text.includes(canary), `${what} in ${answer.text}`)
+    }
 
-    const shown = { local: (await admin.server('local')).config as Json, remote: (await admin.server('remote')).config as Json, own: (await admin.server('own')).config as Json }
+    const shown = {
+      local: (await admin.server('local')).config as Json,
+      remote: (await admin.server('remote')).config as Json,
+      own: (await admin.server('own')).config as Json
+    }
     assert.equal(at(shown.local, 'env', 'API_TOKEN'), MASK + canaries.env.slice(-4))
     assert.equal(at(shown.own, 'headers', 'X-Api-Key'), MASK + canaries.key.slice(-4))
-    for (const [what, value] of Object.entries({ args: shown.local.args, url: decodeURIComponent(String(shown.remote.url)), Authorization: at(shown.remote, 'headers', 'Authorization'), clientSecret: at(shown.remote, 'oauth', 'clientSecret') })) assert.ok(JSON.stringify(value).includes(MASK), `${what}: ${JSON.stringify(value)}`)
+    for (const [what, value] of Object.entries({
+      args: shown.local.args,
+      url: decodeURIComponent(String(shown.remote.url)),
+      Authorization: at(shown.remote, 'headers', 'Authorization'),
+      clientSecret: at(shown.remote, 'oauth', 'clientSecret')
+    })) { assert.ok(JSON.stringify(value).includes(MASK), `${what}: ${JSON.stringify(value)}`) }
     assert.equal(at(shown.local, 'args', 0), STDIO.args[0], 'what is no secret is shown')
 
     for (const [name, config] of Object.entries<Json>({ local, remote, own })) {
@@ -558,7 +836,9 @@ test('the management API', async (t) => {
       fine(await admin.put(name, at(shown, name)))
       const after = await configOnDisk(hub, name)
       assert.deepEqual(after, before, name)
-      for (const value of Object.values((config.headers ?? config.env) as Json)) assert.ok(JSON.stringify(after).includes(String(value)), name)
+      for (const value of Object.values((config.headers ?? config.env) as Json)) {
+        assert.ok(JSON.stringify(after).includes(String(value)), name)
+      }
       assert.deepEqual((await admin.server(name)).config, at(shown, name), name)
     }
     await admin.has('own', 'connected')
@@ -570,7 +850,13 @@ test('the management API', async (t) => {
       'a command instead of the url': await admin.put('own', { type: 'stdio', command: 'cat', env: at(shown.own, 'headers') }),
       'a mask that is not the one given': await admin.put('own', { ...shown.own, headers: { 'X-Other': `${MASK}abcd` } })
     })) refused(answer, 400, what)
-    for (const config of [shown.own, { url: fake.url, headers: { a: `${MASK}1234` } }, { ...STDIO, env: { TOKEN: `${MASK}1234` } }, { ...STDIO, args: ['--token', `${MASK}1234`] }, { url: `http://user:${MASK}1234@127.0.0.1:1/mcp` }]) refused(await admin.ask('POST', '/servers', { name: 'masked', config }), 400, JSON.stringify(config))
+    for (const config of [
+      shown.own,
+      { url: fake.url, headers: { a: `${MASK}1234` } },
+      { ...STDIO, env: { TOKEN: `${MASK}1234` } },
+      { ...STDIO, args: ['--token', `${MASK}1234`] },
+      { url: `http://user:${MASK}1234@127.0.0.1:1/mcp` }
+    ]) { refused(await admin.ask('POST', '/servers', { name: 'masked', config }), 400, JSON.stringify(config)) }
     assert.equal(at(await configOnDisk(hub, 'own'), 'headers', 'X-Api-Key'), canaries.key)
 
     const changed = { ...shown.own, description: 'changed', headers: { ...shown.own.headers as Json, 'X-Second': 'plain-second' } }
@@ -586,14 +872,28 @@ test('the management API', async (t) => {
     await admin.has('changing', 'connected')
     const answer = await admin.put('changing', { url: fake.url, description: 'two' })
     const record = fine(answer)
-    assert.deepEqual([at(record, 'config', 'description'), at(record, 'config', 'owner'), at(record, 'config', 'visibility'), at(record, 'config', 'visibilityDefaulted')], ['two', 'admin', 'private', true])
+    assert.deepEqual(
+      [
+        at(record, 'config', 'description'),
+        at(record, 'config', 'owner'),
+        at(record, 'config', 'visibility'),
+        at(record, 'config', 'visibilityDefaulted')
+      ],
+      ['two', 'admin', 'private', true]
+    )
     assert.equal(at(await configOnDisk(hub, 'changing'), 'headers'), undefined)
     await admin.has('changing', 'connected')
     fine(await admin.put('changing', { url: fake.url, enabled: false }))
     assert.equal((await admin.server('changing')).status, 'disabled')
     fine(await admin.put('changing', { url: fake.url, description: 'three' }))
     assert.equal((await admin.server('changing')).status, 'disabled')
-    fine(await admin.put('changing', { url: fake.url, enabled: true, tools: { fail: { enabled: false }, echo: { enabled: true, description: 'Another word for it' } } }))
+    fine(
+      await admin.put('changing', {
+        url: fake.url,
+        enabled: true,
+        tools: { fail: { enabled: false }, echo: { enabled: true, description: 'Another word for it' } }
+      })
+    )
     fine(await admin.put('changing', { url: fake.url, description: 'four' }))
     const now = await admin.has('changing', 'connected')
     const tools = now.tools as Json[]
@@ -637,7 +937,13 @@ test('the management API', async (t) => {
     await sleep(300)
     const news = async (): Promise<void> => {
       const seen = stream.messages.length
-      const fresh = new Promise<void>((resolve, reject) => { until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'), 1_000, 'no news within a second').then(resolve, reject) })
+      const fresh = new Promise<void>((resolve, reject) => {
+        until(
+          () => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
+          1_000,
+          'no news within a second'
+        ).then(resolve, reject)
+      })
       await fresh
     }
     const off = await admin.ask('POST', '/servers/child/toggle', { enabled: false })
@@ -650,11 +956,17 @@ test('the management API', async (t) => {
     const seen = stream.messages.length
     fine(await admin.ask('POST', '/servers/child/toggle', { enabled: true }))
     await admin.has('child', 'connected')
-    await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'), 1_000, 'no news within a second of the connection')
+    await until(
+      () => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
+      1_000,
+      'no news within a second of the connection'
+    )
     assert.ok((await session.tools()).includes('child-echo'))
     assert.equal(text(await session.call('child-echo', { message: 'back' })), 'back')
     fine(await admin.ask('POST', '/servers/child/toggle', { enabled: true }))
-    for (const body of [{}, { enabled: 'false' }, { enabled: 1 }, { enabled: null }, [], null]) refused(await admin.ask('POST', '/servers/child/toggle', body), 400, JSON.stringify(body))
+    for (const body of [{}, { enabled: 'false' }, { enabled: 1 }, { enabled: null }, [], null]) {
+      refused(await admin.ask('POST', '/servers/child/toggle', body), 400, JSON.stringify(body))
+    }
     assert.equal((await admin.server('child')).status, 'connected')
     refused(await admin.ask('POST', '/servers/nope/toggle', { enabled: true }), 404)
     stream.close()
@@ -682,9 +994,15 @@ test('the management API', async (t) => {
       return status === 'disconnected' && /3/.test(String(error)) && String(error).includes('cannot read the licence file')
     }, 10_000, 'neither the exit code nor the last words')
     await admin.add('absent', { command: '/nowhere/at-all' })
-    await until(async () => { const { status, error } = await admin.server('absent'); return status === 'disconnected' && typeof error === 'string' && error !== '' }, 10_000)
+    await until(async () => {
+      const { status, error } = await admin.server('absent')
+      return status === 'disconnected' && typeof error === 'string' && error !== ''
+    }, 10_000)
     await admin.add('closed', { url: 'http://127.0.0.1:1/mcp' })
-    await until(async () => { const { status, error } = await admin.server('closed'); return status === 'disconnected' && typeof error === 'string' && error !== '' }, 10_000)
+    await until(async () => {
+      const { status, error } = await admin.server('closed')
+      return status === 'disconnected' && typeof error === 'string' && error !== ''
+    }, 10_000)
     refused(await within(13_000, 'the call', admin.run('closed', 'echo')), 502)
     for (const name of ['dying', 'absent', 'closed']) fine(await admin.ask('DELETE', `/servers/${name}`))
   })
@@ -694,7 +1012,9 @@ test('the management API', async (t) => {
     assert.equal((await admin.add('slow', { url: slow.url })).status, 'connecting')
     const [rest, direct, list] = await Promise.all([
       admin.run('slow', 'echo', { message: 'patience' }),
-      Session.open(`${url}/slow`, { key: KEYED }).then(async (session) => await session.request('tools/call', { name: 'echo', arguments: { message: 'patience' } })),
+      Session.open(`${url}/slow`, { key: KEYED }).then(
+        async (session) => await session.request('tools/call', { name: 'echo', arguments: { message: 'patience' } })
+      ),
       Session.open(`${url}/slow`, { key: KEYED }).then(async (session) => await session.tools())
     ])
     assert.equal(text(fine(rest)), 'patience')
@@ -709,7 +1029,10 @@ test('the management API', async (t) => {
     const seen: string[] = []
     let cursor: unknown
     for (let page = 0; page < all.length; page++) {
-      const answer = await admin.ask('GET', `/servers?limit=2${cursor === undefined ? '' : `&cursor=${encodeURIComponent(String(cursor))}`}`)
+      const answer = await admin.ask(
+        'GET',
+        `/servers?limit=2${cursor === undefined ? '' : `&cursor=${encodeURIComponent(String(cursor))}`}`
+      )
       const some = names(records(answer))
       assert.ok(some.length <= 2)
       seen.push(...some)
@@ -728,20 +1051,38 @@ test('the management API', async (t) => {
   })
 
   await t.test('groups: create, list, get, update, delete, by id and by name', async () => {
-    const answer = await admin.ask('POST', '/groups', { name: 'team', description: 'ours', servers: ['fake', { name: 'child', tools: ['echo'] }] })
+    const answer = await admin.ask('POST', '/groups', {
+      name: 'team',
+      description: 'ours',
+      servers: ['fake', { name: 'child', tools: ['echo'] }]
+    })
     const group = fine(answer, 201)
     const id = String(group.id)
     assert.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/)
-    const shown = { id, name: 'team', description: 'ours', servers: ['fake', { name: 'child', tools: ['echo'], prompts: 'all', resources: 'all' }], owner: 'admin' }
+    const shown = {
+      id,
+      name: 'team',
+      description: 'ours',
+      servers: ['fake', { name: 'child', tools: ['echo'], prompts: 'all', resources: 'all' }],
+      owner: 'admin'
+    }
     assert.deepEqual(group, shown)
     assert.deepEqual(records(await admin.ask('GET', '/groups')).find((one) => one.id === id), { ...shown, servers: ['fake', 'child'] })
     for (const key of [id, 'team']) assert.deepEqual(await admin.ok('GET', `/groups/${key}`), shown)
     assert.deepEqual(await admin.ok('PUT', '/groups/team', { description: 'theirs' }), { ...shown, description: 'theirs' })
-    const updated = await admin.ok('PUT', `/groups/${id}`, { servers: [{ name: 'child', tools: 'all', prompts: 'all', resources: 'all' }, { name: 'fake', alias: 'f', tools: ['echo'], prompts: [], resources: ['fault://note'] }] })
+    const updated = await admin.ok('PUT', `/groups/${id}`, {
+      servers: [
+        { name: 'child', tools: 'all', prompts: 'all', resources: 'all' },
+        { name: 'fake', alias: 'f', tools: ['echo'], prompts: [], resources: ['fault://note'] }
+      ]
+    })
     assert.deepEqual(updated.servers, ['child', { name: 'fake', alias: 'f', tools: ['echo'], prompts: [], resources: ['fault://note'] }])
     const session = await Session.open(`${url}/team`, { key: KEYED })
     const seen = await session.tools()
-    assert.ok(seen.includes('f-echo') && seen.includes('child-pid') && !seen.includes('f-fail') && !seen.includes('fake-echo'), seen.join(' '))
+    assert.ok(
+      seen.includes('f-echo') && seen.includes('child-pid') && !seen.includes('f-fail') && !seen.includes('fake-echo'),
+      seen.join(' ')
+    )
     assert.equal(text(await session.call('f-echo', { message: 'by alias' })), 'by alias')
     assert.ok((await session.request('tools/call', { name: 'f-fail' })).error !== undefined, 'what is not selected cannot be called')
     assert.deepEqual(await session.list('prompts/list', 'prompts'), [])
@@ -753,12 +1094,35 @@ test('the management API', async (t) => {
     assert.equal((await send(`${url}/squad`, { key: KEYED, body: initialize() })).status, 200)
     assert.equal((await send(`${url}/${id}`, { key: KEYED, body: initialize() })).status, 200)
 
-    for (const body of [{ name: 'squad' }, {}, { name: '' }, { name: 7 }, { name: 'x', servers: ['nope'] }, { name: 'x', servers: [{ name: 'nope' }] }, { name: 'x', servers: 'fake' }, { name: 'x', servers: [7] }, { name: 'x', servers: [{}] }, { name: 'x', servers: [{ name: 'fake', tools: 'some' }] }, { name: 'x', servers: [{ name: 'fake', tools: 7 }] }, { name: 'x', servers: [{ name: 'fake', prompts: [7] }] }, { name: 'x', description: 7 }, { name: 'x', servers: ['__proto__'] }, [], null]) refused(await admin.ask('POST', '/groups', body), 400, JSON.stringify(body))
+    for (const body of [
+      { name: 'squad' },
+      {},
+      { name: '' },
+      { name: 7 },
+      { name: 'x', servers: ['nope'] },
+      { name: 'x', servers: [{ name: 'nope' }] },
+      { name: 'x', servers: 'fake' },
+      { name: 'x', servers: [7] },
+      { name: 'x', servers: [{}] },
+      { name: 'x', servers: [{ name: 'fake', tools: 'some' }] },
+      { name: 'x', servers: [{ name: 'fake', tools: 7 }] },
+      { name: 'x', servers: [{ name: 'fake', prompts: [7] }] },
+      { name: 'x', description: 7 },
+      { name: 'x', servers: ['__proto__'] },
+      [],
+      null
+    ]) { refused(await admin.ask('POST', '/groups', body), 400, JSON.stringify(body)) }
     await admin.ok('POST', '/groups', { name: 'empty' }, 201)
     assert.deepEqual((await admin.ok('GET', '/groups/empty')).servers, [])
-    for (const body of [{ name: 'squad' }, { servers: ['nope'] }, { servers: [{ name: 'fake', tools: 'none' }] }, { name: '' }]) refused(await admin.ask('PUT', '/groups/empty', body), 400, JSON.stringify(body))
+    for (const body of [{ name: 'squad' }, { servers: ['nope'] }, { servers: [{ name: 'fake', tools: 'none' }] }, { name: '' }]) {
+      refused(await admin.ask('PUT', '/groups/empty', body), 400, JSON.stringify(body))
+    }
     assert.deepEqual((await admin.ok('GET', '/groups/empty')).servers, [])
-    for (const [method, body] of [['GET', undefined], ['PUT', { description: 'x' }], ['DELETE', undefined]] as const) refused(await admin.ask(method, '/groups/nope', body), 404, method)
+    for (const [method, body] of [
+      ['GET', undefined],
+      ['PUT', { description: 'x' }],
+      ['DELETE', undefined]
+    ] as const) { refused(await admin.ask(method, '/groups/nope', body), 404, method) }
     const gone = await admin.ask('DELETE', '/groups/squad')
     fine(gone)
     assert.ok(!('data' in (gone.body as Json)), gone.text)
@@ -774,10 +1138,21 @@ test('the management API', async (t) => {
     const stream = await session.listen()
     assert.deepEqual(await session.tools(), ['fake-echo', 'fake-fail', 'fake-two-words', 'fake-typed'])
     await sleep(300)
-    for (const [servers, expected] of [[['fake', { name: 'child', tools: ['echo', 'pid'] }], ['fake-echo', 'fake-fail', 'fake-two-words', 'fake-typed', 'child-echo', 'child-pid']], [[{ name: 'child', tools: ['echo'] }], ['child-echo']], [[], []]] as const) {
+    for (const [servers, expected] of [
+      [
+        ['fake', { name: 'child', tools: ['echo', 'pid'] }],
+        ['fake-echo', 'fake-fail', 'fake-two-words', 'fake-typed', 'child-echo', 'child-pid']
+      ],
+      [[{ name: 'child', tools: ['echo'] }], ['child-echo']],
+      [[], []]
+    ] as const) {
       const seen = stream.messages.length
       await admin.ok('PUT', '/groups/live', { servers })
-      await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'), 1_500, `no news of ${JSON.stringify(servers)}`)
+      await until(
+        () => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
+        1_500,
+        `no news of ${JSON.stringify(servers)}`
+      )
       assert.deepEqual((await session.tools()).sort(), [...expected].sort())
     }
     stream.close()
@@ -808,12 +1183,28 @@ test('the management API', async (t) => {
     refused(await admin.run('fake', 'child-echo'), 404)
     refused(await admin.run('nope', 'echo'), 404)
     refused(await admin.run('off', 'echo'), 404, 'disabled')
-    for (const body of [{}, { toolName: 7 }, { toolName: '' }, { toolName: 'echo', arguments: 'text' }, { toolName: 'echo', arguments: [] }, [], null]) {
+    for (const body of [
+      {},
+      { toolName: 7 },
+      { toolName: '' },
+      { toolName: 'echo', arguments: 'text' },
+      { toolName: 'echo', arguments: [] },
+      [],
+      null
+    ]) {
       const answer = await admin.ask('POST', '/tools/call/fake', body)
-      assert.ok(answer.status === 400 || (answer.status === 404 && JSON.stringify(body) === '{"toolName":""}'), `${JSON.stringify(body)}: ${answer.text}`)
+      assert.ok(
+        answer.status === 400 || (answer.status === 404 && JSON.stringify(body) === '{"toolName":""}'),
+        `${JSON.stringify(body)}: ${answer.text}`
+      )
       refused(answer, answer.status)
     }
-    fake.options = { ...fake.options, tools: [...fake.options.tools ?? [], tool('refuse')], on: ((before) => (call) => call.method === 'tools/call' && call.params.name === 'refuse' ? new Refusal(-32000, 'not today') : before?.(call))(fake.options.on) }
+    fake.options = {
+      ...fake.options,
+      tools: [...(fake.options.tools ?? []), tool('refuse')],
+      on: ((before) => (call) =>
+        call.method === 'tools/call' && call.params.name === 'refuse' ? new Refusal(-32000, 'not today') : before?.(call))(fake.options.on)
+    }
     await fake.broadcast('notifications/tools/list_changed')
     await until(async () => names((await admin.server('fake')).tools).includes('refuse'), 5_000, 'the new tool never came')
     refused(await admin.run('fake', 'refuse'), 502)
@@ -828,12 +1219,44 @@ test('the management API', async (t) => {
 
   await t.test('what is no request of the API', async () => {
     const headers = admin.headers
-    for (const [method, route] of [['GET', '/api/nope'], ['POST', '/api/nope'], ['GET', '/api/servers/fake/nope'], ['GET', '/api'], ['GET', '/api/'], ['DELETE', '/api/servers']] as const) refused(await ask(hub, method, route, { headers }), 404, `${method} ${route}`)
-    for (const raw of ['{', '{"name":}', 'hello', '[', '{"a":1}}', '']) refused(await ask(hub, 'POST', '/api/servers', { headers, raw }), 400, raw)
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'multipart/form-data; boundary=x']) refused(await ask(hub, 'POST', '/api/servers', { headers: { ...headers, 'content-type': type }, raw: '{"name":"x"}' }), 415, type)
-    refused(await ask(hub, 'POST', '/api/servers', { headers, body: { name: 'big', config: { url: fake.url, description: 'x'.repeat(1_100_000) } } }), 413)
-    for (const levels of [250, 5_000]) refused(await ask(hub, 'POST', '/api/servers', { headers, raw: `{"name":"deep","config":{"url":"${fake.url}","x":${'['.repeat(levels)}${']'.repeat(levels)}}}` }), 400, `${levels} levels`)
-    refused(await ask(hub, 'POST', '/api/servers', { headers, raw: new Uint8Array([...Buffer.from('{"name":"'), 0xff, 0xc3, 0x28, ...Buffer.from('","config":{}}')]) }), 400)
+    for (const [method, route] of [
+      ['GET', '/api/nope'],
+      ['POST', '/api/nope'],
+      ['GET', '/api/servers/fake/nope'],
+      ['GET', '/api'],
+      ['GET', '/api/'],
+      ['DELETE', '/api/servers']
+    ] as const) { refused(await ask(hub, method, route, { headers }), 404, `${method} ${route}`) }
+    for (const raw of ['{', '{"name":}', 'hello', '[', '{"a":1}}', '']) {
+      refused(await ask(hub, 'POST', '/api/servers', { headers, raw }), 400, raw)
+    }
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/xml', 'multipart/form-data; boundary=x']) {
+      refused(await ask(hub, 'POST', '/api/servers', { headers: { ...headers, 'content-type': type }, raw: '{"name":"x"}' }), 415, type)
+    }
+    refused(
+      await ask(hub, 'POST', '/api/servers', {
+        headers,
+        body: { name: 'big', config: { url: fake.url, description: 'x'.repeat(1_100_000) } }
+      }),
+      413
+    )
+    for (const levels of [250, 5_000]) {
+      refused(
+        await ask(hub, 'POST', '/api/servers', {
+          headers,
+          raw: `{"name":"deep","config":{"url":"${fake.url}","x":${'['.repeat(levels)}${']'.repeat(levels)}}}`
+        }),
+        400,
+        `${levels} levels`
+      )
+    }
+    refused(
+      await ask(hub, 'POST', '/api/servers', {
+        headers,
+        raw: new Uint8Array([...Buffer.from('{"name":"'), 0xff, 0xc3, 0x28, ...Buffer.from('","config":{}}')])
+      }),
+      400
+    )
     for (const route of ['/api/servers/%E0%A4%A', '/api/servers/%', '/api/groups/%zz']) {
       const answer = await plain(`http://127.0.0.1:${hub.port}${route}`, { headers })
       assert.equal(answer.status, 400, `${route}: ${answer.body}`)
@@ -842,20 +1265,40 @@ test('the management API', async (t) => {
     const long = await ask(hub, 'GET', `/api/servers/${'a'.repeat(4_000)}`, { headers })
     assert.ok(long.status >= 400 && long.status < 500, String(long.status))
     refused(long, long.status)
-    const polluted = await ask(hub, 'POST', '/api/groups', { headers, raw: '{"name":"polluted","__proto__":{"isAdmin":true},"constructor":{"prototype":{"polluted":1}}}' })
+    const polluted = await ask(hub, 'POST', '/api/groups', {
+      headers,
+      raw: '{"name":"polluted","__proto__":{"isAdmin":true},"constructor":{"prototype":{"polluted":1}}}'
+    })
     assert.ok(polluted.status < 500, polluted.text)
     assert.ok(!('data' in (polluted.body as Json)) || at(polluted.body, 'data', 'isAdmin') === undefined)
     if (polluted.status === 201) fine(await admin.ask('DELETE', '/groups/polluted'))
   })
 
   await t.test('whether a thing exists comes before what the body says', async () => {
-    for (const [method, route, body] of [['PUT', '/servers/nope', {}], ['PUT', '/servers/nope', { config: 7 }], ['POST', '/servers/nope/toggle', {}], ['PUT', '/groups/nope', { name: 7 }]] as const) refused(await admin.ask(method, route, body), 404, `${method} ${route} ${JSON.stringify(body)}`)
+    for (const [method, route, body] of [
+      ['PUT', '/servers/nope', {}],
+      ['PUT', '/servers/nope', { config: 7 }],
+      ['POST', '/servers/nope/toggle', {}],
+      ['PUT', '/groups/nope', { name: 7 }]
+    ] as const) { refused(await admin.ask(method, route, body), 404, `${method} ${route} ${JSON.stringify(body)}`) }
   })
 
   await t.test('odd methods on every route: never a 5xx', async () => {
-    for (const route of new Set([...lost.map(([, one]) => one.replace(/\{\w+\}/, 'fake-nope')), '/api/auth/login', '/health', '/health/live', '/health/ready', '/metrics', '/docs/json', '/'])) {
+    for (const route of new Set([
+      ...lost.map(([, one]) => one.replace(/\{\w+\}/, 'fake-nope')),
+      '/api/auth/login',
+      '/health',
+      '/health/live',
+      '/health/ready',
+      '/metrics',
+      '/docs/json',
+      '/'
+    ])) {
       for (const method of ['HEAD', 'PUT', 'PATCH', 'OPTIONS', 'DELETE', 'PROPFIND', 'QUERY']) {
-        const answer = await plain(`http://127.0.0.1:${hub.port}${route}`, { method, headers: admin.headers }).catch((error: unknown) => ({ status: 400, body: String(error) }))
+        const answer = await plain(`http://127.0.0.1:${hub.port}${route}`, { method, headers: admin.headers }).catch((error: unknown) => ({
+          status: 400,
+          body: String(error)
+        }))
         assert.ok(answer.status < 500, `${method} ${route}: ${answer.status} ${answer.body}`)
         assertPlain(answer.body)
       }
@@ -882,13 +1325,28 @@ test('the management API', async (t) => {
       const good = responses.find(([status]) => status.startsWith('2'))
       assert.ok(good !== undefined, `${method} ${route} has no answer`)
       assert.equal(typeof at(good[1], 'content', 'application/json', 'schema'), 'object', `${method} ${route}: ${JSON.stringify(good)}`)
-      if (method === 'POST' && !route.endsWith('reload')) assert.equal(typeof at(operation, 'requestBody', 'content', 'application/json', 'schema'), 'object', `${method} ${route} has no body`)
+      if (method === 'POST' && !route.endsWith('reload')) {
+        assert.equal(
+          typeof at(operation, 'requestBody', 'content', 'application/json', 'schema'),
+          'object',
+          `${method} ${route} has no body`
+        )
+      }
     }
     const refs = JSON.stringify(document).match(/"\$ref":"[^"]+"/g) ?? []
     for (const ref of new Set(refs)) {
       const target = ref.slice(8, -1)
       assert.ok(target.startsWith('#/'), target)
-      assert.ok(at(document, ...target.slice(2).split('/').map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))) !== undefined, `${target} leads nowhere`)
+      assert.ok(
+        at(
+          document,
+          ...target
+            .slice(2)
+            .split('/')
+            .map((part) => decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~'))
+        ) !== undefined,
+        `${target} leads nowhere`
+      )
     }
     const page = await fetch(`${hub.url}/docs`)
     assert.equal(page.status, 200)
@@ -915,11 +1373,21 @@ test('the management API', async (t) => {
     const session = await Session.open(url, { key: KEYED })
     for (let n = 0; n < 3; n++) fine(await admin.run('fake', 'echo'))
     await session.call('fake-echo')
-    const grown = (name: RegExp, by: number, now: Map<string, number>): string[] => [...now].filter(([sample, value]) => name.test(sample) && value - (before.samples.get(sample) ?? 0) === by).map(([sample]) => sample)
+    const grown = (name: RegExp, by: number, now: Map<string, number>): string[] =>
+      [...now].filter(([sample, value]) => name.test(sample) && value - (before.samples.get(sample) ?? 0) === by).map(([sample]) => sample)
     let now = await read()
-    await until(async () => { now = await read(); return grown(/call\w*(total|count)\{.*"fake"/, 4, now.samples).length > 0 }, 3_000, () => `four calls counted nowhere: ${[...now.samples].filter(([sample]) => sample.includes('"fake"')).join('; ')}`)
+    await until(
+      async () => {
+        now = await read()
+        return grown(/call\w*(total|count)\{.*"fake"/, 4, now.samples).length > 0
+      },
+      3_000,
+      () => `four calls counted nowhere: ${[...now.samples].filter(([sample]) => sample.includes('"fake"')).join('; ')}`
+    )
     assert.ok(grown(/(seconds|duration|ms|latency)\w*_count\{.*"fake"/, 4, now.samples).length > 0, 'no latency')
-    for (const topic of [/error/i, /session/i, /link|connection/i, /upstream|state|status/i, /lag|eventloop|event_loop/i]) assert.match(now.text, topic)
+    for (const topic of [/error/i, /session/i, /link|connection/i, /upstream|state|status/i, /lag|eventloop|event_loop/i]) {
+      assert.match(now.text, topic)
+    }
     for (let n = 0; n < 30; n++) {
       await admin.run(`nobody-knows-${n}`, 'echo')
       await admin.run('fake', `nobody-knows-${n}`)
@@ -961,12 +1429,21 @@ test('the management API', async (t) => {
     const metrics = await (await fetch(`${hub.url}/metrics`)).text()
     secrets.add(KEYED)
     for (const secret of secrets) {
-      assert.ok(!hub.output().includes(secret), `in the log: ${secret}: ${hub.output().split('\n').find((line) => line.includes(secret))?.slice(0, 1_000)}`)
+      assert.ok(
+        !hub.output().includes(secret),
+        `in the log: ${secret}: ${hub
+          .output()
+          .split('\n')
+          .find((line) => line.includes(secret))
+          ?.slice(0, 1_000)}`
+      )
       assert.ok(!file.includes(secret), `in the file: ${secret}`)
       assert.ok(!metrics.includes(secret), `in the metrics: ${secret}`)
     }
     const canaries = [...secrets].filter((secret) => secret !== admin.token && secret !== KEYED)
-    for (const answer of transcript) for (const secret of canaries) assert.ok(!answer.includes(secret), `in an answer: ${secret}: ${answer.slice(0, 1_000)}`)
+    for (const answer of transcript) {
+      for (const secret of canaries) assert.ok(!answer.includes(secret), `in an answer: ${secret}: ${answer.slice(0, 1_000)}`)
+    }
     for (const answer of transcript) assert.doesNotMatch(answer, /\$2[aby]\$\d\d\$|scrypt|argon2/, 'a hash in an answer')
   })
 })
@@ -978,14 +1455,30 @@ test('a user who is no admin', async (t) => {
   const secret = `hidden-${randomBytes(8).toString('hex')}`
   const hub = await startHub(t, {
     env: { LOG_LEVEL: 'warn' },
-    settings: settings({
-      shared: { type: 'streamable-http', url: fake.url, visibility: 'public', owner: 'admin', description: 'for all', headers: { 'X-Token': secret } },
-      closed: { type: 'streamable-http', url: fake.url, visibility: 'private', owner: 'admin' },
-      own: { type: 'streamable-http', url: fake.url, visibility: 'private', owner: 'bob' }
-    }, {
-      users: [{ username: 'admin', password: bcrypt.hashSync(PASSWORD, 4), isAdmin: true }, { username: 'bob', password: bcrypt.hashSync('Bobs-Word-1', 4), isAdmin: false }],
-      groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'mixed', servers: ['shared', 'closed'], owner: 'admin' }, { id: '44444444-4444-4444-8444-444444444444', name: 'hidden', servers: ['closed'], owner: 'admin' }]
-    })
+    settings: settings(
+      {
+        shared: {
+          type: 'streamable-http',
+          url: fake.url,
+          visibility: 'public',
+          owner: 'admin',
+          description: 'for all',
+          headers: { 'X-Token': secret }
+        },
+        closed: { type: 'streamable-http', url: fake.url, visibility: 'private', owner: 'admin' },
+        own: { type: 'streamable-http', url: fake.url, visibility: 'private', owner: 'bob' }
+      },
+      {
+        users: [
+          { username: 'admin', password: bcrypt.hashSync(PASSWORD, 4), isAdmin: true },
+          { username: 'bob', password: bcrypt.hashSync('Bobs-Word-1', 4), isAdmin: false }
+        ],
+        groups: [
+          { id: '33333333-3333-4333-8333-333333333333', name: 'mixed', servers: ['shared', 'closed'], owner: 'admin' },
+          { id: '44444444-4444-4444-8444-444444444444', name: 'hidden', servers: ['closed'], owner: 'admin' }
+        ]
+      }
+    )
   })
   await connected(hub, 3)
   const bob = await Api.login(hub, 'bob', 'Bobs-Word-1')
@@ -993,7 +1486,10 @@ test('a user who is no admin', async (t) => {
 
   await t.test('is told what it may', async () => {
     const { user } = (await bob.ask('GET', '/auth/user')).body as { user: Json }
-    assert.deepEqual([user.username, user.isAdmin, at(user, 'permissions', 'admin'), at(user, 'permissions', 'servers')], ['bob', false, false, 'visible'])
+    assert.deepEqual(
+      [user.username, user.isAdmin, at(user, 'permissions', 'admin'), at(user, 'permissions', 'servers')],
+      ['bob', false, false, 'visible']
+    )
   })
 
   await t.test('sees public servers without their secrets, and its own', async () => {
@@ -1001,7 +1497,9 @@ test('a user who is no admin', async (t) => {
     const answer = await bob.ask('GET', '/servers/shared')
     assert.ok(!answer.text.includes(secret) && !answer.text.includes(fake.url), answer.text)
     const { config } = fine(answer)
-    for (const key of Object.keys(config as Json)) assert.ok(['type', 'description', 'visibility', 'visibilityDefaulted', 'owner', 'enabled'].includes(key), key)
+    for (const key of Object.keys(config as Json)) {
+      assert.ok(['type', 'description', 'visibility', 'visibilityDefaulted', 'owner', 'enabled'].includes(key), key)
+    }
     assert.equal(at(await bob.server('own'), 'config', 'url'), fake.url)
     const [hidden, unknown] = [await bob.ask('GET', '/servers/closed'), await bob.ask('GET', '/servers/clothes')]
     refused(hidden, 404)
@@ -1009,7 +1507,12 @@ test('a user who is no admin', async (t) => {
   })
 
   await t.test('changes only its own', async () => {
-    for (const [method, route, body] of [['PUT', '', { config: { url: fake.url } }], ['DELETE', '', undefined], ['POST', '/toggle', { enabled: false }], ['POST', '/reload', undefined]] as const) {
+    for (const [method, route, body] of [
+      ['PUT', '', { config: { url: fake.url } }],
+      ['DELETE', '', undefined],
+      ['POST', '/toggle', { enabled: false }],
+      ['POST', '/reload', undefined]
+    ] as const) {
       refused(await bob.ask(method, `/servers/shared${route}`, body), 403, `${method} ${route}`)
       refused(await bob.ask(method, `/servers/closed${route}`, body), 404, `${method} ${route}`)
     }
@@ -1032,7 +1535,10 @@ test('a user who is no admin', async (t) => {
   })
 
   await t.test('nor anything of type openapi', async () => {
-    refused(await bob.ask('POST', '/servers', { name: 'mine', config: { type: 'openapi', url: 'https://api.example.com/openapi.json' } }), 403)
+    refused(
+      await bob.ask('POST', '/servers', { name: 'mine', config: { type: 'openapi', url: 'https://api.example.com/openapi.json' } }),
+      403
+    )
   })
 
   await t.test('sees groups with what it may see of them', async () => {
@@ -1052,7 +1558,10 @@ test('a user who is no admin', async (t) => {
     const record = await bob.ok('POST', '/auth/keys', { name: 'bobs' }, 201)
     assert.deepEqual([record.kind, record.owner, record.accessType], ['user', 'bob', 'all'])
     const grab = await bob.ask('POST', '/auth/keys', { name: 'more', kind: 'system', accessType: 'all', owner: 'admin' })
-    assert.ok(grab.status === 403 || grab.status === 400 || (at(grab.body, 'data', 'kind') === 'user' && at(grab.body, 'data', 'owner') === 'bob'), grab.text)
+    assert.ok(
+      grab.status === 403 || grab.status === 400 || (at(grab.body, 'data', 'kind') === 'user' && at(grab.body, 'data', 'owner') === 'bob'),
+      grab.text
+    )
     assert.ok(records(await bob.ask('GET', '/auth/keys')).every(({ owner }) => owner === 'bob'))
     refused(await Api.key(hub, String(record.token)).ask('GET', '/servers'), 401)
     const foreign = await bob.ask('DELETE', `/auth/keys/${bearerKey().id}`)
@@ -1085,7 +1594,9 @@ test('BASE_PATH stands in front of everything', async (t) => {
     assert.equal((await fetch(`${hub.url}${route}`)).status, 200, route)
     assert.equal((await fetch(`${root}${route}`)).status, 404, route)
   }
-  for (const route of ['/api/servers', '/api/auth/user', '/mcp']) assert.equal((await fetch(`${root}${route}`, { headers: admin.headers })).status, 404, route)
+  for (const route of ['/api/servers', '/api/auth/user', '/mcp']) {
+    assert.equal((await fetch(`${root}${route}`, { headers: admin.headers })).status, 404, route)
+  }
   const document: unknown = await (await fetch(`${hub.url}/docs/json`)).json()
   const route = Object.keys(at(document, 'paths') as Json).find((one) => one.endsWith('/servers')) ?? ''
   const full = new URL(`${String(at(document, 'servers', 0, 'url') ?? '').replace(/\/$/, '')}${route}`, root).pathname
@@ -1108,7 +1619,11 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => { agent.destroy() })
   const ready = async (): Promise<number> => await new Promise((resolve, reject) => {
-    const request = httpRequest(`${hub.url}/health/ready`, { agent }, (reply) => { reply.resume().on('end', () => { resolve(reply.statusCode ?? 0) }) })
+    const request = httpRequest(`${hub.url}/health/ready`, { agent }, (reply) => {
+      reply.resume().on('end', () => {
+        resolve(reply.statusCode ?? 0)
+      })
+    })
     request.on('error', reject).end()
   })
   assert.equal(await ready(), 200)
@@ -1166,13 +1681,24 @@ test('keys of a settings file', async (t) => {
   const scopes = { group: `thk_${'c'.repeat(64)}`, disabled: `thk_${'d'.repeat(64)}`, odd: 'an-old-key-of-another-shape' }
   const hub = await startHub(t, {
     env: { ADMIN_PASSWORD: PASSWORD },
-    settings: settings({ fake: { url: fake.url }, two: { url: fake.url } }, {
-      bearerKeys: [
-        bearerKey(), bearerKey({ id: '55555555-5555-4555-8555-555555555555', name: 'group', token: scopes.group, accessType: 'groups', allowedGroups: ['team'] }),
-        bearerKey({ id: '66666666-6666-4666-8666-666666666666', name: 'disabled', token: scopes.disabled, enabled: false }), bearerKey({ id: '77777777-7777-4777-8777-777777777777', name: 'odd', token: scopes.odd })
-      ],
-      groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['fake'] }]
-    })
+    settings: settings(
+      { fake: { url: fake.url }, two: { url: fake.url } },
+      {
+        bearerKeys: [
+          bearerKey(),
+          bearerKey({
+            id: '55555555-5555-4555-8555-555555555555',
+            name: 'group',
+            token: scopes.group,
+            accessType: 'groups',
+            allowedGroups: ['team']
+          }),
+          bearerKey({ id: '66666666-6666-4666-8666-666666666666', name: 'disabled', token: scopes.disabled, enabled: false }),
+          bearerKey({ id: '77777777-7777-4777-8777-777777777777', name: 'odd', token: scopes.odd })
+        ],
+        groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['fake'] }]
+      }
+    )
   })
   await connected(hub, 2)
   const url = `${hub.url}/mcp`
@@ -1185,7 +1711,9 @@ test('keys of a settings file', async (t) => {
     assert.equal((await send(url, { key: scopes.disabled, body: initialize() })).status, 401)
     refused(await Api.key(hub, scopes.group).ask('GET', '/servers'), 401)
     assert.equal((await send(`${url}/team`, { key: scopes.group, body: initialize() })).status, 200)
-    for (const route of ['', '/fake', '/two']) assert.equal((await send(`${url}${route}`, { key: scopes.group, body: initialize() })).status, 403, route)
+    for (const route of ['', '/fake', '/two']) {
+      assert.equal((await send(`${url}${route}`, { key: scopes.group, body: initialize() })).status, 403, route)
+    }
   }
 
   await t.test('plain ones work, and are hashed at the next write', async () => {

@@ -9,7 +9,12 @@ import { openStorage } from '../db/open.ts'
 import { Env } from '../schemas/env.ts'
 import type { Cleanup } from './helper.ts'
 
-const noVault = { hide: <Value>(value: Value) => ({ value, sealed: null }), reveal: <Value>(value: Value) => value, masks: () => [], outdated: () => false }
+const noVault = {
+  hide: <Value>(value: Value) => ({ value, sealed: null }),
+  reveal: <Value>(value: Value) => value,
+  masks: () => [],
+  outdated: () => false
+}
 
 /** The gateway within this process, ready, on a settings file of its own; closed after the test. For what cannot be asked from outside. */
 export async function appFor (t: Cleanup, settings: object, env: Partial<Env> = {}): Promise<FastifyInstance> {

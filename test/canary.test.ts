@@ -24,35 +24,62 @@ import { bearerKey, freePort, path, startHub, until, type Cleanup, type Hub } fr
 
 /** Everything that came out of a gateway, with where it came from. */
 class Ear {
-  readonly heard: Array<{ from: string, text: string }> = []
+  readonly heard: Array<{ from: string; text: string }> = []
   readonly #hub: Hub
 
-  constructor (hub: Hub) { this.#hub = hub }
+  constructor (hub: Hub) {
+    this.#hub = hub
+  }
 
-  take (from: string, text: string): void { this.heard.push({ from, text }) }
+  take (from: string, text: string): void {
+    this.heard.push({ from, text })
+  }
 
   /** A request whose whole answer is heard; what has not ended after 5 s (a stream) is cut there. */
-  async ask (from: string, method: string, route: string, { body, headers = {} }: { body?: unknown, headers?: Record<string, string> } = {}): Promise<{ status: number, text: string, body: unknown }> {
-    const reply = await open(`${this.#hub.url}${route}`, { method, key: null, body, headers: { accept: '*/*', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers } })
+  async ask (
+    from: string,
+    method: string,
+    route: string,
+    { body, headers = {} }: { body?: unknown; headers?: Record<string, string> } = {}
+  ): Promise<{ status: number; text: string; body: unknown }> {
+    const reply = await open(`${this.#hub.url}${route}`, {
+      method,
+      key: null,
+      body,
+      headers: { accept: '*/*', ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers }
+    })
     await Promise.race([reply.done, sleep(reply.sse ? 300 : 5_000)])
     reply.close()
     this.stream(from, reply)
     let value: unknown
-    try { value = JSON.parse(reply.body) } catch {}
+    try {
+      value = JSON.parse(reply.body)
+    } catch {}
     return { status: reply.status, text: reply.body, body: value }
   }
 
-  stream (from: string, reply: Stream): void { this.take(`${from}: ${reply.status}`, `${JSON.stringify([...reply.headers])}\n${reply.body}`) }
+  stream (from: string, reply: Stream): void {
+    this.take(`${from}: ${reply.status}`, `${JSON.stringify([...reply.headers])}\n${reply.body}`)
+  }
 
   /** Bytes that no client would send; what comes back. */
   async raw (from: string, text: string): Promise<void> {
     await new Promise<void>((resolve) => {
       let answer = ''
-      const socket = connect(this.#hub.port, '127.0.0.1', () => { socket.write(text) })
-      socket.setTimeout(2_000, () => { socket.destroy() })
-      socket.on('data', (chunk) => { answer += String(chunk) })
+      const socket = connect(this.#hub.port, '127.0.0.1', () => {
+        socket.write(text)
+      })
+      socket.setTimeout(2_000, () => {
+        socket.destroy()
+      })
+      socket.on('data', (chunk) => {
+        answer += String(chunk)
+      })
       socket.on('error', () => {})
-      socket.on('close', () => { this.take(from, answer); resolve() })
+      socket.on('close', () => {
+        this.take(from, answer)
+        resolve()
+      })
     })
   }
 }
@@ -69,17 +96,48 @@ async function echoes (t: Cleanup): Promise<{ url: string, port: number, seen: s
       seen.push(all)
       const kind = /^\/(\w+)/.exec(request.url ?? '')?.[1]
       const answers: Record<string, () => void> = {
-        unauthorized: () => { response.writeHead(401, { 'www-authenticate': `Bearer error="invalid_token", error_description="${request.headers.authorization}"`, 'content-type': 'application/json' }).end(JSON.stringify({ error: all })) },
-        broken: () => { response.writeHead(500, String(request.headers.authorization), { 'content-type': 'text/plain' }).end(all) },
-        redirects: () => { response.writeHead(307, { location: `http://elsewhere.invalid/?key=${encodeURIComponent(String(request.headers.authorization))}` }).end() },
-        garbled: () => { response.writeHead(200, { 'content-type': 'application/json' }).end(all) },
-        html: () => { response.writeHead(200, { 'content-type': `text/html; was=${request.headers.authorization}` }).end(all) },
-        refusing: () => { response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: at(JSON.parse(body), 'id'), error: { code: -32000, message: `Wrong key: ${request.headers.authorization}`, data: all } })) }
+        unauthorized: () => {
+          response
+            .writeHead(401, {
+              'www-authenticate': `Bearer error="invalid_token", error_description="${request.headers.authorization}"`,
+              'content-type': 'application/json'
+            })
+            .end(JSON.stringify({ error: all }))
+        },
+        broken: () => {
+          response.writeHead(500, String(request.headers.authorization), { 'content-type': 'text/plain' }).end(all)
+        },
+        redirects: () => {
+          response
+            .writeHead(307, { location: `http://elsewhere.invalid/?key=${encodeURIComponent(String(request.headers.authorization))}` })
+            .end()
+        },
+        garbled: () => {
+          response.writeHead(200, { 'content-type': 'application/json' }).end(all)
+        },
+        html: () => {
+          response.writeHead(200, { 'content-type': `text/html; was=${request.headers.authorization}` }).end(all)
+        },
+        refusing: () => {
+          response
+            .writeHead(200, { 'content-type': 'application/json' })
+            .end(
+              JSON.stringify({
+                jsonrpc: '2.0',
+                id: at(JSON.parse(body), 'id'),
+                error: { code: -32000, message: `Wrong key: ${request.headers.authorization}`, data: all }
+              })
+            )
+        }
       }
-      ;(answers[kind ?? ''] ?? answers.broken)?.()
+      const answer = answers[kind ?? ''] ?? answers.broken
+      answer?.()
     })
   })
-  server.on('connect', (request, socket) => { seen.push(JSON.stringify(request.headers)); socket.end(`HTTP/1.1 407 ${request.headers['proxy-authorization']}\r\ncontent-length: 0\r\n\r\n`) })
+  server.on('connect', (request, socket) => {
+    seen.push(JSON.stringify(request.headers))
+    socket.end(`HTTP/1.1 407 ${request.headers['proxy-authorization']}\r\ncontent-length: 0\r\n\r\n`)
+  })
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
   t.after(() => { server.closeAllConnections(); server.close() })
   const { port } = server.address() as AddressInfo
@@ -94,7 +152,12 @@ function childrenOf (pid: number): Array<{ pid: number, cmdline: string, environ
     const cmdline = read(`/proc/${name}/cmdline`)
     // The loader that runs TypeScript in these tests has a helper of its own.
     if (Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]) !== pid || /\/esbuild\0/.test(cmdline)) return []
-    const environ = Object.fromEntries(read(`/proc/${name}/environ`).split('\0').filter(Boolean).map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+    const environ = Object.fromEntries(
+      read(`/proc/${name}/environ`)
+        .split('\0')
+        .filter(Boolean)
+        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
+    )
     return [{ pid: Number(name), cmdline, environ }]
   })
 }
@@ -104,67 +167,174 @@ function childrenOf (pid: number): Array<{ pid: number, cmdline: string, environ
  * around the masks: values of `env` and secret arguments are masked for managers, too (SECURITY T24, T47; issue: "in no response, log
  * line, error"), and the gateway knows them. So they count.
  */
-const exceptions: Array<{ from: RegExp, canary: RegExp, why: string }> = [
-  { from: /^cmdline of (child|calm|dies|dead)/, canary: /^(child|calm|dies|dead): argument/, why: 'a command has its arguments, for everybody on the machine: env is the place for secrets' },
-  { from: /^environ of (child|calm|dies|dead)/, canary: /^((child|calm|dies|dead): env|environment: OPERATORS_KEY|system: npm registry)/, why: 'what a server is configured to be given, it is given' },
-  { from: /\(manager/, canary: /^\w+: path/, why: 'a path is an address, and who manages a server sees it (SECURITY T24 hides it from the others)' }
+const exceptions: Array<{ from: RegExp; canary: RegExp; why: string }> = [
+  {
+    from: /^cmdline of (child|calm|dies|dead)/,
+    canary: /^(child|calm|dies|dead): argument/,
+    why: 'a command has its arguments, for everybody on the machine: env is the place for secrets'
+  },
+  {
+    from: /^environ of (child|calm|dies|dead)/,
+    canary: /^((child|calm|dies|dead): env|environment: OPERATORS_KEY|system: npm registry)/,
+    why: 'what a server is configured to be given, it is given'
+  },
+  {
+    from: /\(manager/,
+    canary: /^\w+: path/,
+    why: 'a path is an address, and who manages a server sees it (SECURITY T24 hides it from the others)'
+  }
 ]
 
 // At `trace` a log holds what it holds at any other level.
 test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
   const canaries = new Aviary()
   const plant = (name: string): string => canaries.plant(name)
-  for (const form of [(text: string) => text, (text: string) => Buffer.from(`Bearer ${text}!`).toString('base64'), (text: string) => Buffer.from(text).toString('hex'), (text: string) => JSON.stringify(`"${text}"`), (text: string) => `x${text.slice(0, 20)}`]) assert.ok(canaries.find(form(plant('probe'))).length > 0, 'the search finds nothing')
+  for (const form of [
+    (text: string) => text,
+    (text: string) => Buffer.from(`Bearer ${text}!`).toString('base64'),
+    (text: string) => Buffer.from(text).toString('hex'),
+    (text: string) => JSON.stringify(`"${text}"`),
+    (text: string) => `x${text.slice(0, 20)}`
+  ]) { assert.ok(canaries.find(form(plant('probe'))).length > 0, 'the search finds nothing') }
 
-  const environment = Object.fromEntries(['ADMIN_PASSWORD', 'JWT_SECRET', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'CODEHOST_CLIENT_SECRET', 'OIDC_CLIENT_SECRET', 'PGPASSWORD', 'DATABASE_URL', 'AWS_SECRET_ACCESS_KEY', 'OPERATORS_KEY'].map((name) => [name, `Aa1!${plant(`environment: ${name}`)}`]))
+  const environment = Object.fromEntries(
+    [
+      'ADMIN_PASSWORD',
+      'JWT_SECRET',
+      'ENCRYPTION_KEY',
+      'IDP_CLIENT_SECRET',
+      'CODEHOST_CLIENT_SECRET',
+      'OIDC_CLIENT_SECRET',
+      'PGPASSWORD',
+      'DATABASE_URL',
+      'AWS_SECRET_ACCESS_KEY',
+      'OPERATORS_KEY'
+    ].map((name) => [name, `Aa1!${plant(`environment: ${name}`)}`])
+  )
   const tokens = { valid: `thk_${plant('key: valid')}`, disabled: `thk_${plant('key: disabled')}`, wrong: `thk_${plant('key: wrong')}` }
-  const upstream = await startUpstream(t, { tools: [tool('echo')], prompts: [{ name: 'greet' }], resources: [{ uri: 'test://one', name: 'one' }] })
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    prompts: [{ name: 'greet' }],
+    resources: [{ uri: 'test://one', name: 'one' }]
+  })
   const echo = await echoes(t)
   const api = await restApi(t)
   const closed = await freePort()
-  const openapi = { openapi: '3.0.3', info: { title: 'A', version: '1' }, paths: { '/things': { get: { operationId: 'things', responses: { 200: { description: 'all' } } } } } }
+  const openapi = {
+    openapi: '3.0.3',
+    info: { title: 'A', version: '1' },
+    paths: { '/things': { get: { operationId: 'things', responses: { 200: { description: 'all' } } } } }
+  }
   api.at('/openapi.json', (_request, response) => { json(response, openapi) })
 
   const command = (name: string, more: Record<string, string> = {}): Json => ({
     command: process.execPath,
-    args: [path('test/fakes/telltale.mjs'), '--token', plant(`${name}: argument after --token`), `--api-key=${plant(`${name}: argument --api-key=`)}`, `--db=postgres://user:${plant(`${name}: argument, userinfo`)}@db.invalid/x`],
-    env: { API_TOKEN: plant(`${name}: env`), NOTE: `"${plant(`${name}: env, quoted`)}" \\ +/&=`, FROM: '${OPERATORS_KEY}', LONG: plant(`${name}: env, cut`), KEY: `-----BEGIN KEY-----\n${plant(`${name}: env, first line`)}\n${plant(`${name}: env, second line`)}\n-----END KEY-----`, ...more }
+    args: [
+      path('test/fakes/telltale.mjs'),
+      '--token',
+      plant(`${name}: argument after --token`),
+      `--api-key=${plant(`${name}: argument --api-key=`)}`,
+      `--db=postgres://user:${plant(`${name}: argument, userinfo`)}@db.invalid/x`
+    ],
+    env: {
+      API_TOKEN: plant(`${name}: env`),
+      NOTE: `"${plant(`${name}: env, quoted`)}" \\ +/&=`,
+      FROM: '${OPERATORS_KEY}',
+      LONG: plant(`${name}: env, cut`),
+      KEY: `-----BEGIN KEY-----\n${plant(`${name}: env, first line`)}\n${plant(`${name}: env, second line`)}\n-----END KEY-----`,
+      ...more
+    }
   })
   const remote = (name: string, url: string, more: Json = {}): Json => {
     const { origin, pathname } = new URL(url)
-    return { type: 'streamable-http', url: `${origin}${pathname}?api_key=${plant(`${name}: query`)}`, headers: { authorization: `Bearer ${plant(`${name}: header`)}`, 'x-api-key': plant(`${name}: header x-api-key`), 'x-from': '${OPERATORS_KEY}' }, oauth: { clientId: 'me', clientSecret: plant(`${name}: oauth.clientSecret`) }, ...more }
+    return {
+      type: 'streamable-http',
+      url: `${origin}${pathname}?api_key=${plant(`${name}: query`)}`,
+      headers: {
+        authorization: `Bearer ${plant(`${name}: header`)}`,
+        'x-api-key': plant(`${name}: header x-api-key`),
+        'x-from': '${OPERATORS_KEY}'
+      },
+      oauth: { clientId: 'me', clientSecret: plant(`${name}: oauth.clientSecret`) },
+      ...more
+    }
   }
   const servers: Record<string, Json> = {
     child: command('child'),
     calm: command('calm'),
     dies: command('dies', { TELLTALE: 'dies' }),
     remote: remote('remote', upstream.url, { passthroughHeaders: ['x-tenant'] }),
-    userinfo: remote('userinfo', upstream.url, { url: `http://user:${plant('userinfo: userinfo')}@127.0.0.1:${upstream.port}/mcp?key=${plant('userinfo: second query')}` }),
+    userinfo: remote('userinfo', upstream.url, {
+      url: `http://user:${plant('userinfo: userinfo')}@127.0.0.1:${upstream.port}/mcp?key=${plant('userinfo: second query')}`
+    }),
     tls: remote('tls', `https://127.0.0.1:${upstream.port}/${plant('tls: path')}`),
     closed: remote('closed', `http://127.0.0.1:${closed}/${plant('closed: path')}`),
     nowhere: remote('nowhere', `http://nowhere.invalid/${plant('nowhere: path')}`),
-    ...Object.fromEntries(['unauthorized', 'broken', 'redirects', 'garbled', 'html', 'refusing'].map((name) => [name, remote(name, `${echo.url}/${name}`)])),
+    ...Object.fromEntries(
+      ['unauthorized', 'broken', 'redirects', 'garbled', 'html', 'refusing'].map((name) => [name, remote(name, `${echo.url}/${name}`)])
+    ),
     events: { ...remote('events', `${echo.url}/unauthorized`), type: 'sse' },
     proxied: remote('proxied', upstream.url, { proxy: { url: `http://user:${plant('proxied: proxy')}@127.0.0.1:${closed}` } }),
     barred: remote('barred', upstream.url, { proxy: { url: `http://user:${plant('barred: proxy')}@127.0.0.1:${echo.port}` } }),
-    rest: { type: 'openapi', url: api.url, openapi: { url: `${api.url}/openapi.json?key=${plant('rest: query of the document')}`, security: { type: 'apiKey', name: 'x-key', in: 'header', value: plant('rest: apiKey') } } },
-    astray: { type: 'openapi', url: `http://127.0.0.1:${closed}`, openapi: { schema: openapi, security: { type: 'apiKey', name: 'key', in: 'query', value: plant('astray: apiKey') } } },
-    bearer: { type: 'openapi', url: `http://127.0.0.1:${closed}`, openapi: { schema: openapi, security: { type: 'http', http: { scheme: 'bearer', token: plant('bearer: token') } } } },
-    basic: { type: 'openapi', url: `http://127.0.0.1:${closed}`, openapi: { schema: openapi, security: { type: 'http', http: { scheme: 'basic', username: 'me', password: plant('basic: password') } } } },
-    grant: { type: 'openapi', url: api.url, openapi: { schema: openapi, security: { type: 'oauth2', tokenUrl: `${echo.url}/unauthorized`, clientId: 'me', clientSecret: plant('grant: clientSecret') } } },
-    undocumented: { type: 'openapi', openapi: { url: `${echo.url}/unauthorized?key=${plant('undocumented: query')}`, security: { type: 'apiKey', name: 'key', in: 'query', value: plant('undocumented: apiKey') } } }
+    rest: {
+      type: 'openapi',
+      url: api.url,
+      openapi: {
+        url: `${api.url}/openapi.json?key=${plant('rest: query of the document')}`,
+        security: { type: 'apiKey', name: 'x-key', in: 'header', value: plant('rest: apiKey') }
+      }
+    },
+    astray: {
+      type: 'openapi',
+      url: `http://127.0.0.1:${closed}`,
+      openapi: { schema: openapi, security: { type: 'apiKey', name: 'key', in: 'query', value: plant('astray: apiKey') } }
+    },
+    bearer: {
+      type: 'openapi',
+      url: `http://127.0.0.1:${closed}`,
+      openapi: { schema: openapi, security: { type: 'http', http: { scheme: 'bearer', token: plant('bearer: token') } } }
+    },
+    basic: {
+      type: 'openapi',
+      url: `http://127.0.0.1:${closed}`,
+      openapi: {
+        schema: openapi,
+        security: { type: 'http', http: { scheme: 'basic', username: 'me', password: plant('basic: password') } }
+      }
+    },
+    grant: {
+      type: 'openapi',
+      url: api.url,
+      openapi: {
+        schema: openapi,
+        security: { type: 'oauth2', tokenUrl: `${echo.url}/unauthorized`, clientId: 'me', clientSecret: plant('grant: clientSecret') }
+      }
+    },
+    undocumented: {
+      type: 'openapi',
+      openapi: {
+        url: `${echo.url}/unauthorized?key=${plant('undocumented: query')}`,
+        security: { type: 'apiKey', name: 'key', in: 'query', value: plant('undocumented: apiKey') }
+      }
+    }
   }
   const hub = await startHub(t, {
     wait: false,
     env: { ...environment, LOG_LEVEL: 'trace', INIT_TIMEOUT: '5s', REQUEST_TIMEOUT: '5s', DRAIN_TIMEOUT: '500ms' },
     settings: {
       mcpServers: { filed: { ...remote('filed', upstream.url), visibility: 'public' }, dead: command('dead', { TELLTALE: 'dies' }) },
-      bearerKeys: [bearerKey({ token: tokens.valid }), bearerKey({ id: '22222222-2222-4222-8222-222222222222', name: 'disabled', token: tokens.disabled, enabled: false })],
+      bearerKeys: [
+        bearerKey({ token: tokens.valid }),
+        bearerKey({ id: '22222222-2222-4222-8222-222222222222', name: 'disabled', token: tokens.disabled, enabled: false })
+      ],
       systemConfig: {
         routing: { bearerAuthKey: plant('system: bearerAuthKey') },
         install: { npmRegistry: `https://user:${plant('system: npm registry')}@registry.invalid/` },
         mcpRouter: { apiKey: plant('system: mcpRouter.apiKey') },
-        smartRouting: { llmProviderApiKey: plant('system: llmProviderApiKey'), dbUrl: `postgres://user:${plant('system: dbUrl')}@db.invalid/x` }
+        smartRouting: {
+          llmProviderApiKey: plant('system: llmProviderApiKey'),
+          dbUrl: `postgres://user:${plant('system: dbUrl')}@db.invalid/x`
+        }
       }
     }
   })
@@ -174,7 +344,11 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
 
   // Who is asking. Every answer that gives a credential out gives it to who it belongs to, and is not searched for it.
   const login = async (username: string, password: string): Promise<Record<string, string>> => {
-    const reply = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username, password }) })
+    const reply = await fetch(`${hub.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password })
+    })
     const text = await reply.text()
     const token = String(at(JSON.parse(text), 'token'))
     assert.equal(reply.status, 200, text)
@@ -185,24 +359,45 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
   const alicePassword = `Aa1!${plant('password: alice')}`
   await ear.ask('a new user', 'POST', '/api/users', { headers: admin, body: { username: 'alice', password: alicePassword } })
   const alice = await login('alice', alicePassword)
-  const made = await fetch(`${hub.url}/api/auth/keys`, { method: 'POST', headers: { ...alice, 'content-type': 'application/json' }, body: '{"name":"hers"}' })
+  const made = await fetch(`${hub.url}/api/auth/keys`, {
+    method: 'POST',
+    headers: { ...alice, 'content-type': 'application/json' },
+    body: '{"name":"hers"}'
+  })
   const hers = canaries.watch('key: made', String(at(await made.json(), 'data', 'token')))
   const system = { authorization: `Bearer ${tokens.valid}` }
   const wrong = plant('password: wrong')
-  for (const [username, guess] of [['admin', wrong], ['nobody', wrong], ['alice', { wrong }], [wrong, wrong]]) await ear.ask('a wrong login', 'POST', '/api/auth/login', { body: { username, password: guess } })
+  for (const [username, guess] of [
+    ['admin', wrong],
+    ['nobody', wrong],
+    ['alice', { wrong }],
+    [wrong, wrong]
+  ]) { await ear.ask('a wrong login', 'POST', '/api/auth/login', { body: { username, password: guess } }) }
   for (const weak of [plant('password: weak'), `${plant('password: long')}${'x'.repeat(300)}`]) {
     await ear.ask('a weak password', 'POST', '/api/users', { headers: admin, body: { username: 'bob', password: weak } })
     await ear.ask('a weak password', 'PUT', '/api/users/alice', { headers: admin, body: { newPassword: `x${weak}`.slice(0, 5) } })
     await ear.ask('a password for a number', 'POST', '/api/users', { headers: admin, body: { username: 'bob', password: [weak] } })
-    await ear.ask('a wrong password', 'POST', '/api/auth/change-password', { headers: alice, body: { currentPassword: weak, newPassword: weak } })
+    await ear.ask('a wrong password', 'POST', '/api/auth/change-password', {
+      headers: alice,
+      body: { currentPassword: weak, newPassword: weak }
+    })
     await ear.ask('nobody registers', 'POST', '/api/auth/register', { body: { username: 'bob', password: weak } })
   }
 
   // Every way in stores what connects, and what does not.
   for (const [name, config] of Object.entries(servers)) {
-    const { status, text } = name === 'calm'
-      ? await ear.ask('a batch', 'POST', '/api/servers/batch', { headers: system, body: { servers: [{ name, config }, { name, config: { ...config, args: 7 } }] } })
-      : await ear.ask(`creates ${name} (manager)`, 'POST', '/api/servers', { headers: admin, body: { name, config } })
+    const { status, text } =
+      name === 'calm'
+        ? await ear.ask('a batch', 'POST', '/api/servers/batch', {
+          headers: system,
+          body: {
+            servers: [
+              { name, config },
+              { name, config: { ...config, args: 7 } }
+            ]
+          }
+        })
+        : await ear.ask(`creates ${name} (manager)`, 'POST', '/api/servers', { headers: admin, body: { name, config } })
     assert.ok(status === 200 || status === 207, `${name}: ${text}`)
   }
   await ear.ask('a group', 'POST', '/api/groups', { headers: admin, body: { name: 'team', servers: ['child', 'remote', 'rest'] } })
@@ -211,26 +406,63 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
     const { body } = await ear.ask(`GET ${name} (manager)`, 'GET', `/api/servers/${name}`, { headers: admin })
     return { status: at(body, 'data', 'status'), error: at(body, 'data', 'error') }
   }
-  const failing = ['dies', 'dead', 'userinfo', 'tls', 'closed', 'nowhere', 'unauthorized', 'broken', 'redirects', 'garbled', 'html', 'refusing', 'events', 'proxied', 'barred', 'undocumented']
+  const failing = [
+    'dies',
+    'dead',
+    'userinfo',
+    'tls',
+    'closed',
+    'nowhere',
+    'unauthorized',
+    'broken',
+    'redirects',
+    'garbled',
+    'html',
+    'refusing',
+    'events',
+    'proxied',
+    'barred',
+    'undocumented'
+  ]
   for (const name of failing) await until(async () => typeof (await status(name)).error === 'string', 15_000, `${name} has no error`)
   for (const name of ['userinfo', 'closed', 'unauthorized', 'dies']) t.diagnostic(`${name}: ${JSON.stringify((await status(name)).error)}`)
 
   await t.test('nothing was planted in vain', async () => {
     const received = JSON.stringify([upstream.received.map(({ headers }) => headers)])
-    for (const name of ['remote: header', 'remote: header x-api-key', 'environment: OPERATORS_KEY']) assert.ok(canaries.isIn(name, received), name)
+    for (const name of ['remote: header', 'remote: header x-api-key', 'environment: OPERATORS_KEY']) {
+      assert.ok(canaries.isIn(name, received), name)
+    }
     for (const name of ['unauthorized: query', 'broken: header', 'refusing: header']) assert.ok(canaries.isIn(name, echo.seen.join()), name)
     const children = childrenOf(hub.pid)
-    for (const name of ['child: env', 'child: argument after --token', 'calm: env']) assert.ok(canaries.isIn(name, JSON.stringify(children)), name)
+    for (const name of ['child: env', 'child: argument after --token', 'calm: env']) {
+      assert.ok(canaries.isIn(name, JSON.stringify(children)), name)
+    }
   })
 
   await t.test('sessions, calls and news', async () => {
     for (const [who, key] of [['system', tokens.valid], ['user', hers]] as const) {
       const session = await Session.open(`${hub.url}/mcp`, { key, headers: { 'x-tenant': plant(`passed header of ${who}`) } })
-      const post = async (method: string, params: Json = {}): Promise<void> => { ear.stream(`${who}: ${method} ${JSON.stringify(params)}`, await session.post({ jsonrpc: '2.0', id: 1, method, params })) }
+      const post = async (method: string, params: Json = {}): Promise<void> => {
+        ear.stream(`${who}: ${method} ${JSON.stringify(params)}`, await session.post({ jsonrpc: '2.0', id: 1, method, params }))
+      }
       const news = await session.listen()
       await post('logging/setLevel', { level: 'debug' })
       for (const list of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']) await post(list)
-      for (const name of ['child-fine', 'child-fails', 'child-logs', 'calm-fine', 'remote-echo', 'filed-echo', 'rest-things', 'astray-things', 'bearer-things', 'basic-things', 'grant-things', 'nothing', ...failing.map((each) => `${each}-echo`)]) await post('tools/call', { name, arguments: {} })
+      for (const name of [
+        'child-fine',
+        'child-fails',
+        'child-logs',
+        'calm-fine',
+        'remote-echo',
+        'filed-echo',
+        'rest-things',
+        'astray-things',
+        'bearer-things',
+        'basic-things',
+        'grant-things',
+        'nothing',
+        ...failing.map((each) => `${each}-echo`)
+      ]) { await post('tools/call', { name, arguments: {} }) }
       await post('prompts/get', { name: 'remote-greet' })
       await post('resources/read', { uri: 'test://one' })
       await post('resources/subscribe', { uri: 'test://one' })
@@ -241,12 +473,19 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
       await sleep(300)
       news.close()
       ear.stream(`${who}: the stream`, news)
-      for (const name of ['child', 'dies', 'closed', 'grant', 'team']) ear.stream(`${who}: initialize at ${name}`, await send(`${hub.url}/mcp/${name}`, { key, body: initialize() }))
+      for (const name of ['child', 'dies', 'closed', 'grant', 'team']) {
+        ear.stream(`${who}: initialize at ${name}`, await send(`${hub.url}/mcp/${name}`, { key, body: initialize() }))
+      }
     }
-    assert.ok(canaries.isIn('passed header of system', JSON.stringify(upstream.received.map(({ headers }) => headers))), 'passthroughHeaders go on')
+    assert.ok(
+      canaries.isIn('passed header of system', JSON.stringify(upstream.received.map(({ headers }) => headers))),
+      'passthroughHeaders go on'
+    )
     for (const [name, key] of Object.entries({ disabled: tokens.disabled, wrong: tokens.wrong, login: admin['x-auth-token'] ?? '' })) {
       ear.stream(`a key that is ${name}`, await send(`${hub.url}/mcp`, { key, body: initialize() }))
-      for (const query of ['token', 'access_token', 'key']) ear.stream(`a key in the query that is ${name}`, await send(`${hub.url}/mcp?${query}=${key}`, { key: null, body: initialize() }))
+      for (const query of ['token', 'access_token', 'key']) {
+        ear.stream(`a key in the query that is ${name}`, await send(`${hub.url}/mcp?${query}=${key}`, { key: null, body: initialize() }))
+      }
       await ear.ask(`a key that is ${name}`, 'GET', '/api/servers', { headers: { authorization: `Bearer ${key}` } })
     }
     ear.stream('a key in the query', await send(`${hub.url}/mcp?token=${tokens.valid}`, { key: null, body: initialize() }))
@@ -254,11 +493,49 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
   })
 
   await t.test('every documented route, by everybody', async () => {
-    const document = JSON.parse((await ear.ask('the documentation', 'GET', '/docs/json')).text) as { paths: Record<string, Record<string, unknown>> }
-    const words: Record<string, string[]> = { '{name}': ['child', 'dies', 'team'], '{serverName}': ['child', 'remote'], '{server}': ['child', 'closed'], '{id}': ['team'], '{username}': ['alice'], '{tool}': ['fine'], '{toolName}': ['fine'], '{group}': ['team'] }
-    const callers: Record<string, Record<string, string>> = { manager: admin, 'manager, system key': system, 'manager, query': {}, alice, nobody: {}, 'wrong key': { authorization: `Bearer ${tokens.wrong}` }, 'disabled key': { authorization: `Bearer ${tokens.disabled}` } }
+    const document = JSON.parse((await ear.ask('the documentation', 'GET', '/docs/json')).text) as {
+      paths: Record<string, Record<string, unknown>>
+    }
+    const words: Record<string, string[]> = {
+      '{name}': ['child', 'dies', 'team'],
+      '{serverName}': ['child', 'remote'],
+      '{server}': ['child', 'closed'],
+      '{id}': ['team'],
+      '{username}': ['alice'],
+      '{tool}': ['fine'],
+      '{toolName}': ['fine'],
+      '{group}': ['team']
+    }
+    const callers: Record<string, Record<string, string>> = {
+      manager: admin,
+      'manager, system key': system,
+      'manager, query': {},
+      alice,
+      nobody: {},
+      'wrong key': { authorization: `Bearer ${tokens.wrong}` },
+      'disabled key': { authorization: `Bearer ${tokens.disabled}` }
+    }
     const junk = plant('malformed body')
-    const bodies = [`{"password":"${junk}`, junk, JSON.stringify([junk]), JSON.stringify({ nothing: junk }), JSON.stringify({ name: [junk], config: junk, username: { junk }, password: [junk], enabled: junk, token: junk, servers: junk, routing: junk, mcpRouter: { apiKey: [junk] }, toolName: [junk] }), `"${junk}`, `{"a":${'['.repeat(300)}"${junk}"`]
+    const bodies = [
+      `{"password":"${junk}`,
+      junk,
+      JSON.stringify([junk]),
+      JSON.stringify({ nothing: junk }),
+      JSON.stringify({
+        name: [junk],
+        config: junk,
+        username: { junk },
+        password: [junk],
+        enabled: junk,
+        token: junk,
+        servers: junk,
+        routing: junk,
+        mcpRouter: { apiKey: [junk] },
+        toolName: [junk]
+      }),
+      `"${junk}`,
+      `{"a":${'['.repeat(300)}"${junk}"`
+    ]
     const questions: Array<() => Promise<unknown>> = []
     for (const [route, methods] of Object.entries(document.paths)) {
       for (let n = 0; n < 3; n++) {
@@ -269,30 +546,93 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
           const nonsense = n > 0 ? [] : who === 'manager' ? bodies : bodies.slice(0, 1)
           if ('get' in methods) questions.push(async () => await ear.ask(`GET ${filled} (${who})`, 'GET', filled + query, { headers }))
           for (const method of ['post', 'put', 'patch']) {
-            if (method in methods) questions.push(...nonsense.map((body) => async () => await ear.ask(`${method} ${filled} with nonsense (${who})`, method.toUpperCase(), filled + query, { headers, body })))
+            if (method in methods) {
+              questions.push(
+                ...nonsense.map(
+                  (body) => async () =>
+                    await ear.ask(`${method} ${filled} with nonsense (${who})`, method.toUpperCase(), filled + query, { headers, body })
+                )
+              )
+            }
           }
         }
       }
     }
-    await Promise.all(Array.from({ length: 16 }, async () => { for (let next = questions.pop(); next; next = questions.pop()) await next() }))
-    for (const route of ['/health', '/metrics', '/docs/', '/config', '/public-config', '/api/nothing', '/']) await ear.ask(`GET ${route}`, 'GET', route, { headers: admin })
+    await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        for (let next = questions.pop(); next; next = questions.pop()) await next()
+      })
+    )
+    for (const route of ['/health', '/metrics', '/docs/', '/config', '/public-config', '/api/nothing', '/']) {
+      await ear.ask(`GET ${route}`, 'GET', route, { headers: admin })
+    }
     for (const body of bodies) ear.stream('a message of nonsense', await send(`${hub.url}/mcp`, { key: tokens.valid, body }))
     const session = await Session.open(`${hub.url}/mcp`, { key: tokens.valid })
     for (const body of bodies) ear.stream('nonsense in a session', await session.post(body))
-    for (const params of [{ name: [junk] }, { name: 'child-fine', arguments: junk }, { name: 'child-fine', _meta: { progressToken: [junk] } }, [junk]]) ear.stream('a call of nonsense', await session.post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params }))
+    for (const params of [
+      { name: [junk] },
+      { name: 'child-fine', arguments: junk },
+      { name: 'child-fine', _meta: { progressToken: [junk] } },
+      [junk]
+    ]) { ear.stream('a call of nonsense', await session.post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params })) }
   })
 
   await t.test('paths, queries and bytes of nonsense', async () => {
     const junk = plant('malformed request')
     const token = admin['x-auth-token'] ?? ''
     const long = `${junk}${'x'.repeat(17_000)}`
-    for (const route of [`/api/servers?token=${token}`, `/api/servers?token=${token}&token=${token}`, `/api/nothing?token=${token}`, `/api/servers/child?token=${token}.`, `/api/tools/filed/echo?token=${token}`, `/mcp?token=${token}`, `/docs/?token=${token}`, `/%?token=${token}`, `//api/users?token=${token}`, `/api/servers?limit=${junk}`, `/api/servers?token=${junk}`, `/api/servers?token[]=${junk}`, `/api/servers?${junk}=1`, `/api/servers?x=${long}`, `/api/openapi.json?serverUrl=http://user:${junk}@x/`, `/api/openapi.json?servers=${junk}`]) {
-      for (const method of ['GET', 'POST', 'HEAD', 'DELETE', 'PROPFIND']) await ear.raw(`${method} ${route.slice(0, 30)} (manager)`, `${method} ${route} HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nConnection: close\r\n\r\n`)
+    for (const route of [
+      `/api/servers?token=${token}`,
+      `/api/servers?token=${token}&token=${token}`,
+      `/api/nothing?token=${token}`,
+      `/api/servers/child?token=${token}.`,
+      `/api/tools/filed/echo?token=${token}`,
+      `/mcp?token=${token}`,
+      `/docs/?token=${token}`,
+      `/%?token=${token}`,
+      `//api/users?token=${token}`,
+      `/api/servers?limit=${junk}`,
+      `/api/servers?token=${junk}`,
+      `/api/servers?token[]=${junk}`,
+      `/api/servers?${junk}=1`,
+      `/api/servers?x=${long}`,
+      `/api/openapi.json?serverUrl=http://user:${junk}@x/`,
+      `/api/openapi.json?servers=${junk}`
+    ]) {
+      for (const method of ['GET', 'POST', 'HEAD', 'DELETE', 'PROPFIND']) {
+        await ear.raw(
+          `${method} ${route.slice(0, 30)} (manager)`,
+          `${method} ${route} HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nConnection: close\r\n\r\n`
+        )
+      }
     }
-    for (const text of [`GET / HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nX-${junk}\u0001: 1\r\n\r\n`, `GET / HTTP/1.1\r\nHost: ${junk}\r\n\r\n`, `${junk}\r\n\r\n`, `GET / HTTP/9.${junk}\r\n\r\n`, `GET / HTTP/1.1\r\nAuthorization: ${long}\r\n\r\n`, `POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"password":"${junk}"`]) await ear.raw('bytes of nonsense', text)
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', `application/${junk}`, 'application/json; charset=utf-16']) await ear.ask(`a login as ${type.slice(0, 12)}`, 'POST', '/api/auth/login', { headers: { 'content-type': type }, body: `password=${junk}` })
-    for (const [name, value] of [['origin', `https://${junk}.example`], ['x-forwarded-for', junk], ['cookie', `session=${junk}`], ['accept', `text/${junk}`], ['mcp-session-id', junk], ['mcp-protocol-version', junk], ['last-event-id', junk]] as const) {
-      ear.stream(`a header of nonsense: ${name}`, await send(`${hub.url}/mcp`, { key: tokens.valid, headers: { [name]: value }, body: initialize() }))
+    for (const text of [
+      `GET / HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nX-${junk}\u0001: 1\r\n\r\n`,
+      `GET / HTTP/1.1\r\nHost: ${junk}\r\n\r\n`,
+      `${junk}\r\n\r\n`,
+      `GET / HTTP/9.${junk}\r\n\r\n`,
+      `GET / HTTP/1.1\r\nAuthorization: ${long}\r\n\r\n`,
+      `POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"password":"${junk}"`
+    ]) { await ear.raw('bytes of nonsense', text) }
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', `application/${junk}`, 'application/json; charset=utf-16']) {
+      await ear.ask(`a login as ${type.slice(0, 12)}`, 'POST', '/api/auth/login', {
+        headers: { 'content-type': type },
+        body: `password=${junk}`
+      })
+    }
+    for (const [name, value] of [
+      ['origin', `https://${junk}.example`],
+      ['x-forwarded-for', junk],
+      ['cookie', `session=${junk}`],
+      ['accept', `text/${junk}`],
+      ['mcp-session-id', junk],
+      ['mcp-protocol-version', junk],
+      ['last-event-id', junk]
+    ] as const) {
+      ear.stream(
+        `a header of nonsense: ${name}`,
+        await send(`${hub.url}/mcp`, { key: tokens.valid, headers: { [name]: value }, body: initialize() })
+      )
       await ear.ask(`GET servers with ${name} of nonsense (manager)`, 'GET', '/api/servers', { headers: { ...admin, [name]: value } })
     }
   })
@@ -302,37 +642,80 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
     for (const name of Object.keys(servers)) {
       const { body } = await ear.ask(`GET ${name} (manager)`, 'GET', `/api/servers/${name}`, { headers: admin })
       const shown = at(body, 'data', 'config') as Json
-      const again = await ear.ask(`GET ${name}, put back (manager)`, 'PUT', `/api/servers/${name}`, { headers: admin, body: { config: shown } })
+      const again = await ear.ask(`GET ${name}, put back (manager)`, 'PUT', `/api/servers/${name}`, {
+        headers: admin,
+        body: { config: shown }
+      })
       assert.equal(again.status, 200, `${name}: ${again.text}`)
       const elsewhere = shown.command === undefined ? { ...shown, url: `${echo.url}/garbled` } : { ...shown, command: '/bin/cat' }
-      const { status } = await ear.ask(`GET ${name}, sent elsewhere (manager)`, 'PUT', `/api/servers/${name}`, { headers: admin, body: { config: elsewhere } })
+      const { status } = await ear.ask(`GET ${name}, sent elsewhere (manager)`, 'PUT', `/api/servers/${name}`, {
+        headers: admin,
+        body: { config: elsewhere }
+      })
       if (status !== 400) wrong.push(`${name}: its secrets were carried to another target: ${status}`)
-      for (const enabled of [false, true]) await ear.ask(`GET ${name}, toggled (manager)`, 'POST', `/api/servers/${name}/toggle`, { headers: admin, body: { enabled } })
+      for (const enabled of [false, true]) {
+        await ear.ask(`GET ${name}, toggled (manager)`, 'POST', `/api/servers/${name}/toggle`, { headers: admin, body: { enabled } })
+      }
     }
     const stored = at(JSON.parse(readFileSync(hub.settingsPath, 'utf8')), 'mcpServers') as Record<string, Json>
-    for (const [name, config] of Object.entries(servers)) for (const [member, value] of Object.entries(config)) if (!isDeepStrictEqual(stored[name]?.[member], value)) wrong.push(`${name}.${member} came back as another value`)
+    for (const [name, config] of Object.entries(servers)) {
+      for (const [member, value] of Object.entries(config)) { if (!isDeepStrictEqual(stored[name]?.[member], value)) wrong.push(`${name}.${member} came back as another value`) }
+    }
     assert.deepEqual(wrong, [])
     for (const query of ['', '?download=1']) {
       await ear.ask('GET export (manager)', 'GET', `/api/mcp-settings/export${query}`, { headers: admin })
       await ear.ask('the export of alice', 'GET', `/api/mcp-settings/export${query}`, { headers: alice })
-      assert.equal((await ear.ask('secrets for alice', 'GET', '/api/mcp-settings/export?includeSecrets=true', { headers: alice })).status, 403)
+      assert.equal(
+        (await ear.ask('secrets for alice', 'GET', '/api/mcp-settings/export?includeSecrets=true', { headers: alice })).status,
+        403
+      )
     }
     const settingsOf = await ear.ask('GET settings (manager)', 'GET', '/api/settings', { headers: admin })
     const { routing, install, mcpRouter, smartRouting } = at(settingsOf.body, 'data', 'systemConfig') as Json
-    for (const body of [{ mcpRouter, smartRouting, install }, { routing }, { mcpRouter: { apiKey: plant('system: a new mcpRouter.apiKey') } }, { routing: { bearerAuthKey: plant('system: a new bearerAuthKey') } }, { smartRouting: { llmProviderApiKey: plant('system: a new llmProviderApiKey'), dbUrl: `postgres://user:${plant('system: a new dbUrl')}@db.invalid/x` } }]) await ear.ask('GET system-config (manager)', 'PUT', '/api/system-config', { headers: admin, body })
+    for (const body of [
+      { mcpRouter, smartRouting, install },
+      { routing },
+      { mcpRouter: { apiKey: plant('system: a new mcpRouter.apiKey') } },
+      { routing: { bearerAuthKey: plant('system: a new bearerAuthKey') } },
+      {
+        smartRouting: {
+          llmProviderApiKey: plant('system: a new llmProviderApiKey'),
+          dbUrl: `postgres://user:${plant('system: a new dbUrl')}@db.invalid/x`
+        }
+      }
+    ]) { await ear.ask('GET system-config (manager)', 'PUT', '/api/system-config', { headers: admin, body }) }
     await ear.ask('GET keys', 'GET', '/api/auth/keys', { headers: admin })
     for (const name of ['child', 'remote', 'rest']) {
       await ear.ask(`GET ${name}, reloaded (manager)`, 'POST', `/api/servers/${name}/reload`, { headers: admin })
-      for (const headers of [admin, alice]) await ear.ask(`calls ${name}`, 'POST', `/api/tools/call/${name}`, { headers: { ...headers, 'x-tenant': plant(`passed header at ${name}`) }, body: { toolName: name === 'child' ? 'fine' : name === 'rest' ? 'things' : 'echo', arguments: {} } })
+      for (const headers of [admin, alice]) {
+        await ear.ask(`calls ${name}`, 'POST', `/api/tools/call/${name}`, {
+          headers: { ...headers, 'x-tenant': plant(`passed header at ${name}`) },
+          body: { toolName: name === 'child' ? 'fine' : name === 'rest' ? 'things' : 'echo', arguments: {} }
+        })
+      }
     }
-    for (const name of ['dies', 'refusing', 'garbled', 'astray', 'grant', 'barred']) await ear.ask(`calls ${name}`, 'POST', `/api/tools/call/${name}`, { headers: admin, body: { toolName: 'things' } })
-    for (const name of ['remote', 'dies', 'tls', 'closed']) await ear.ask(`publishes ${name} (manager)`, 'PUT', `/api/servers/${name}`, { headers: admin, body: { config: { ...servers[name], visibility: 'public' } } })
+    for (const name of ['dies', 'refusing', 'garbled', 'astray', 'grant', 'barred']) {
+      await ear.ask(`calls ${name}`, 'POST', `/api/tools/call/${name}`, { headers: admin, body: { toolName: 'things' } })
+    }
+    for (const name of ['remote', 'dies', 'tls', 'closed']) {
+      await ear.ask(`publishes ${name} (manager)`, 'PUT', `/api/servers/${name}`, {
+        headers: admin,
+        body: { config: { ...servers[name], visibility: 'public' } }
+      })
+    }
     for (const headers of [alice, {}]) {
       for (const name of ['remote', 'dies', 'tls', 'closed', 'child']) {
         await ear.ask(`${name} for others`, 'GET', `/api/servers/${name}`, { headers })
         await ear.ask(`${name} is run by others`, 'GET', `/api/tools/${name}/echo?message=hi`, { headers })
       }
-      for (const route of ['/api/servers', '/api/settings', '/api/openapi.json?includeDisabled=true', '/api/openapi.yaml', '/api/openapi/stats', '/api/audit']) await ear.ask(`${route} for others`, 'GET', route, { headers })
+      for (const route of [
+        '/api/servers',
+        '/api/settings',
+        '/api/openapi.json?includeDisabled=true',
+        '/api/openapi.yaml',
+        '/api/openapi/stats',
+        '/api/audit'
+      ]) { await ear.ask(`${route} for others`, 'GET', route, { headers }) }
     }
     await ear.ask('GET audit (manager)', 'GET', '/api/audit?limit=100', { headers: admin })
   })
@@ -354,7 +737,9 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
   ear.stream('a call that the end cut', hanging)
   ear.take('the log', hub.output())
   const files = readdirSync(hub.folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
-  for (const { parentPath, name } of files) if (!name.startsWith('mcp_settings.json')) ear.take(`the file ${name}`, readFileSync(join(parentPath, name), 'latin1'))
+  for (const { parentPath, name } of files) {
+    if (!name.startsWith('mcp_settings.json')) ear.take(`the file ${name}`, readFileSync(join(parentPath, name), 'latin1'))
+  }
   const written = readFileSync(hub.settingsPath, 'utf8')
   // What is sent on is kept as it is (0600); keys and passwords are hashes.
   ear.take('the users and keys of the settings file', JSON.stringify({ ...JSON.parse(written) as Json, mcpServers: {}, systemConfig: {} }))
@@ -391,10 +776,16 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
   const pairs = Array.from({ length: 50 }, (_, n) => [`a${n}`, `b${n}`] as const)
   const content = settings({}, { users: pairs.flat().map((username) => ({ username, isAdmin: true })) })
   const [one, two] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
-  const admins = async (): Promise<string[]> => (await query<{ name: string }>("SELECT key AS name FROM users WHERE (data->>'isAdmin')::boolean ORDER BY position")).map(({ name }) => name)
+  const admins = async (): Promise<string[]> =>
+    (await query<{ name: string }>("SELECT key AS name FROM users WHERE (data->>'isAdmin')::boolean ORDER BY position")).map(
+      ({ name }) => name
+    )
   const strike = async (hub: Hub, n: number, by: string, whom: string): Promise<number> => {
     const headers = { 'x-auth-token': tokenOf({ username: by }) }
-    const { status, text } = n % 2 === 0 ? await manage(hub, 'PUT', `/users/${whom}`, { isAdmin: false }, headers) : await manage(hub, 'DELETE', `/users/${whom}`, undefined, headers)
+    const { status, text } =
+      n % 2 === 0
+        ? await manage(hub, 'PUT', `/users/${whom}`, { isAdmin: false }, headers)
+        : await manage(hub, 'DELETE', `/users/${whom}`, undefined, headers)
     assert.ok([200, 400, 401, 403, 404].includes(status), `${status} ${text}`)
     return status
   }
@@ -416,11 +807,24 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
     const [a = '', b = '', ...others] = await admins()
     for (const username of others) assert.equal((await manage(one, 'PUT', `/users/${username}`, { isAdmin: false }, system)).status, 200)
     for (let round = 0; round <= 4; round++) {
-      const back = (await Promise.all([a, b].map(async (username) => await manage(two, 'PUT', `/users/${username}`, { isAdmin: true }, system)))).map(({ status }) => status)
+      const back = (
+        await Promise.all([a, b].map(async (username) => await manage(two, 'PUT', `/users/${username}`, { isAdmin: true }, system)))
+      ).map(({ status }) => status)
       assert.deepEqual(back, [200, 200])
-      await until(async () => (await Promise.all([one, two].map(async (hub) => at((await manage(hub, 'GET', '/users-stats', undefined, system)).body, 'data', 'adminUsers')))).every((count) => count === 2), 5_000, 'the replicas do not agree')
+      await until(
+        async () =>
+          (
+            await Promise.all(
+              [one, two].map(async (hub) => at((await manage(hub, 'GET', '/users-stats', undefined, system)).body, 'data', 'adminUsers'))
+            )
+          ).every((count) => count === 2),
+        5_000,
+        'the replicas do not agree'
+      )
       // The last round deletes.
-      const answers = await Promise.all(Array.from({ length: 10 }, async (_, n) => await strike(n % 2 === 0 ? one : two, round === 4 ? 1 : 0, n < 5 ? a : b, n < 5 ? b : a)))
+      const answers = await Promise.all(
+        Array.from({ length: 10 }, async (_, n) => await strike(n % 2 === 0 ? one : two, round === 4 ? 1 : 0, n < 5 ? a : b, n < 5 ? b : a))
+      )
       const left = await admins()
       assert.equal(left.length, 1, `round ${round}: ${left.join()}, ${answers.join()}`)
       // Who is no admin any more can be demoted again; but one side only has won.
@@ -430,7 +834,12 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
   ended.abort()
   await watch
   assert.ok(least >= 1, 'for a moment there was no admin')
-  for (const hub of [one, two]) assert.ok(!hub.output().includes(passwordCanary) && !hub.output().includes(encodeURIComponent(passwordCanary)), 'the password of the database stands in the log')
+  for (const hub of [one, two]) {
+    assert.ok(
+      !hub.output().includes(passwordCanary) && !hub.output().includes(encodeURIComponent(passwordCanary)),
+      'the password of the database stands in the log'
+    )
+  }
 })
 
 // ---- what a key more costs ------------------------------------------------------------------------
@@ -442,8 +851,15 @@ test('a call with 10,000 keys stored costs what it costs with one', { timeout: 1
     const folder = await temporaryFolder(t)
     const processes = new Processes()
     t.after(() => { processes.killAll() })
-    const { median, min, max } = await measureKeys({ processes, folder, pairs: 15, calls: 200, command: [process.execPath, '--import', 'tsx', path('server.ts')] })
-      .catch((error: unknown) => { throw new Error(`what the processes printed:\n${processes.output()}`, { cause: error }) })
+    const { median, min, max } = await measureKeys({
+      processes,
+      folder,
+      pairs: 15,
+      calls: 200,
+      command: [process.execPath, '--import', 'tsx', path('server.ts')]
+    }).catch((error: unknown) => {
+      throw new Error(`what the processes printed:\n${processes.output()}`, { cause: error })
+    })
     await processes.stopAll()
     t.diagnostic(`${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}) times the CPU`)
     measured.push(median)
@@ -480,13 +896,37 @@ const waysOf = (name: string, team: string): Way[] => [
   ['POST', `/api/servers/${name}/toggle`, { enabled: false }],
   ['POST', `/api/servers/${name}/toggle`, { enabled: 'no' }],
   ['POST', `/api/servers/${name}/reload`],
-  ...['tools/secret', 'prompts/secret', `resources/${encodeURIComponent('secret://one')}`, 'tools/nothing'].flatMap((item): Way[] => [['POST', `/api/servers/${name}/${item}/toggle`, { enabled: false }], ['PUT', `/api/servers/${name}/${item}/description`, { description: 'x' }], ['PUT', `/api/servers/${name}/${item}/description`, {}], ['DELETE', `/api/servers/${name}/${item}/description`]]),
+  ...['tools/secret', 'prompts/secret', `resources/${encodeURIComponent('secret://one')}`, 'tools/nothing'].flatMap((item): Way[] => [
+    ['POST', `/api/servers/${name}/${item}/toggle`, { enabled: false }],
+    ['PUT', `/api/servers/${name}/${item}/description`, { description: 'x' }],
+    ['PUT', `/api/servers/${name}/${item}/description`, {}],
+    ['DELETE', `/api/servers/${name}/${item}/description`]
+  ]),
   ...['secret', `${name}-secret`, 'nothing', ''].map((toolName): Way => ['POST', `/api/tools/call/${name}`, { toolName, arguments: {} }]),
   ['POST', `/api/tools/call/${name}`, { arguments: 7 }],
   ['POST', `/api/mcp/${name}/prompts/secret`, {}],
   ['POST', `/api/mcp/${name}/prompts/secret`, { arguments: 7 }],
-  ...['secret', 'nothing'].flatMap((item): Way[] => [['GET', `/api/tools/${name}/${item}`], ['GET', `/api/tools/${name}/${item}?a=1`], ['POST', `/api/tools/${name}/${item}`, {}], ['POST', `/api/tools/${name}/${item}`, '{'], ['GET', `/api/${team}/tools/${name}/${item}`], ['POST', `/api/${team}/tools/${name}/${item}`, {}], ['GET', `/api/shown/tools/${name}/${item}`], ['GET', `/api/public/tools/${name}/${item}`], ['GET', `/api/tools/${name}/${item}?group=${team}`], ['GET', `/api/tools/shown/echo?group=${team}`], ['GET', `/api/tools/${name}/${item}?group=public`]]),
-  ...['json', 'yaml'].flatMap((type): Way[] => [name, team].flatMap((word): Way[] => [['GET', `/api/${word}/openapi.${type}`], ['GET', `/api/${word}/openapi.${type}?includeDisabled=true`], ['GET', `/api/openapi.${type}?servers=${word}`], ['GET', `/api/openapi.${type}?servers=shown,${word}`]])),
+  ...['secret', 'nothing'].flatMap((item): Way[] => [
+    ['GET', `/api/tools/${name}/${item}`],
+    ['GET', `/api/tools/${name}/${item}?a=1`],
+    ['POST', `/api/tools/${name}/${item}`, {}],
+    ['POST', `/api/tools/${name}/${item}`, '{'],
+    ['GET', `/api/${team}/tools/${name}/${item}`],
+    ['POST', `/api/${team}/tools/${name}/${item}`, {}],
+    ['GET', `/api/shown/tools/${name}/${item}`],
+    ['GET', `/api/public/tools/${name}/${item}`],
+    ['GET', `/api/tools/${name}/${item}?group=${team}`],
+    ['GET', `/api/tools/shown/echo?group=${team}`],
+    ['GET', `/api/tools/${name}/${item}?group=public`]
+  ]),
+  ...['json', 'yaml'].flatMap((type): Way[] =>
+    [name, team].flatMap((word): Way[] => [
+      ['GET', `/api/${word}/openapi.${type}`],
+      ['GET', `/api/${word}/openapi.${type}?includeDisabled=true`],
+      ['GET', `/api/openapi.${type}?servers=${word}`],
+      ['GET', `/api/openapi.${type}?servers=shown,${word}`]
+    ])
+  ),
   ...['', '/server-configs'].map((rest): Way => ['GET', `/api/groups/${team}${rest}`]),
   ['PUT', `/api/groups/${team}`, { description: 'x' }],
   ['PUT', `/api/groups/${team}`, { description: 7 }],
@@ -504,19 +944,58 @@ const waysOf = (name: string, team: string): Way[] => [
   ['PUT', `/api/groups/mine/server-configs/${name}/tools`, { tools: ['secret'] }],
   ['POST', '/api/groups', { name: 'another', servers: [name] }],
   // MCP
-  ...['/mcp', '/api/mcp', '/bob/mcp', '/alice/mcp', '/nobody/mcp'].flatMap((base) => [name, team].flatMap((word): Way[] => [['POST', `${base}/${word}`, initialize()], ['POST', `${base}/${word}`, '{'], ['POST', `${base}/${word}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' }], ['GET', `${base}/${word}`], ['DELETE', `${base}/${word}`]])),
-  ...[name, team].flatMap((word): Way[] => [['POST', `/api/mcp/group/${word}`, initialize()], ['GET', `/api/mcp/group/${word}`]])
+  ...['/mcp', '/api/mcp', '/bob/mcp', '/alice/mcp', '/nobody/mcp'].flatMap((base) =>
+    [name, team].flatMap((word): Way[] => [
+      ['POST', `${base}/${word}`, initialize()],
+      ['POST', `${base}/${word}`, '{'],
+      ['POST', `${base}/${word}`, { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+      ['GET', `${base}/${word}`],
+      ['DELETE', `${base}/${word}`]
+    ])
+  ),
+  ...[name, team].flatMap((word): Way[] => [
+    ['POST', `/api/mcp/group/${word}`, initialize()],
+    ['GET', `/api/mcp/group/${word}`]
+  ])
 ]
 
 /** Requests of a session that speak of a thing by its name. */
 const requestsOf = (name: string): Array<[string, Json]> => [
-  ...[`${name}-secret`, `${name}-${name}`, `${name}_of_one`, name, `${name}-`].flatMap((item): Array<[string, Json]> => [['tools/call', { name: item, arguments: {} }], ['tools/call', { name: item, arguments: 7 }], ['prompts/get', { name: item }], ['completion/complete', { ref: { type: 'ref/prompt', name: item }, argument: { name: 'a', value: 'x' } }]]),
-  ...[`${name}://one`, `${name}://of/7`, `${name}://nothing`].flatMap((uri): Array<[string, Json]> => [['resources/read', { uri }], ['resources/subscribe', { uri }], ['resources/unsubscribe', { uri }], ['completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name: 'id', value: '7' } }]]),
+  ...[`${name}-secret`, `${name}-${name}`, `${name}_of_one`, name, `${name}-`].flatMap((item): Array<[string, Json]> => [
+    ['tools/call', { name: item, arguments: {} }],
+    ['tools/call', { name: item, arguments: 7 }],
+    ['prompts/get', { name: item }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: item }, argument: { name: 'a', value: 'x' } }]
+  ]),
+  ...[`${name}://one`, `${name}://of/7`, `${name}://nothing`].flatMap((uri): Array<[string, Json]> => [
+    ['resources/read', { uri }],
+    ['resources/subscribe', { uri }],
+    ['resources/unsubscribe', { uri }],
+    ['completion/complete', { ref: { type: 'ref/resource', uri }, argument: { name: 'id', value: '7' } }]
+  ]),
   ['completion/complete', { ref: { type: 'ref/resource', uri: `${name}://of/{id}` }, argument: { name: 'id', value: '7' } }]
 ]
 
 /** What a caller is listed: nothing of it may change when what is hidden from it goes. */
-const lists = ['/api/servers', '/api/servers?limit=1', '/api/groups', '/api/groups/mixed', '/api/groups/mixed/server-configs', '/api/settings', '/api/mcp-settings/export', '/api/openapi.json', '/api/openapi.json?includeDisabled=true', '/api/openapi.yaml', '/api/openapi/servers', '/api/openapi/stats', '/api/mixed/openapi.json', '/api/auth/keys', '/api/auth/user', '/health/live', '/public-config']
+const lists = [
+  '/api/servers',
+  '/api/servers?limit=1',
+  '/api/groups',
+  '/api/groups/mixed',
+  '/api/groups/mixed/server-configs',
+  '/api/settings',
+  '/api/mcp-settings/export',
+  '/api/openapi.json',
+  '/api/openapi.json?includeDisabled=true',
+  '/api/openapi.yaml',
+  '/api/openapi/servers',
+  '/api/openapi/stats',
+  '/api/mixed/openapi.json',
+  '/api/auth/keys',
+  '/api/auth/user',
+  '/health/live',
+  '/public-config'
+]
 
 test('what is hidden answers as what is not there', { timeout: 120_000 }, async (t) => {
   // The same length, so that no answer tells by its own.
@@ -528,9 +1007,23 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
     resourceTemplates: [{ uriTemplate: `${hidden}://of/{id}`, name: 'of' }],
     capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {} }
   })
-  const open = await startUpstream(t, { tools: [tool('echo')], prompts: [{ name: 'greet' }], resources: [{ uri: 'shown://one', name: 'one' }], capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {} } })
-  const keys = { admin: bearerKey().token, bob: `thk_${'b'.repeat(64)}`, scoped: `thk_${'c'.repeat(64)}`, grouped: `thk_${'d'.repeat(64)}`, narrow: `thk_${'e'.repeat(64)}`, alice: `thk_${'f'.repeat(64)}` }
-  const keyOf = (n: number, name: keyof typeof keys, more: Json): Json => ({ ...bearerKey({ id: `${n}2222222-2222-4222-8222-222222222222`, name, token: keys[name], ...more }) })
+  const open = await startUpstream(t, {
+    tools: [tool('echo')],
+    prompts: [{ name: 'greet' }],
+    resources: [{ uri: 'shown://one', name: 'one' }],
+    capabilities: { tools: {}, prompts: {}, resources: { subscribe: true }, completions: {}, logging: {} }
+  })
+  const keys = {
+    admin: bearerKey().token,
+    bob: `thk_${'b'.repeat(64)}`,
+    scoped: `thk_${'c'.repeat(64)}`,
+    grouped: `thk_${'d'.repeat(64)}`,
+    narrow: `thk_${'e'.repeat(64)}`,
+    alice: `thk_${'f'.repeat(64)}`
+  }
+  const keyOf = (n: number, name: keyof typeof keys, more: Json): Json => ({
+    ...bearerKey({ id: `${n}2222222-2222-4222-8222-222222222222`, name, token: keys[name], ...more })
+  })
   const content = (routing: Json): Json => ({
     users: [{ username: 'root', isAdmin: true }, { username: 'alice' }, { username: 'bob' }],
     mcpServers: {
@@ -579,12 +1072,18 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
   let count = 0
   const same = (what: string, one: string, other: string): void => {
     count++
-    if (one !== other) told.push(`${what}\n  hidden: ${one.replaceAll('\n', ' ').slice(0, 400)}\n  absent: ${other.replaceAll('\n', ' ').slice(0, 400)}`)
+    if (one !== other) {
+      told.push(`${what}\n  hidden: ${one.replaceAll('\n', ' ').slice(0, 400)}\n  absent: ${other.replaceAll('\n', ' ').slice(0, 400)}`)
+    }
   }
 
   await t.test('and who may see it does', async () => {
     const session = await Session.open(`${hub.url}/mcp`, { key: keys.alice })
-    for (const [method, params] of [['tools/call', { name: `${hidden}-secret`, arguments: {} }], ['prompts/get', { name: `${hidden}-secret` }], ['resources/subscribe', { uri: `${hidden}://one` }]] as const) {
+    for (const [method, params] of [
+      ['tools/call', { name: `${hidden}-secret`, arguments: {} }],
+      ['prompts/get', { name: `${hidden}-secret` }],
+      ['resources/subscribe', { uri: `${hidden}://one` }]
+    ] as const) {
       const before = secret.count(method)
       await session.request(method, params)
       assert.equal(secret.count(method), before + 1, method)
@@ -594,11 +1093,20 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
   secret.received.length = 0
 
   await t.test('by its name, over HTTP', async () => {
-    for (const { name, hub: { url }, key, headers = {} } of callers.filter((caller, at, all) => all.findIndex(({ key, headers, hub }) => key === caller.key && headers === caller.headers && hub === caller.hub) === at)) {
+    for (const {
+      name,
+      hub: { url },
+      key,
+      headers = {}
+    } of callers.filter(
+        (caller, at, all) =>
+          all.findIndex(({ key, headers, hub }) => key === caller.key && headers === caller.headers && hub === caller.hub) === at
+      )) {
       const [one, other] = [waysOf(hidden, team), waysOf(absent, nobodys)]
       for (const [at, [method, route, body]] of one.entries()) {
         const [, otherRoute = '', otherBody] = other[at] ?? []
-        const ask = async (route: string, body: unknown): Promise<Stream> => await send(`${url}${route}`, { method, key, headers, ...(body === undefined ? {} : { body }) } satisfies SendOptions)
+        const ask = async (route: string, body: unknown): Promise<Stream> =>
+          await send(`${url}${route}`, { method, key, headers, ...(body === undefined ? {} : { body }) } satisfies SendOptions)
         const [first, second] = [await ask(route, body), await ask(otherRoute, otherBody)]
         same(`${name}: ${method} ${route} ${JSON.stringify(body) ?? ''}`, seenAs(first, hidden, team), seenAs(second, absent, nobodys))
       }
@@ -608,11 +1116,21 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
   const listed = async (): Promise<Map<string, string>> => {
     const found = new Map<string, string>()
     for (const { name, hub: { url }, key, headers = {}, route } of callers) {
-      for (const list of lists) found.set(`${name}: ${list}`, seenAs(await send(`${url}${list}`, { method: 'GET', key, headers })).replace(/"timestamp":"[^"]*"|"uptime":[\d.]+|"lastUsedAt":"[^"]*"/g, ''))
+      for (const list of lists) {
+        found.set(
+          `${name}: ${list}`,
+          seenAs(await send(`${url}${list}`, { method: 'GET', key, headers })).replace(
+            /"timestamp":"[^"]*"|"uptime":[\d.]+|"lastUsedAt":"[^"]*"/g,
+            ''
+          )
+        )
+      }
       if (route === '') continue
       const session = await Session.open(`${url}${route}`, { key })
       found.set(`${name}: initialize`, JSON.stringify(session.init))
-      for (const method of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']) found.set(`${name}: ${method}`, JSON.stringify(await session.request(method, {})))
+      for (const method of ['tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']) {
+        found.set(`${name}: ${method}`, JSON.stringify(await session.request(method, {})))
+      }
     }
     return found
   }
@@ -624,18 +1142,33 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
       const session = await Session.open(`${url}${route}`, { key })
       const other = requestsOf(absent)
       for (const [at, [method, params]] of requestsOf(hidden).entries()) {
-        const [first, second] = [await session.post({ jsonrpc: '2.0', id: 7, method, params }), await session.post({ jsonrpc: '2.0', id: 7, method, params: other[at]?.[1] })]
+        const [first, second] = [
+          await session.post({ jsonrpc: '2.0', id: 7, method, params }),
+          await session.post({ jsonrpc: '2.0', id: 7, method, params: other[at]?.[1] })
+        ]
         same(`${name}: ${method} ${JSON.stringify(params)}`, seenAs(first, hidden), seenAs(second, absent))
       }
-      const asked = async (id: string): Promise<string> => seenAs(await send(`${url}${route}`, { key, headers: { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' }, body: { jsonrpc: '2.0', id: 7, method: 'ping' } }), id)
-      if (url === hub.url) same(`${name}: the session of somebody else`, await asked(stranger.id), await asked(`${stranger.id.slice(0, -4)}AAAA`))
+      const asked = async (id: string): Promise<string> =>
+        seenAs(
+          await send(`${url}${route}`, {
+            key,
+            headers: { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' },
+            body: { jsonrpc: '2.0', id: 7, method: 'ping' }
+          }),
+          id
+        )
+      if (url === hub.url) {
+        same(`${name}: the session of somebody else`, await asked(stranger.id), await asked(`${stranger.id.slice(0, -4)}AAAA`))
+      }
     }
   })
 
   await t.test('in lists', async () => {
     const before = await listed()
     for (const { url } of [hub, anonymous]) {
-      for (const route of [`/groups/${team}`, `/servers/${hidden}`]) assert.equal((await manage({ url }, 'DELETE', route, undefined, { authorization: `Bearer ${keys.admin}` })).status, 200)
+      for (const route of [`/groups/${team}`, `/servers/${hidden}`]) {
+        assert.equal((await manage({ url }, 'DELETE', route, undefined, { authorization: `Bearer ${keys.admin}` })).status, 200)
+      }
     }
     await sleep(200)
     const after = await listed()
@@ -643,6 +1176,12 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
   })
 
   t.diagnostic(`${count} pairs of answers`)
-  assert.equal(secret.received.filter(({ message }) => ['tools/call', 'prompts/get', 'resources/read', 'resources/subscribe', 'completion/complete'].includes(message.method ?? '')).length, 0, 'what is hidden was reached')
+  assert.equal(
+    secret.received.filter(({ message }) =>
+      ['tools/call', 'prompts/get', 'resources/read', 'resources/subscribe', 'completion/complete'].includes(message.method ?? '')
+    ).length,
+    0,
+    'what is hidden was reached'
+  )
   assert.deepEqual(told, [])
 })

@@ -27,7 +27,8 @@ export const KEY = bearerKey().token
 
 /** A second key, for tests about strangers. */
 export const OTHER = `thk_${'b'.repeat(64)}`
-export const otherKey = (more: Json = {}): Json => bearerKey({ id: '22222222-2222-4222-8222-222222222222', name: 'other', token: OTHER, ...more })
+export const otherKey = (more: Json = {}): Json =>
+  bearerKey({ id: '22222222-2222-4222-8222-222222222222', name: 'other', token: OTHER, ...more })
 
 /** A settings file with these servers, opened by KEY. */
 export const settings = (mcpServers: Json, more: Json = {}): Json => ({ mcpServers, bearerKeys: [bearerKey()], ...more })
@@ -89,22 +90,32 @@ const fresh = (options: AgentOptions): Client => {
   return client
 }
 
-const authorization = (key: string | null | undefined): Record<string, string> => key === null ? {} : { authorization: `Bearer ${key ?? KEY}` }
+const authorization = (key: string | null | undefined): Record<string, string> =>
+  key === null ? {} : { authorization: `Bearer ${key ?? KEY}` }
 
 /** An SDK client on a streamable HTTP endpoint, initialized. */
 export async function agent (t: Cleanup, url: string, options: AgentOptions = {}): Promise<Client> {
   const client = fresh(options)
-  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { ...authorization(options.key), ...options.headers } } })
+  const transport = new StreamableHTTPClientTransport(new URL(url), {
+    requestInit: { headers: { ...authorization(options.key), ...options.headers } }
+  })
   await client.connect(transport)
   t.after(async () => { await client.close() })
   return client
 }
 
 /** An SDK client on a child of its own, without the gateway. */
-export async function directStdio (t: Cleanup, server: { command: string, args: string[] }, env: Record<string, string> = {}, options: AgentOptions = {}): Promise<Client> {
+export async function directStdio (
+  t: Cleanup,
+  server: { command: string; args: string[] },
+  env: Record<string, string> = {},
+  options: AgentOptions = {}
+): Promise<Client> {
   const client = fresh(options)
   await client.connect(new StdioClientTransport({ ...server, env: { PATH: process.env.PATH ?? '', ...env }, stderr: 'ignore' }))
-  t.after(async () => { await client.close() })
+  t.after(async () => {
+    await client.close()
+  })
   return client
 }
 
@@ -256,7 +267,10 @@ export async function send (url: string, options: SendOptions = {}): Promise<Str
 }
 
 export const initialize = (version = '2025-11-25', capabilities: Json = {}, id: string | number = 'init'): Json => ({
-  jsonrpc: '2.0', id, method: 'initialize', params: { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1.0.0' } }
+  jsonrpc: '2.0',
+  id,
+  method: 'initialize',
+  params: { protocolVersion: version, capabilities, clientInfo: { name: 'raw', version: '1.0.0' } }
 })
 
 export interface SessionOptions { key?: string | null, version?: string, capabilities?: Json, headers?: Record<string, string> }
@@ -300,17 +314,29 @@ export class Session {
   }
 
   /** A POST, read to its end. */
-  async post (body: unknown, headers: Record<string, string> = {}): Promise<Stream> { return await send(this.url, this.#with({ body, headers })) }
+  async post (body: unknown, headers: Record<string, string> = {}): Promise<Stream> {
+    return await send(this.url, this.#with({ body, headers }))
+  }
 
   /** A POST whose answer is read as it comes. */
-  async start (body: unknown): Promise<Stream> { return await open(this.url, this.#with({ body })) }
+  async start (body: unknown): Promise<Stream> {
+    return await open(this.url, this.#with({ body }))
+  }
 
   /** A GET stream. */
   async listen (lastEventId?: string): Promise<Stream> {
-    return await open(this.url, this.#with({ method: 'GET', headers: { accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) } }))
+    return await open(
+      this.url,
+      this.#with({
+        method: 'GET',
+        headers: { accept: 'text/event-stream', ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) }
+      })
+    )
   }
 
-  async end (): Promise<Stream> { return await send(this.url, this.#with({ method: 'DELETE' })) }
+  async end (): Promise<Stream> {
+    return await send(this.url, this.#with({ method: 'DELETE' }))
+  }
 
   async notify (method: string, params?: Json): Promise<void> {
     assert.equal((await this.post({ jsonrpc: '2.0', method, params })).status, 202, method)
@@ -333,7 +359,9 @@ export class Session {
   }
 
   /** A tool call that must be answered with a result. */
-  async call (name: string, args: Json = {}): Promise<Json> { return await this.ask('tools/call', { name, arguments: args }) }
+  async call (name: string, args: Json = {}): Promise<Json> {
+    return await this.ask('tools/call', { name, arguments: args })
+  }
 
   /** Every page of a list. */
   async list (method: string, key: string): Promise<Json[]> {
@@ -341,19 +369,25 @@ export class Session {
     let cursor: unknown
     for (let page = 0; page < 100; page++) {
       const result = await this.ask(method, cursor === undefined ? {} : { cursor: String(cursor) })
-      items.push(...result[key] as Json[])
+      items.push(...(result[key] as Json[]))
       cursor = result.nextCursor
       if (cursor === undefined) return items
     }
     assert.fail(`${method} never ended`)
   }
 
-  async tools (): Promise<string[]> { return names(await this.list('tools/list', 'tools')) }
+  async tools (): Promise<string[]> {
+    return names(await this.list('tools/list', 'tools'))
+  }
 }
 
 /** An error that may reach a caller: it says something, and nothing of our insides. */
 export function assertPlain (body: string): void {
-  assert.doesNotMatch(body, /\bat [^\n"]{0,200}\.(?:[cm]?[jt]s):\d+|node_modules|node:internal|file:\/\/|\/work\/|\/tmp\//, `a stack trace or a path: ${body.slice(0, 2_000)}`)
+  assert.doesNotMatch(
+    body,
+    /\bat [^\n"]{0,200}\.(?:[cm]?[jt]s):\d+|node_modules|node:internal|file:\/\/|\/work\/|\/tmp\//,
+    `a stack trace or a path: ${body.slice(0, 2_000)}`
+  )
 }
 
 /** An HTTP failure of an MCP route: this status, a JSON-RPC error with this code, plain words. */
@@ -373,10 +407,13 @@ export const failed = (message: Message): boolean => message.error !== undefined
 export const failure = (message: Message): string => message.error === undefined ? text(message.result) : message.error.message
 
 /** A request by node:http, for what fetch refuses to send (Host, odd headers). */
-export async function plain (url: string, options: { method?: string, headers?: Record<string, string>, body?: string | Buffer } = {}): Promise<{ status: number, headers: IncomingHttpHeaders, body: string }> {
+export async function plain (
+  url: string,
+  options: { method?: string; headers?: Record<string, string>; body?: string | Buffer } = {}
+): Promise<{ status: number; headers: IncomingHttpHeaders; body: string }> {
   const request = httpRequest(url, { method: options.method ?? 'GET', headers: options.headers, agent: false })
   request.end(options.body)
-  const [response] = await once(request, 'response') as [IncomingMessage]
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
   let body = ''
   for await (const chunk of response) body += String(chunk)
   return { status: response.statusCode ?? 0, headers: response.headers, body }
@@ -387,6 +424,10 @@ export const sleep = async (ms: number): Promise<void> => { await new Promise((r
 /** The promise's value, or a failure after so many milliseconds. */
 export async function within<T> (ms: number, what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((resolve, reject) => { timer = setTimeout(() => { reject(new Error(`${what}: not within ${ms} ms`)) }, ms) })
+  const late = new Promise<never>((resolve, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`${what}: not within ${ms} ms`))
+    }, ms)
+  })
   try { return await Promise.race([promise, late]) } finally { clearTimeout(timer) }
 }

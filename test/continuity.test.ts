@@ -5,7 +5,22 @@ import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { at, connected, failure, KEY, OTHER, otherKey, Session, settings, sleep, text, within, type Json, type Message, type Stream } from './client.ts'
+import {
+  at,
+  connected,
+  failure,
+  KEY,
+  OTHER,
+  otherKey,
+  Session,
+  settings,
+  sleep,
+  text,
+  within,
+  type Json,
+  type Message,
+  type Stream
+} from './client.ts'
 import { Raw, Refusal, startUpstream, tool, type Upstream } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Hub } from './helper.ts'
 
@@ -14,7 +29,11 @@ const resources = [{ uri: 'fault://r', name: 'r' }]
 const http = (url: string, more: Json = {}): Json => ({ type: 'streamable-http', url, ...more })
 
 async function api (hub: Hub, method: string, route: string, body?: unknown): Promise<Json> {
-  const answer = await fetch(`${hub.url}/api${route}`, { method, headers: { authorization: `Bearer ${KEY}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, body: body === undefined ? undefined : JSON.stringify(body) })
+  const answer = await fetch(`${hub.url}/api${route}`, {
+    method,
+    headers: { authorization: `Bearer ${KEY}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    body: body === undefined ? undefined : JSON.stringify(body)
+  })
   const value = await answer.json() as Json
   assert.ok(answer.ok, `${method} ${route}: ${JSON.stringify(value)}`)
   return value
@@ -31,7 +50,11 @@ test('a new connection is asked for what the former one was', { timeout }, async
   const upstream = await startUpstream(t, { resources })
   const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
   await connected(hub, 1)
-  const sessions = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`, { capabilities: { sampling: {} } })]
+  const sessions = [
+    await Session.open(`${hub.url}/mcp`),
+    await Session.open(`${hub.url}/mcp/a`),
+    await Session.open(`${hub.url}/mcp/a`, { capabilities: { sampling: {} } })
+  ]
   const streams = await Promise.all(sessions.map(async (session) => await session.listen()))
   for (const session of sessions) {
     await session.ask('resources/subscribe', { uri: 'fault://r' })
@@ -39,20 +62,35 @@ test('a new connection is asked for what the former one was', { timeout }, async
   }
   const stillHears = async (): Promise<void> => {
     const seen = streams.map((stream) => stream.messages.length)
-    await until(() => [...upstream.sessions.values()].filter((session) => session.streams.size > 0).length >= 2, 10_000, 'the links are not there')
+    await until(
+      () => [...upstream.sessions.values()].filter((session) => session.streams.size > 0).length >= 2,
+      10_000,
+      'the links are not there'
+    )
     await until(() => upstream.count('resources/subscribe') >= 2, 5_000, 'nobody subscribed')
     await sleep(200)
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
-    for (const [n, stream] of streams.entries()) await until(() => stream.messages.slice(seen[n]).some(isUpdate), 5_000, `session ${n} hears nothing any more`)
+    for (const [n, stream] of streams.entries()) {
+      await until(() => stream.messages.slice(seen[n]).some(isUpdate), 5_000, `session ${n} hears nothing any more`)
+    }
   }
   await stillHears()
   for (const [what, change] of [
     ['after a reload', async () => await api(hub, 'POST', '/servers/a/reload')],
-    ['after a change of its config', async () => await api(hub, 'PUT', '/servers/a', { config: http(upstream.url, { headers: { 'X-Any': 'other' } }) })],
-    ['after an edit on disk', async () => {
-      const file = JSON.parse(readFileSync(hub.settingsPath, 'utf8')) as { mcpServers: Record<string, Json> }
-      writeFileSync(hub.settingsPath, JSON.stringify({ ...file, mcpServers: { a: { ...file.mcpServers.a, headers: { 'X-Any': 'third' } } } }))
-    }]
+    [
+      'after a change of its config',
+      async () => await api(hub, 'PUT', '/servers/a', { config: http(upstream.url, { headers: { 'X-Any': 'other' } }) })
+    ],
+    [
+      'after an edit on disk',
+      async () => {
+        const file = JSON.parse(readFileSync(hub.settingsPath, 'utf8')) as { mcpServers: Record<string, Json> }
+        writeFileSync(
+          hub.settingsPath,
+          JSON.stringify({ ...file, mcpServers: { a: { ...file.mcpServers.a, headers: { 'X-Any': 'third' } } } })
+        )
+      }
+    ]
   ] as const) {
     await t.test(what, async () => {
       const before = [...upstream.sessions.keys()]
@@ -60,8 +98,10 @@ test('a new connection is asked for what the former one was', { timeout }, async
       await change()
       await until(() => before.every((id) => !upstream.sessions.has(id)), 10_000, 'the old links are still there')
       await stillHears()
-      const levels = upstream.received.filter(({ message }) => message.method === 'logging/setLevel').map(({ message }) => message.params?.level)
-      assert.deepEqual(levels, ['error', 'error'], 'one for the shared link, one for the session\'s own')
+      const levels = upstream.received
+        .filter(({ message }) => message.method === 'logging/setLevel')
+        .map(({ message }) => message.params?.level)
+      assert.deepEqual(levels, ['error', 'error'], "one for the shared link, one for the session's own")
     })
   }
 
@@ -96,8 +136,23 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     }
   })
   const user = { username: 'bob', isAdmin: false, password: 'x' }
-  const bobs = bearerKey({ id: '33333333-3333-4333-8333-333333333333', name: 'bobs', token: `thk_${'c'.repeat(64)}`, kind: 'user', owner: 'bob' })
-  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { visibility: 'public' }) }, { bearerKeys: [bearerKey(), bobs], users: [{ username: 'admin', isAdmin: true, password: 'x' }, user], groups: [{ id: 'g1', name: 'crew', servers: ['a'] }] }) })
+  const bobs = bearerKey({
+    id: '33333333-3333-4333-8333-333333333333',
+    name: 'bobs',
+    token: `thk_${'c'.repeat(64)}`,
+    kind: 'user',
+    owner: 'bob'
+  })
+  const hub = await startHub(t, {
+    settings: settings(
+      { a: http(upstream.url, { visibility: 'public' }) },
+      {
+        bearerKeys: [bearerKey(), bobs],
+        users: [{ username: 'admin', isAdmin: true, password: 'x' }, user],
+        groups: [{ id: 'g1', name: 'crew', servers: ['a'] }]
+      }
+    )
+  })
   await connected(hub, 1)
 
   await t.test('a server that is private now: no news, no questions, and the call in flight ends', async () => {
@@ -140,19 +195,25 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     stream.close()
   })
 
-  await t.test('a resource that a result links to is read where it comes from, by whom it was given to, as far as that may be', async () => {
-    await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
-    const session = await Session.open(`${hub.url}/mcp/crew`)
-    const bob = await Session.open(`${hub.url}/mcp`, { key: bobs.token })
-    const read = async (by: Session): Promise<number | string> => { const { error, result } = await by.request('resources/read', { uri: 'out://result/1' }); return error?.code ?? JSON.stringify(result) }
-    assert.equal(await read(session), -32002)
-    await session.call('a-link')
-    assert.match(String(await read(session)), /"contents"/)
-    assert.deepEqual(await session.ask('resources/subscribe', { uri: 'out://result/1' }), {})
-    assert.equal(await read(bob), -32002)
-    await api(hub, 'PUT', '/groups/crew', { servers: [{ name: 'a', tools: 'all', prompts: 'all', resources: ['fault://r'] }] })
-    assert.equal(await read(session), -32002)
-  })
+  await t.test(
+    'a resource that a result links to is read where it comes from, by whom it was given to, as far as that may be',
+    async () => {
+      await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
+      const session = await Session.open(`${hub.url}/mcp/crew`)
+      const bob = await Session.open(`${hub.url}/mcp`, { key: bobs.token })
+      const read = async (by: Session): Promise<number | string> => {
+        const { error, result } = await by.request('resources/read', { uri: 'out://result/1' })
+        return error?.code ?? JSON.stringify(result)
+      }
+      assert.equal(await read(session), -32002)
+      await session.call('a-link')
+      assert.match(String(await read(session)), /"contents"/)
+      assert.deepEqual(await session.ask('resources/subscribe', { uri: 'out://result/1' }), {})
+      assert.equal(await read(bob), -32002)
+      await api(hub, 'PUT', '/groups/crew', { servers: [{ name: 'a', tools: 'all', prompts: 'all', resources: ['fault://r'] }] })
+      assert.equal(await read(session), -32002)
+    }
+  )
 
   await t.test('a resource that another server has now: subscribed there, and at the first no more', async () => {
     const second = await startUpstream(t, { resources })
@@ -164,11 +225,19 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     await session.ask('resources/subscribe', { uri: 'fault://r' })
     await api(hub, 'PUT', '/groups/crew', { servers: ['b', 'a'] })
     await until(() => second.count('resources/subscribe') === 1, 5_000, 'nobody subscribed at the second')
-    await until(() => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/unsubscribe', 5_000, 'nobody unsubscribed at the first')
+    await until(
+      () => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/unsubscribe',
+      5_000,
+      'nobody unsubscribed at the first'
+    )
     await second.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     await stream.wait(isUpdate)
     await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
-    await until(() => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/subscribe', 5_000, 'nobody subscribed at the first again')
+    await until(
+      () => newest(upstream).findLast(({ method }) => method?.startsWith('resources/') === true)?.method === 'resources/subscribe',
+      5_000,
+      'nobody subscribed at the first again'
+    )
     stream.close()
   })
 })
@@ -177,9 +246,14 @@ test('lists that fail', { timeout }, async (t) => {
   let broken: 'refuse' | 'hang' | 'no' = 'no'
   const upstream = await startUpstream(t, {
     prompts: [{ name: 'p' }],
-    on: ({ method }) => method !== 'tools/list' || broken === 'no' ? undefined : broken === 'hang' ? 'never' : new Refusal(-32603, 'database busy')
+    on: ({ method }) =>
+      method !== 'tools/list' || broken === 'no' ? undefined : broken === 'hang' ? 'never' : new Refusal(-32603, 'database busy')
   })
-  const silent = await startUpstream(t, { resources, prompts: [{ name: 'p' }], on: ({ method }) => method === 'prompts/list' ? 'never' : undefined })
+  const silent = await startUpstream(t, {
+    resources,
+    prompts: [{ name: 'p' }],
+    on: ({ method }) => (method === 'prompts/list' ? 'never' : undefined)
+  })
   const hub = await startHub(t, { settings: settings({ a: http(upstream.url), silent: http(silent.url) }) })
   const session = await Session.open(`${hub.url}/mcp/a`)
   await connected(hub, 1)
@@ -198,7 +272,11 @@ test('lists that fail', { timeout }, async (t) => {
   })
 
   await t.test('one that is never answered does not take the others with it', async () => {
-    await until(async () => at(await api(hub, 'GET', '/servers/silent'), 'data', 'status') === 'connected', 30_000, () => `never connected: ${hub.output()}`)
+    await until(
+      async () => at(await api(hub, 'GET', '/servers/silent'), 'data', 'status') === 'connected',
+      30_000,
+      () => `never connected: ${hub.output()}`
+    )
     const other = await Session.open(`${hub.url}/mcp/silent`)
     assert.deepEqual(await other.tools(), ['echo'])
     assert.equal(text(await other.call('echo', { message: 'here' })), 'here')
@@ -222,7 +300,12 @@ test('a server without a type that moved to another transport is found there', {
       res.writeHead(202).end()
       const { id, method } = JSON.parse(body) as Message
       if (id === undefined) return
-      const result = method === 'initialize' ? { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } } : method === 'tools/list' ? { tools: [tool('by-sse')] } : {}
+      const result =
+        method === 'initialize'
+          ? { protocolVersion: '2024-11-05', capabilities: { tools: {} }, serverInfo: { name: 'old', version: '1' } }
+          : method === 'tools/list'
+            ? { tools: [tool('by-sse')] }
+            : {}
       for (const stream of sse) stream.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: '2.0', id, result })}\n\n`)
     })
     return true
@@ -238,9 +321,19 @@ test('a server without a type that moved to another transport is found there', {
 
 test('a call aimed at a server that is still connecting waits for it on merged routes, too', { timeout }, async (t) => {
   const answering = Date.now() + 4_000
-  const slow = await startUpstream(t, { on: async ({ method }) => { if (method === 'initialize') await sleep(Math.max(answering - Date.now(), 0)); return undefined } })
+  const slow = await startUpstream(t, {
+    on: async ({ method }) => {
+      if (method === 'initialize') await sleep(Math.max(answering - Date.now(), 0))
+      return undefined
+    }
+  })
   const never = await startUpstream(t, { on: ({ method }) => method === 'initialize' ? 'never' : undefined })
-  const hub = await startHub(t, { settings: settings({ s: http(slow.url), 'dead-end': http(never.url) }, { groups: [{ id: 'g1', name: 'crew', servers: [{ name: 's', alias: 'x' }] }] }) })
+  const hub = await startHub(t, {
+    settings: settings(
+      { s: http(slow.url), 'dead-end': http(never.url) },
+      { groups: [{ id: 'g1', name: 'crew', servers: [{ name: 's', alias: 'x' }] }] }
+    )
+  })
   const [session, crew] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp/crew`)]
   const [all, grouped, dead, unknown] = await Promise.all([
     session.request('tools/call', { name: 's-echo', arguments: { message: 'hello' } }),
@@ -286,8 +379,18 @@ test('tasks, and pages that a person was sent to, on a process that several shar
   const folder = mkdtempSync(join(tmpdir(), 'tool-hub-lively-'))
   t.after(() => { rmSync(folder, { recursive: true, force: true }) })
   const log = join(folder, 'log')
-  const lively = (more: Json = {}): Json => ({ command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LIVELY: '1', FAULT_LOG: log }, ...more })
-  const hub = await startHub(t, { settings: settings({ a: lively(), b: lively(), lazy: lively({ startOnDemand: true, idleTimeoutMs: 1_000 }) }, { bearerKeys: [bearerKey(), otherKey()] }) })
+  const lively = (more: Json = {}): Json => ({
+    command: process.execPath,
+    args: [path('test/fakes/fault-stdio.mjs')],
+    env: { FAULT_LIVELY: '1', FAULT_LOG: log },
+    ...more
+  })
+  const hub = await startHub(t, {
+    settings: settings(
+      { a: lively(), b: lively(), lazy: lively({ startOnDemand: true, idleTimeoutMs: 1_000 }) },
+      { bearerKeys: [bearerKey(), otherKey()] }
+    )
+  })
   await connected(hub, 2)
   const askable = { capabilities: { elicitation: { form: {}, url: {} }, sampling: {} } }
 
@@ -308,14 +411,25 @@ test('tasks, and pages that a person was sent to, on a process that several shar
     const news = await session.listen()
     await session.ask('tools/call', { name: 'work', arguments: { time: 200 }, task: { ttl: 60_000 }, _meta: { progressToken: 'mine' } })
     await news.wait(({ method }) => method === 'notifications/tasks/status')
-    assert.deepEqual(news.messages.flatMap(({ method, params }) => method === 'notifications/progress' ? [params] : []), [{ progressToken: 'mine', progress: 1 }, { progressToken: 'mine', progress: 2 }])
+    assert.deepEqual(
+      news.messages.flatMap(({ method, params }) => (method === 'notifications/progress' ? [params] : [])),
+      [
+        { progressToken: 'mine', progress: 1 },
+        { progressToken: 'mine', progress: 2 }
+      ]
+    )
     news.close()
   })
 
   await t.test('a question of a task is for who began it or waits for its result, whoever else has a call open', async () => {
     const [one, other] = [await Session.open(`${hub.url}/mcp/a`, askable), await Session.open(`${hub.url}/mcp/a`, askable)]
     const [news, others] = [await one.listen(), await other.listen()]
-    const begin = async (): Promise<unknown> => at(await one.ask('tools/call', { name: 'work', arguments: { time: 200, ask: 'sampling', tag: 'x' }, task: { ttl: 60_000 } }), 'task', 'taskId')
+    const begin = async (): Promise<unknown> =>
+      at(
+        await one.ask('tools/call', { name: 'work', arguments: { time: 200, ask: 'sampling', tag: 'x' }, task: { ttl: 60_000 } }),
+        'task',
+        'taskId'
+      )
     const answer = async (stream: Stream, name: string): Promise<void> => {
       const { id } = await stream.wait(({ method }) => method === 'sampling/createMessage')
       await one.post({ jsonrpc: '2.0', id, result: { model: name, role: 'assistant', content: { type: 'text', text: name } } })
@@ -332,27 +446,46 @@ test('tasks, and pages that a person was sent to, on a process that several shar
     for (const stream of [news, others]) stream.close()
   })
 
-  await t.test('a question that may be of a task or of a call is for nobody; the result of a task that is over is still had, from another process now', async () => {
-    const [one, other] = [await Session.open(`${hub.url}/mcp/b`, askable), await Session.open(`${hub.url}/mcp/b`, askable)]
-    const [news, others] = [await one.listen(), await other.listen()]
-    await other.call('pid')
-    const open = other.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 600 } } })
-    const { task } = await one.ask('tools/call', { name: 'work', arguments: { time: 200, ask: 'sampling', tag: 'x', unmarked: true }, task: { ttl: 60_000 } })
-    await news.wait(({ method, params }) => method === 'notifications/tasks/status' && params?.status === 'completed')
-    assert.deepEqual([...(await open).messages, ...others.messages, ...news.messages].filter(({ method }) => method === 'sampling/createMessage'), [])
-    assert.notEqual(text(await one.call('pid')), String(at(task, 'taskId')).split('-')[1])
-    assert.equal(at(await one.ask('tasks/get', { taskId: at(task, 'taskId') }), 'status'), 'completed')
-    for (let time = 0; time < 2; time++) assert.match(text(await one.ask('tasks/result', { taskId: at(task, 'taskId') })), /isolation/)
-    for (const stream of [news, others]) stream.close()
-  })
+  await t.test(
+    'a question that may be of a task or of a call is for nobody; the result of a task that is over is still had, from another process now',
+    async () => {
+      const [one, other] = [await Session.open(`${hub.url}/mcp/b`, askable), await Session.open(`${hub.url}/mcp/b`, askable)]
+      const [news, others] = [await one.listen(), await other.listen()]
+      await other.call('pid')
+      const open = other.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 600 } } })
+      const { task } = await one.ask('tools/call', {
+        name: 'work',
+        arguments: { time: 200, ask: 'sampling', tag: 'x', unmarked: true },
+        task: { ttl: 60_000 }
+      })
+      await news.wait(({ method, params }) => method === 'notifications/tasks/status' && params?.status === 'completed')
+      assert.deepEqual(
+        [...(await open).messages, ...others.messages, ...news.messages].filter(({ method }) => method === 'sampling/createMessage'),
+        []
+      )
+      assert.notEqual(text(await one.call('pid')), String(at(task, 'taskId')).split('-')[1])
+      assert.equal(at(await one.ask('tasks/get', { taskId: at(task, 'taskId') }), 'status'), 'completed')
+      for (let time = 0; time < 2; time++) assert.match(text(await one.ask('tasks/result', { taskId: at(task, 'taskId') })), /isolation/)
+      for (const stream of [news, others]) stream.close()
+    }
+  )
 
   await t.test('a log message that may be of several calls is for all of them, if they are one principal\'s', async () => {
-    const [one, other, stranger] = [await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`, { key: OTHER })]
+    const [one, other, stranger] = [
+      await Session.open(`${hub.url}/mcp/a`),
+      await Session.open(`${hub.url}/mcp/a`),
+      await Session.open(`${hub.url}/mcp/a`, { key: OTHER })
+    ]
     const said = async (data: string, ...sessions: Session[]): Promise<boolean[]> => {
-      const calls = sessions.map(async (session) => await session.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 400 } } }))
+      const calls = sessions.map(
+        async (session) =>
+          await session.post({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'echo', arguments: { delay: 400 } } })
+      )
       await sleep(200)
       const say = await one.post({ jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: 'say', arguments: { data } } })
-      return [say, ...await Promise.all(calls)].map(({ messages }) => messages.some(({ method, params }) => method === 'notifications/message' && params?.data === data))
+      return [say, ...(await Promise.all(calls))].map(({ messages }) =>
+        messages.some(({ method, params }) => method === 'notifications/message' && params?.data === data)
+      )
     }
     assert.deepEqual(await said('of one', other), [true, true])
     assert.deepEqual(await said('of two', stranger), [false, false])
@@ -361,7 +494,12 @@ test('tasks, and pages that a person was sent to, on a process that several shar
   await t.test('the end of a visit is told to who was sent there', async () => {
     const session = await Session.open(`${hub.url}/mcp/a`, askable)
     const news = await session.listen()
-    const call = await session.start({ jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'page', arguments: { id: 'visit-1', time: 500 } } })
+    const call = await session.start({
+      jsonrpc: '2.0',
+      id: 'c',
+      method: 'tools/call',
+      params: { name: 'page', arguments: { id: 'visit-1', time: 500 } }
+    })
     const question = await call.wait(({ method }) => method === 'elicitation/create')
     await session.post({ jsonrpc: '2.0', id: question.id, result: { action: 'accept' } })
     await call.wait(({ id }) => id === 'c')
@@ -381,7 +519,8 @@ test('tasks, and pages that a person was sent to, on a process that several shar
     const [one, other] = [await Session.open(`${hub.url}/mcp/a`, askable), await Session.open(`${hub.url}/mcp/a`, askable)]
     const news = await one.listen()
     await one.ask('resources/subscribe', { uri: 'r://1' })
-    const ask = async (session: Session): Promise<Message> => await session.request('tools/call', { name: 'ask', arguments: { kind: 'sampling', tag: 'x', delay: 300 } })
+    const ask = async (session: Session): Promise<Message> =>
+      await session.request('tools/call', { name: 'ask', arguments: { kind: 'sampling', tag: 'x', delay: 300 } })
     await Promise.all([ask(one), ask(other)])
     await until(() => /connections of their own/.test(hub.output()), 5_000, 'never contested')
     await until(async () => text(await one.call('touch', { uri: 'r://1' })) === 'r://1', 10_000, 'its own process knows of no subscription')
@@ -396,7 +535,11 @@ test('tasks, and pages that a person was sent to, on a process that several shar
 
 test('a log level reaches servers that come later, and one that is silent holds nobody up', { timeout }, async (t) => {
   let silent = false
-  const [early, late, mute] = [await startUpstream(t), await startUpstream(t), await startUpstream(t, { on: ({ method }) => silent && method === 'logging/setLevel' ? 'never' : undefined })]
+  const [early, late, mute] = [
+    await startUpstream(t),
+    await startUpstream(t),
+    await startUpstream(t, { on: ({ method }) => (silent && method === 'logging/setLevel' ? 'never' : undefined) })
+  ]
   const hub = await startHub(t, { settings: settings({ early: http(early.url), mute: http(mute.url) }) })
   await connected(hub, 2)
   const [one, other] = [await Session.open(`${hub.url}/mcp`), await Session.open(`${hub.url}/mcp`)]
@@ -404,7 +547,11 @@ test('a log level reaches servers that come later, and one that is silent holds 
   await api(hub, 'POST', '/servers', { name: 'late', config: http(late.url) })
   await until(async () => (await one.tools()).includes('late-echo'), 10_000, 'not listed')
   assert.equal(text(await one.call('late-echo', { message: 'x' })), 'x')
-  await until(() => newest(late).some(({ method, params }) => method === 'logging/setLevel' && params?.level === 'debug'), 5_000, 'the later server knows of no level')
+  await until(
+    () => newest(late).some(({ method, params }) => method === 'logging/setLevel' && params?.level === 'debug'),
+    5_000,
+    'the later server knows of no level'
+  )
   silent = true
   const since = Date.now()
   await within(5_000, 'the level', other.ask('logging/setLevel', { level: 'info' }))
@@ -412,53 +559,100 @@ test('a log level reaches servers that come later, and one that is silent holds 
   assert.ok(Date.now() - since < 5_000)
 })
 
-test('log messages outside of calls come once, by the link that serves a client, and at a level that silences nobody', { timeout }, async (t) => {
-  const kinds = [['plain', 'auto', {}], ['asked', 'auto', { sampling: {} }], ['one', 'session', {}], ['user', 'user', {}], ['all', 'shared', { sampling: {} }]] as const
-  const upstreams = new Map<string, Upstream>()
-  for (const [name] of kinds) upstreams.set(name, await startUpstream(t))
-  const hub = await startHub(t, { settings: settings(Object.fromEntries(kinds.map(([name, isolation]) => [name, http(upstreams.get(name)?.url ?? '', { isolation })]))) })
-  await connected(hub, kinds.length)
-  await Promise.all(kinds.map(async ([name, isolation, capabilities]) => {
-    await t.test(`${isolation}, to a client that declares ${JSON.stringify(capabilities)}`, async () => {
-      const upstream = upstreams.get(name)
-      assert.ok(upstream)
-      const session = await Session.open(`${hub.url}/mcp/${name}`, { capabilities })
-      const news = await session.listen()
-      const tick = async (): Promise<unknown[]> => {
-        news.messages.length = 0
-        await Promise.all([...upstream.sessions.values()].map(async (each) => { await each.notify('notifications/message', { level: 'info', data: each.id }) }))
-        await news.wait(({ method }) => method === 'notifications/message')
-        await sleep(150)
-        return news.messages.map(({ params }) => params?.data)
-      }
-      assert.deepEqual(await tick(), [[...upstream.sessions.keys()][0]], 'it is served nowhere yet: by the gateway\'s own connection')
-      await session.call('echo')
-      assert.deepEqual(await tick(), [upstream.received.findLast(({ message }) => message.method === 'tools/call')?.session])
-      news.close()
+test(
+  'log messages outside of calls come once, by the link that serves a client, and at a level that silences nobody',
+  { timeout },
+  async (t) => {
+    const kinds = [
+      ['plain', 'auto', {}],
+      ['asked', 'auto', { sampling: {} }],
+      ['one', 'session', {}],
+      ['user', 'user', {}],
+      ['all', 'shared', { sampling: {} }]
+    ] as const
+    const upstreams = new Map<string, Upstream>()
+    for (const [name] of kinds) upstreams.set(name, await startUpstream(t))
+    const hub = await startHub(t, {
+      settings: settings(Object.fromEntries(kinds.map(([name, isolation]) => [name, http(upstreams.get(name)?.url ?? '', { isolation })])))
     })
-  }))
+    await connected(hub, kinds.length)
+    await Promise.all(
+      kinds.map(async ([name, isolation, capabilities]) => {
+        await t.test(`${isolation}, to a client that declares ${JSON.stringify(capabilities)}`, async () => {
+          const upstream = upstreams.get(name)
+          assert.ok(upstream)
+          const session = await Session.open(`${hub.url}/mcp/${name}`, { capabilities })
+          const news = await session.listen()
+          const tick = async (): Promise<unknown[]> => {
+            news.messages.length = 0
+            await Promise.all(
+              [...upstream.sessions.values()].map(async (each) => {
+                await each.notify('notifications/message', { level: 'info', data: each.id })
+              })
+            )
+            await news.wait(({ method }) => method === 'notifications/message')
+            await sleep(150)
+            return news.messages.map(({ params }) => params?.data)
+          }
+          assert.deepEqual(await tick(), [[...upstream.sessions.keys()][0]], "it is served nowhere yet: by the gateway's own connection")
+          await session.call('echo')
+          assert.deepEqual(await tick(), [upstream.received.findLast(({ message }) => message.method === 'tools/call')?.session])
+          news.close()
+        })
+      })
+    )
 
-  await t.test('the level is the lowest that is wanted, and the usual one for who said nothing', async () => {
-    const upstream = upstreams.get('plain')
-    assert.ok(upstream)
-    const [one, other] = [await Session.open(`${hub.url}/mcp/plain`), await Session.open(`${hub.url}/mcp/plain`)]
-    const told = async (level: string): Promise<void> => { await until(() => upstream.received.findLast(({ message }) => message.method === 'logging/setLevel')?.message.params?.level === level, 3_000, `it was not asked for ${level}`) }
-    await one.ask('logging/setLevel', { level: 'emergency' })
-    await told('info')
-    await one.ask('logging/setLevel', { level: 'debug' })
-    await told('debug')
-    await other.call('echo')
-    await one.end()
-    await told('info')
-  })
-})
+    await t.test('the level is the lowest that is wanted, and the usual one for who said nothing', async () => {
+      const upstream = upstreams.get('plain')
+      assert.ok(upstream)
+      const [one, other] = [await Session.open(`${hub.url}/mcp/plain`), await Session.open(`${hub.url}/mcp/plain`)]
+      const told = async (level: string): Promise<void> => {
+        await until(
+          () => upstream.received.findLast(({ message }) => message.method === 'logging/setLevel')?.message.params?.level === level,
+          3_000,
+          `it was not asked for ${level}`
+        )
+      }
+      await one.ask('logging/setLevel', { level: 'emergency' })
+      await told('info')
+      await one.ask('logging/setLevel', { level: 'debug' })
+      await told('debug')
+      await other.call('echo')
+      await one.end()
+      await told('info')
+    })
+  }
+)
 
 test('what ends a connection, and what does not', { timeout }, async (t) => {
   const answers = new Map([['knows none', 405], ['accepts', 202], ['is away', 503]])
-  const slow = await startUpstream(t, { on: async ({ method }) => { await sleep(method === 'ping' ? 1_500 : method === 'tools/call' ? 2_000 : 0); return undefined } })
+  const slow = await startUpstream(t, {
+    on: async ({ method }) => {
+      await sleep(method === 'ping' ? 1_500 : method === 'tools/call' ? 2_000 : 0)
+      return undefined
+    }
+  })
   const statuses = new Map<string, Upstream>()
-  for (const [name, status] of answers) statuses.set(name, await startUpstream(t, { on: ({ method, res }) => { if (method !== 'ping') return undefined; res.writeHead(status).end(); return 'taken' } }))
-  const guarded = await startUpstream(t, { tools: [tool('echo'), tool('no')], on: ({ params, res }) => { if (params.name !== 'no') return undefined; res.writeHead(401, { 'www-authenticate': 'Bearer' }).end(); return 'taken' } })
+  for (const [name, status] of answers) {
+    statuses.set(
+      name,
+      await startUpstream(t, {
+        on: ({ method, res }) => {
+          if (method !== 'ping') return undefined
+          res.writeHead(status).end()
+          return 'taken'
+        }
+      })
+    )
+  }
+  const guarded = await startUpstream(t, {
+    tools: [tool('echo'), tool('no')],
+    on: ({ params, res }) => {
+      if (params.name !== 'no') return undefined
+      res.writeHead(401, { 'www-authenticate': 'Bearer' }).end()
+      return 'taken'
+    }
+  })
   const admins = new Set<string>()
   const personal = await startUpstream(t, {
     on: async ({ method, params, session }) => {
@@ -468,7 +662,14 @@ test('what ends a connection, and what does not', { timeout }, async (t) => {
     }
   })
   const watched = (url: string): Json => http(url, { keepAliveInterval: 1_000 })
-  const hub = await startHub(t, { settings: settings({ slow: watched(slow.url), guarded: http(guarded.url), personal: http(personal.url, { isolation: 'session' }), ...Object.fromEntries([...statuses].map(([name, { url }]) => [name.replace(' ', '-'), watched(url)])) }) })
+  const hub = await startHub(t, {
+    settings: settings({
+      slow: watched(slow.url),
+      guarded: http(guarded.url),
+      personal: http(personal.url, { isolation: 'session' }),
+      ...Object.fromEntries([...statuses].map(([name, { url }]) => [name.replace(' ', '-'), watched(url)]))
+    })
+  })
   const status = async (name: string): Promise<unknown> => at(await api(hub, 'GET', `/servers/${name.replace(' ', '-')}`), 'data', 'status')
   await connected(hub, 5)
   await Promise.all([
@@ -517,8 +718,14 @@ test('what is no request of a client\'s own runs nothing', { timeout }, async (t
   const session = await Session.open(`${hub.url}/mcp/n`)
   await session.call('echo')
   upstream.received.length = 0
-  for (const [method, params] of [['tools/call', { name: 'wipe', arguments: {} }], ['initialize', {}], ['resources/read', { uri: 'x' }]] as const) await session.notify(method, params)
-  for (const method of ['notifications/cancelled', 'notifications/anything', 'initialize']) assert.ok((await session.request(method, { requestId: 1 })).error, method)
+  for (const [method, params] of [
+    ['tools/call', { name: 'wipe', arguments: {} }],
+    ['initialize', {}],
+    ['resources/read', { uri: 'x' }]
+  ] as const) { await session.notify(method, params) }
+  for (const method of ['notifications/cancelled', 'notifications/anything', 'initialize']) {
+    assert.ok((await session.request(method, { requestId: 1 })).error, method)
+  }
   await session.notify('notifications/vendor', { of: 'its own' })
   await until(() => upstream.count('notifications/vendor') === 1, 5_000, 'a notification is still passed on')
   assert.deepEqual(upstream.received.map(({ message }) => message.method), ['notifications/vendor'])
@@ -528,20 +735,37 @@ test('a task is its principal\'s, though two have one of the same id', { timeout
   const upstream = await startUpstream(t, {
     capabilities: { tools: {}, tasks: { requests: { tools: { call: {} } } } },
     on: ({ method, params, session }) => {
-      const task = { taskId: 'task-1', status: 'working', ttl: 60_000, pollInterval: 1_000, createdAt: '2026-01-01T00:00:00Z', lastUpdatedAt: '2026-01-01T00:00:00Z' }
+      const task = {
+        taskId: 'task-1',
+        status: 'working',
+        ttl: 60_000,
+        pollInterval: 1_000,
+        createdAt: '2026-01-01T00:00:00Z',
+        lastUpdatedAt: '2026-01-01T00:00:00Z'
+      }
       if (method === 'tools/call' && params.task !== undefined) return { task }
       return method.startsWith('tasks/') ? { ...task, statusMessage: session.id } : undefined
     }
   })
   const bobs = bearerKey({ id: '33333333-3333-4333-8333-333333333333', name: 'bobs', token: `thk_${'c'.repeat(64)}` })
   const carols = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'carols', token: `thk_${'d'.repeat(64)}` })
-  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { isolation: 'session' }) }, { bearerKeys: [bearerKey(), bobs, carols] }) })
+  const hub = await startHub(t, {
+    settings: settings({ a: http(upstream.url, { isolation: 'session' }) }, { bearerKeys: [bearerKey(), bobs, carols] })
+  })
   await connected(hub, 1)
-  const [ann, bob, carol] = [await Session.open(`${hub.url}/mcp/a`), await Session.open(`${hub.url}/mcp/a`, { key: bobs.token }), await Session.open(`${hub.url}/mcp/a`, { key: carols.token })]
-  for (const session of [ann, bob]) assert.equal(at(await session.ask('tools/call', { name: 'echo', arguments: {}, task: { ttl: 60_000 } }), 'task', 'taskId'), 'task-1')
+  const [ann, bob, carol] = [
+    await Session.open(`${hub.url}/mcp/a`),
+    await Session.open(`${hub.url}/mcp/a`, { key: bobs.token }),
+    await Session.open(`${hub.url}/mcp/a`, { key: carols.token })
+  ]
+  for (const session of [ann, bob]) {
+    assert.equal(at(await session.ask('tools/call', { name: 'echo', arguments: {}, task: { ttl: 60_000 } }), 'task', 'taskId'), 'task-1')
+  }
   const [anns, his] = [await ann.ask('tasks/get', { taskId: 'task-1' }), await bob.ask('tasks/get', { taskId: 'task-1' })]
   assert.notEqual(anns.statusMessage, his.statusMessage, 'each is answered by its own connection')
-  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) assert.match(failure(await carol.request(method, { taskId: 'task-1' })), /Unknown task/, method)
+  for (const method of ['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/update']) {
+    assert.match(failure(await carol.request(method, { taskId: 'task-1' })), /Unknown task/, method)
+  }
 })
 
 test('an upstream\'s own error is relayed whatever its HTTP status, and a session that is gone is renewed', { timeout }, async (t) => {
@@ -552,7 +776,9 @@ test('an upstream\'s own error is relayed whatever its HTTP status, and a sessio
     on: ({ method, params, id: own, res }) => {
       if (method !== 'tools/call' || params.name !== 'fail') return undefined
       if (id === null) { upstream.sessions.clear(); upstream.options.on = undefined }
-      res.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : own, error }, undefined, 2))
+      res
+        .writeHead(status, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: id === null ? null : own, error }, undefined, 2))
       return 'taken'
     },
     tools: [tool('fail')]
@@ -568,7 +794,11 @@ test('an upstream\'s own error is relayed whatever its HTTP status, and a sessio
   }
   assert.equal(upstream.count('initialize'), initialized)
   status = 401
-  assert.match(failure(await session.request('tools/call', { name: 'fail', arguments: {} })), /wants credentials/, 'what asks for credentials is no answer')
+  assert.match(
+    failure(await session.request('tools/call', { name: 'fail', arguments: {} })),
+    /wants credentials/,
+    'what asks for credentials is no answer'
+  )
   status = 404
   error = { code: -32001, message: 'Session not found' }
   id = null
@@ -577,10 +807,22 @@ test('an upstream\'s own error is relayed whatever its HTTP status, and a sessio
 
 test('names and members that stand in another way', { timeout }, async (t) => {
   const long = 'y'.repeat(70)
-  const upstream = await startUpstream(t, { tools: [tool(long)], resources: [{ uri: 'file:///secret', name: 's' }], resourceTemplates: [{ uriTemplate: 'file:///{path}', name: 't' }], on: ({ method, params }) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'read' }] } : undefined })
-  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { resources: { 'file:///secret': { enabled: false } } }) }, { groups: [{ id: 'g', name: 'twice', servers: ['a', 'a'] }] }) })
+  const upstream = await startUpstream(t, {
+    tools: [tool(long)],
+    resources: [{ uri: 'file:///secret', name: 's' }],
+    resourceTemplates: [{ uriTemplate: 'file:///{path}', name: 't' }],
+    on: ({ method, params }) => (method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'read' }] } : undefined)
+  })
+  const hub = await startHub(t, {
+    settings: settings(
+      { a: http(upstream.url, { resources: { 'file:///secret': { enabled: false } } }) },
+      { groups: [{ id: 'g', name: 'twice', servers: ['a', 'a'] }] }
+    )
+  })
   await connected(hub, 1)
-  const [all, single, twice] = await Promise.all(['/mcp', '/mcp/a', '/mcp/twice'].map(async (route) => await Session.open(`${hub.url}${route}`)))
+  const [all, single, twice] = await Promise.all(
+    ['/mcp', '/mcp/a', '/mcp/twice'].map(async (route) => await Session.open(`${hub.url}${route}`))
+  )
   assert.ok(all && single && twice)
   const [cut = ''] = await all.tools()
   assert.equal(cut.length, 64)
@@ -597,7 +839,11 @@ test('a gateway that is its own server notices', { timeout }, async (t) => {
   const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
   await connected(hub, 1)
   await api(hub, 'POST', '/servers', { name: 'self', config: http(`${hub.url}/mcp`, { headers: { Authorization: `Bearer ${KEY}` } }) })
-  await until(async () => /the gateway's own/.test(String(at(await api(hub, 'GET', '/servers/self'), 'data', 'error'))), 10_000, 'it says nothing')
+  await until(
+    async () => /the gateway's own/.test(String(at(await api(hub, 'GET', '/servers/self'), 'data', 'error'))),
+    10_000,
+    'it says nothing'
+  )
   assert.deepEqual(await (await Session.open(`${hub.url}/mcp`)).tools(), ['a-echo'])
 })
 
@@ -621,7 +867,10 @@ test('a link that is away for long has its subscriptions when it is back; equal 
   const stream = await session.listen()
   await stream.wait(isUpdate)
   await sleep(200)
-  assert.deepEqual([stream.messages.filter(({ method }) => method === 'notifications/message').length, stream.messages.filter(isUpdate).length], [3, 1])
+  assert.deepEqual(
+    [stream.messages.filter(({ method }) => method === 'notifications/message').length, stream.messages.filter(isUpdate).length],
+    [3, 1]
+  )
 
   // A second stream is opened by a client that has lost the first, whatever the network says.
   const second = await session.listen()
@@ -631,7 +880,12 @@ test('a link that is away for long has its subscriptions when it is back; equal 
 })
 
 test('a tool that is shown only to clients that can be asked can be switched off', { timeout }, async (t) => {
-  const upstream = await startUpstream(t, { on: ({ method, session }) => method === 'tools/list' ? { tools: [tool('echo'), ...(session.capabilities.sampling === undefined ? [] : [tool('ask-model')])] } : undefined })
+  const upstream = await startUpstream(t, {
+    on: ({ method, session }) =>
+      method === 'tools/list'
+        ? { tools: [tool('echo'), ...(session.capabilities.sampling === undefined ? [] : [tool('ask-model')])] }
+        : undefined
+  })
   const hub = await startHub(t, { settings: settings({ a: http(upstream.url) }) })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp/a`, { capabilities: { sampling: {} } })
@@ -643,14 +897,24 @@ test('a tool that is shown only to clients that can be asked can be switched off
 
 test('a path that leads nowhere below MCP is answered as MCP has it', { timeout }, async (t) => {
   const hub = await startHub(t, { settings: settings({}), env: { BASE_PATH: '/hub' } })
-  for (const route of ['/mcp/a/b', '/x/mcp/a/b', '/api/mcp/group/a/b']) assert.equal(at(await (await fetch(`${hub.url}${route}`, { method: 'POST' })).json(), 'error', 'code'), -32000, route)
-  for (const route of ['/api/nothing', '/nothing', '/mcpx/a']) assert.equal(at(await (await fetch(`${hub.url}${route}`)).json(), 'code'), 'TH_NOT_FOUND', route)
+  for (const route of ['/mcp/a/b', '/x/mcp/a/b', '/api/mcp/group/a/b']) {
+    assert.equal(at(await (await fetch(`${hub.url}${route}`, { method: 'POST' })).json(), 'error', 'code'), -32000, route)
+  }
+  for (const route of ['/api/nothing', '/nothing', '/mcpx/a']) {
+    assert.equal(at(await (await fetch(`${hub.url}${route}`)).json(), 'code'), 'TH_NOT_FOUND', route)
+  }
 })
 
 test('a server\'s record has its items as the upstream wrote them', { timeout }, async (t) => {
-  const item = '{"name":"exact","description":"as it came","inputSchema":{"type":"object","properties":{"a":{"default":12345678901234567890},"b":{"maximum":1e400}}},"x":"\u00fc\u6f22\ud83d\ude00"}'
-  const upstream = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? new Raw(`{"tools":[${item},{"name":"other","inputSchema":{"type":"object"}}]}`) : undefined })
-  const hub = await startHub(t, { settings: settings({ a: http(upstream.url, { tools: { exact: { enabled: false, description: 'ours' } } }) }) })
+  const item =
+    '{"name":"exact","description":"as it came","inputSchema":{"type":"object","properties":{"a":{"default":12345678901234567890},"b":{"maximum":1e400}}},"x":"\u00fc\u6f22\ud83d\ude00"}'
+  const upstream = await startUpstream(t, {
+    on: ({ method }) =>
+      method === 'tools/list' ? new Raw(`{"tools":[${item},{"name":"other","inputSchema":{"type":"object"}}]}`) : undefined
+  })
+  const hub = await startHub(t, {
+    settings: settings({ a: http(upstream.url, { tools: { exact: { enabled: false, description: 'ours' } } }) })
+  })
   await connected(hub, 1)
   const headers = { authorization: `Bearer ${KEY}` }
   for (const route of ['/servers/a', '/servers', '/servers?fields=name,tools', '/settings']) {
@@ -666,23 +930,37 @@ test('a server\'s record has its items as the upstream wrote them', { timeout },
   assert.equal((await fetch(`${hub.url}/api/servers/nobody`, { headers })).status, 404)
 })
 
-test('a removal, and switching off, is answered when the server\'s process has ended', { timeout, skip: process.platform === 'linux' ? false : 'it reads /proc' }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gone-'))
-  t.after(() => { rmSync(folder, { recursive: true, force: true }) })
-  const log = join(folder, 'log')
-  const stubborn = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_STUBBORN: '1', FAULT_LOG: log } }
-  const hub = await startHub(t, { settings: settings({ a: stubborn, b: stubborn }) })
-  await connected(hub, 2)
-  const started = readFileSync(log, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as { pid: number, event: string, grandchild?: number })
-  const pids = started.flatMap(({ pid, event, grandchild }) => event === 'start' ? [pid] : grandchild === undefined ? [] : [grandchild])
-  assert.equal(pids.length, 4)
-  // What has ended and was not waited for by its parent counts as gone.
-  const alive = (): number[] => pids.filter((pid) => {
-    try { return !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')) } catch { return false }
-  })
-  assert.deepEqual(alive(), pids)
-  await api(hub, 'DELETE', '/servers/a')
-  assert.equal(alive().length, 2, 'those of the other are left')
-  await api(hub, 'POST', '/servers/b/toggle', { enabled: false })
-  assert.deepEqual(alive(), [])
-})
+test(
+  "a removal, and switching off, is answered when the server's process has ended",
+  { timeout, skip: process.platform === 'linux' ? false : 'it reads /proc' },
+  async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'tool-hub-gone-'))
+    t.after(() => {
+      rmSync(folder, { recursive: true, force: true })
+    })
+    const log = join(folder, 'log')
+    const stubborn = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_STUBBORN: '1', FAULT_LOG: log } }
+    const hub = await startHub(t, { settings: settings({ a: stubborn, b: stubborn }) })
+    await connected(hub, 2)
+    const started = readFileSync(log, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as { pid: number; event: string; grandchild?: number })
+    const pids = started.flatMap(({ pid, event, grandchild }) => (event === 'start' ? [pid] : grandchild === undefined ? [] : [grandchild]))
+    assert.equal(pids.length, 4)
+    // What has ended and was not waited for by its parent counts as gone.
+    const alive = (): number[] =>
+      pids.filter((pid) => {
+        try {
+          return !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, ''))
+        } catch {
+          return false
+        }
+      })
+    assert.deepEqual(alive(), pids)
+    await api(hub, 'DELETE', '/servers/a')
+    assert.equal(alive().length, 2, 'those of the other are left')
+    await api(hub, 'POST', '/servers/b/toggle', { enabled: false })
+    assert.deepEqual(alive(), [])
+  }
+)

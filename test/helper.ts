@@ -63,7 +63,10 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'tool-hub-test-'))
   const settingsPath = join(folder, 'mcp_settings.json')
   if (options.settings !== undefined) {
-    const text = typeof options.settings === 'string' || Buffer.isBuffer(options.settings) ? options.settings : JSON.stringify(options.settings, null, 2)
+    const text =
+      typeof options.settings === 'string' || Buffer.isBuffer(options.settings)
+        ? options.settings
+        : JSON.stringify(options.settings, null, 2)
     await writeFile(settingsPath, text, { mode: 0o600 })
   }
   const port = Number(options.env?.PORT ?? await freePort())
@@ -88,21 +91,50 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
   })
   const base = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
   const hub: Hub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop }
-  if (options.wait !== false) await until(async () => (await fetch(`${base}/health`)).ok, 30_000, () => child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
+  if (options.wait !== false) {
+    await until(
+      async () => (await fetch(`${base}/health`)).ok,
+      30_000,
+      () => (child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
+    )
+  }
   return hub
 }
 
 /** Polls until the condition holds (it may throw meanwhile); fails with the message after so many milliseconds. */
-export async function until (condition: () => unknown, ms = 5_000, message: string | (() => string) = 'the condition never held'): Promise<void> {
+export async function until (
+  condition: () => unknown,
+  ms = 5_000,
+  message: string | (() => string) = 'the condition never held'
+): Promise<void> {
   const end = Date.now() + ms
   for (;;) {
-    try { if (await condition()) return } catch {}
+    try {
+      if (await condition()) return
+    } catch {}
     if (Date.now() > end) throw new Error(typeof message === 'string' ? message : message())
-    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20)
+    })
   }
 }
 
 /** A system bearer key for a settings file, with the token that opens it. */
-export function bearerKey (more: Record<string, unknown> = {}): { id: string, name: string, token: string, kind: string, enabled: boolean, accessType: string } {
-  return { id: '11111111-1111-4111-8111-111111111111', name: 'test', token: `thk_${'a'.repeat(64)}`, kind: 'system', enabled: true, accessType: 'all', ...more }
+export function bearerKey (more: Record<string, unknown> = {}): {
+  id: string
+  name: string
+  token: string
+  kind: string
+  enabled: boolean
+  accessType: string
+} {
+  return {
+    id: '11111111-1111-4111-8111-111111111111',
+    name: 'test',
+    token: `thk_${'a'.repeat(64)}`,
+    kind: 'system',
+    enabled: true,
+    accessType: 'all',
+    ...more
+  }
 }

@@ -6,7 +6,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import bcrypt from 'bcryptjs'
-import { assertPlain, at, connected, initialize, KEY, names, send, Session, settings, sleep, text, within, type Json, type Stream } from './client.ts'
+import {
+  assertPlain,
+  at,
+  connected,
+  initialize,
+  KEY,
+  names,
+  send,
+  Session,
+  settings,
+  sleep,
+  text,
+  within,
+  type Json,
+  type Stream
+} from './client.ts'
 import { startUpstream } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Hub } from './helper.ts'
 
@@ -19,7 +34,9 @@ interface Answer { status: number, text: string, body: unknown }
 /** A request of the management API, by the key that `settings()` puts into every file. */
 async function api (hub: Hub, method: string, route: string, body?: unknown): Promise<Answer> {
   const reply = await fetch(`${hub.url}/api${route}`, {
-    method, headers: { authorization: `Bearer ${KEY}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) }, body: body === undefined ? undefined : JSON.stringify(body)
+    method,
+    headers: { authorization: `Bearer ${KEY}`, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    body: body === undefined ? undefined : JSON.stringify(body)
   })
   const answer = await reply.text()
   return { status: reply.status, text: answer, body: answer === '' ? undefined : JSON.parse(answer) }
@@ -85,16 +102,34 @@ const changed = (stream: Stream): number => stream.messages.filter(({ method }) 
 // ---- nothing acknowledged is lost -----------------------------------------------------------------
 
 test('every kind of change survives a restart', async (t) => {
-  const folder = await folderFor(t, settings({ fake: parked('from the file'), gone: parked() }, { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: ['fake', 'gone'] }] }))
+  const folder = await folderFor(
+    t,
+    settings(
+      { fake: parked('from the file'), gone: parked() },
+      { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: ['fake', 'gone'] }] }
+    )
+  )
   const hub = await startHub(t, { folder, env: { ADMIN_PASSWORD: 'Open-Sesame-1' } })
-  await ok(hub, 'POST', '/servers', { name: 'Größe', config: { ...parked('ü€😀\u2028"\\'), headers: { 'X-Secret': 'kept-as-it-is-1' }, options: { timeout: 1_234 }, tools: { echo: { enabled: false, description: 'mine' } } } })
+  await ok(hub, 'POST', '/servers', {
+    name: 'Größe',
+    config: {
+      ...parked('ü€😀\u2028"\\'),
+      headers: { 'X-Secret': 'kept-as-it-is-1' },
+      options: { timeout: 1_234 },
+      tools: { echo: { enabled: false, description: 'mine' } }
+    }
+  })
   await ok(hub, 'POST', '/servers', { name: 'child', config: { ...STDIO, env: { A: 'b' }, visibility: 'public' } })
   await ok(hub, 'POST', '/servers/child/toggle', { enabled: false })
   await ok(hub, 'PUT', '/servers/fake', { config: parked('updated') })
   await ok(hub, 'POST', '/servers', { name: 'before', config: parked() })
   await ok(hub, 'PUT', '/servers/before', { config: parked('renamed'), newName: 'after' })
   await ok(hub, 'DELETE', '/servers/gone')
-  await ok(hub, 'POST', '/groups', { name: 'team', description: 'ours', servers: ['fake', { name: 'child', alias: 'c', tools: ['echo'], prompts: [], resources: 'all' }] })
+  await ok(hub, 'POST', '/groups', {
+    name: 'team',
+    description: 'ours',
+    servers: ['fake', { name: 'child', alias: 'c', tools: ['echo'], prompts: [], resources: 'all' }]
+  })
   await ok(hub, 'POST', '/groups', { name: 'passing', servers: [] })
   await ok(hub, 'DELETE', '/groups/passing')
   await ok(hub, 'PUT', '/groups/old', { name: 'older', servers: ['after'] })
@@ -117,7 +152,11 @@ test('every kind of change survives a restart', async (t) => {
   assert.equal((await stat(again.settingsPath)).mode & 0o777, 0o600)
   assert.equal((await send(`${again.url}/mcp/team`, { key: String(key.token), body: initialize() })).status, 200)
   assert.equal((await send(`${again.url}/mcp`, { key: String(lost.token), body: initialize() })).status, 401)
-  const login = await fetch(`${again.url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'admin', password: 'Open-Sesame-1' }) })
+  const login = await fetch(`${again.url}/api/auth/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ username: 'admin', password: 'Open-Sesame-1' })
+  })
   assert.equal(login.status, 200)
 })
 
@@ -127,11 +166,21 @@ type Possible = Map<string, Set<string | undefined>>
 /** One writer: makes, changes and removes servers, groups and keys until the gateway is gone. */
 async function write (hub: Hub, mark: string, possible: Possible, tokens: string[], stopped: () => boolean): Promise<number> {
   let acknowledged = 0
-  const run = async (entity: string, state: string | undefined, method: string, route: string, body?: unknown): Promise<Json | undefined> => {
+  const run = async (
+    entity: string,
+    state: string | undefined,
+    method: string,
+    route: string,
+    body?: unknown
+  ): Promise<Json | undefined> => {
     const before = possible.get(entity) ?? new Set([undefined])
     possible.set(entity, new Set([...before, state]))
     let answer: Answer
-    try { answer = await api(hub, method, route, body) } catch { return undefined }
+    try {
+      answer = await api(hub, method, route, body)
+    } catch {
+      return undefined
+    }
     assert.ok(answer.status === 200 || answer.status === 201, `${method} ${route}: ${answer.status} ${answer.text}`)
     possible.set(entity, new Set([state]))
     acknowledged++
@@ -167,7 +216,11 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
       for (;;) {
         if (!reading) return
         const content = await readFile(file, 'utf8')
-        try { JSON.parse(content) } catch { assert.fail(`look ${looks}: ${content.length} characters that do not parse: …${content.slice(-100)}`) }
+        try {
+          JSON.parse(content)
+        } catch {
+          assert.fail(`look ${looks}: ${content.length} characters that do not parse: …${content.slice(-100)}`)
+        }
         looks++
         await sleep(2)
       }
@@ -180,12 +233,21 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
       for (const { name, description } of await all(hub, '/groups')) stored.set(`group ${String(name)}`, String(description))
       for (const { name } of await all(hub, '/auth/keys')) if (name !== 'test') stored.set(`key ${String(name)}`, 'made')
       for (const [entity, states] of possible) {
-        assert.ok(states.has(stored.get(entity)), `lane ${lane}, round ${round}: ${entity} is ${stored.get(entity)}, not one of ${[...states].join()}`)
+        assert.ok(
+          states.has(stored.get(entity)),
+          `lane ${lane}, round ${round}: ${entity} is ${stored.get(entity)}, not one of ${[...states].join()}`
+        )
         possible.set(entity, new Set([stored.get(entity)]))
       }
       for (const entity of stored.keys()) assert.ok(possible.has(entity), `lane ${lane}, round ${round}: nobody made ${entity}`)
       const token = tokens.at(-1)
-      if (token !== undefined) assert.equal((await fetch(`${hub.url}/api/auth/user`, { headers: { authorization: `Bearer ${token}` } })).status, 200, 'an acknowledged key works')
+      if (token !== undefined) {
+        assert.equal(
+          (await fetch(`${hub.url}/api/auth/user`, { headers: { authorization: `Bearer ${token}` } })).status,
+          200,
+          'an acknowledged key works'
+        )
+      }
       if (round === count) { await hub.stop(); break }
       let stopped = false
       const writers = [0, 1, 2, 3].map(async (writer) => await write(hub, `l${lane}r${round}w${writer}`, possible, tokens, () => stopped))
@@ -212,9 +274,13 @@ test('200 parallel writes are all there after a restart', async (t) => {
   const wanted = Array.from({ length: 200 }, (_, n) => `server-${n}`)
   const answers = await Promise.all(wanted.map(async (name) => await api(hub, 'POST', '/servers', { name, config: parked(name) })))
   for (const answer of answers) assert.equal(answer.status, 200, answer.text)
-  const race = await Promise.all(Array.from({ length: 20 }, async (_, n) => await api(hub, 'POST', '/servers', { name: 'one-of-many', config: parked(`racer ${n}`) })))
+  const race = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => await api(hub, 'POST', '/servers', { name: 'one-of-many', config: parked(`racer ${n}`) }))
+  )
   assert.deepEqual(race.map(({ status }) => status).sort(), [200, ...Array<number>(19).fill(400)])
-  const groups = await Promise.all(Array.from({ length: 20 }, async () => await api(hub, 'POST', '/groups', { name: 'one-of-many-groups' })))
+  const groups = await Promise.all(
+    Array.from({ length: 20 }, async () => await api(hub, 'POST', '/groups', { name: 'one-of-many-groups' }))
+  )
   assert.deepEqual(groups.map(({ status }) => status).sort(), [201, ...Array<number>(19).fill(400)])
   const winner = race.find(({ status }) => status === 200)
   assert.equal(await hub.stop(), 0)
@@ -223,7 +289,14 @@ test('200 parallel writes are all there after a restart', async (t) => {
   const stored = await all(again, '/servers')
   assert.deepEqual(names(stored).sort(), [...wanted, 'one-of-many'].sort())
   for (const { name, config } of stored) if (name !== 'one-of-many') assert.equal(at(config, 'description'), name)
-  assert.equal(at(stored.find(({ name }) => name === 'one-of-many'), 'config', 'description'), at(winner?.body, 'data', 'config', 'description'))
+  assert.equal(
+    at(
+      stored.find(({ name }) => name === 'one-of-many'),
+      'config',
+      'description'
+    ),
+    at(winner?.body, 'data', 'config', 'description')
+  )
   assert.equal(await again.stop(), 0)
 })
 
@@ -275,12 +348,19 @@ test('an edit on disk touches only what it changes', async (t) => {
   const fake = await startUpstream(t)
   const hub = await startHub(t, {
     env: { ADMIN_PASSWORD: 'x' },
-    settings: settings({ edited: STDIO, other: STDIO, remote: { type: 'streamable-http', url: fake.url } }, { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['edited', 'other'] }] })
+    settings: settings(
+      { edited: STDIO, other: STDIO, remote: { type: 'streamable-http', url: fake.url } },
+      { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'team', servers: ['edited', 'other'] }] }
+    )
   })
   await connected(hub, 3)
   const url = `${hub.url}/mcp`
   const pid = async (server: string): Promise<string> => text(await (await Session.open(`${url}/${server}`)).call('pid'))
-  const sessions = { global: await Session.open(url), other: await Session.open(`${url}/other`), remote: await Session.open(`${url}/remote`) }
+  const sessions = {
+    global: await Session.open(url),
+    other: await Session.open(`${url}/other`),
+    remote: await Session.open(`${url}/remote`)
+  }
   const streams = { global: await sessions.global.listen(), other: await sessions.other.listen(), remote: await sessions.remote.listen() }
   const before = { edited: await pid('edited'), other: await pid('other'), remote: fake.count('initialize') }
   assert.ok((await sessions.global.tools()).length > 3)
@@ -304,10 +384,34 @@ test('an edit on disk touches only what it changes', async (t) => {
 
   await t.test('a server added, changed and removed: clients hear of it', async () => {
     for (const [what, change, holds] of [
-      ['added', (content: Json) => { servers(content).added = { url: fake.url, description: 'new' } }, (tools: string[]) => tools.includes('added-echo')],
-      ['disabled', (content: Json) => { servers(content).added = { url: fake.url, enabled: false } }, (tools: string[]) => !tools.includes('added-echo')],
-      ['enabled', (content: Json) => { servers(content).added = { url: fake.url } }, (tools: string[]) => tools.includes('added-echo')],
-      ['removed', (content: Json) => { delete servers(content).added }, (tools: string[]) => !tools.includes('added-echo')]
+      [
+        'added',
+        (content: Json) => {
+          servers(content).added = { url: fake.url, description: 'new' }
+        },
+        (tools: string[]) => tools.includes('added-echo')
+      ],
+      [
+        'disabled',
+        (content: Json) => {
+          servers(content).added = { url: fake.url, enabled: false }
+        },
+        (tools: string[]) => !tools.includes('added-echo')
+      ],
+      [
+        'enabled',
+        (content: Json) => {
+          servers(content).added = { url: fake.url }
+        },
+        (tools: string[]) => tools.includes('added-echo')
+      ],
+      [
+        'removed',
+        (content: Json) => {
+          delete servers(content).added
+        },
+        (tools: string[]) => !tools.includes('added-echo')
+      ]
     ] as const) {
       const heard = changed(streams.global)
       await edit(hub, change)
@@ -328,7 +432,10 @@ test('an edit on disk touches only what it changes', async (t) => {
     await edit(hub, (content) => {
       const [group] = content.groups as Json[]
       content.groups = [{ ...group, servers: [{ name: 'other', tools: ['echo'] }] }]
-      content.bearerKeys = [...content.bearerKeys as Json[], bearerKey({ id: '55555555-5555-4555-8555-555555555555', name: 'by hand', token })]
+      content.bearerKeys = [
+        ...(content.bearerKeys as Json[]),
+        bearerKey({ id: '55555555-5555-4555-8555-555555555555', name: 'by hand', token })
+      ]
     })
     await until(() => changed(stream) > 0, 4_000, 'no list_changed')
     assert.deepEqual(await team.tools(), ['other-echo'])
@@ -366,7 +473,13 @@ test('an edit on disk touches only what it changes', async (t) => {
     const list = async (): Promise<string> => names(await all(hub, '/servers')).join()
     const held = await list()
     const noise = hub.output().length
-    for (const [what, content] of Object.entries({ truncated: good.slice(0, -20), empty: '', array: '[]', binary: '\u0000\u0001\u0002', 'a word': '"mcpServers"' })) {
+    for (const [what, content] of Object.entries({
+      truncated: good.slice(0, -20),
+      empty: '',
+      array: '[]',
+      binary: '\u0000\u0001\u0002',
+      'a word': '"mcpServers"'
+    })) {
       await writeFile(hub.settingsPath, content)
       const bytes = await readFile(hub.settingsPath)
       const answer = await api(hub, 'POST', '/servers', { name: 'over-it', config: parked() })
@@ -376,18 +489,31 @@ test('an edit on disk touches only what it changes', async (t) => {
       assert.deepEqual(await readFile(hub.settingsPath), bytes, what)
     }
     await writeFile(hub.settingsPath, good.slice(0, -20))
-    await until(() => /mcp_settings\.json|settings file/i.test(hub.output().slice(noise)), 4_000, () => `not reported: ${hub.output().slice(noise)}`)
+    await until(
+      () => /mcp_settings\.json|settings file/i.test(hub.output().slice(noise)),
+      4_000,
+      () => `not reported: ${hub.output().slice(noise)}`
+    )
     await sleep(1_000)
     assert.equal(await list(), held)
     assert.equal(await pid('other'), before.other)
     assert.ok((await sessions.global.tools()).includes('remote-echo'))
-    for (const [method, route, body] of [['DELETE', '/servers/remote', undefined], ['POST', '/servers/remote/toggle', { enabled: false }], ['POST', '/groups', { name: 'g' }], ['POST', '/auth/keys', { name: 'k' }]] as const) assert.equal((await api(hub, method, route, body)).status, 409, `${method} ${route}`)
+    for (const [method, route, body] of [
+      ['DELETE', '/servers/remote', undefined],
+      ['POST', '/servers/remote/toggle', { enabled: false }],
+      ['POST', '/groups', { name: 'g' }],
+      ['POST', '/auth/keys', { name: 'k' }]
+    ] as const) { assert.equal((await api(hub, method, route, body)).status, 409, `${method} ${route}`) }
     assert.equal((await api(hub, 'GET', '/servers/remote')).status, 200)
     assert.equal(await readFile(hub.settingsPath, 'utf8'), good.slice(0, -20))
     assert.equal((await fetch(`${hub.url}/health`)).status, 200)
 
     await writeFile(hub.settingsPath, good)
-    await until(async () => (await api(hub, 'POST', '/servers', { name: 'after-it', config: parked() })).status === 200, 4_000, 'no write after the file was mended')
+    await until(
+      async () => (await api(hub, 'POST', '/servers', { name: 'after-it', config: parked() })).status === 200,
+      4_000,
+      'no write after the file was mended'
+    )
     assert.equal(at(await onDisk(hub), 'mcpServers', 'after-it', 'description'), 'parked')
     assert.equal(await pid('other'), before.other)
   })
@@ -430,18 +556,50 @@ test('a file of MCPHub loads as it is', async (t) => {
     settings: {
       mcpServers: {
         local: { ...STDIO, env: { A: 'b' } },
-        remote: { url: fake.url, headers: { 'X-A': 'b' }, enabled: true, owner: 'admin', keepAliveInterval: 60_000, tools: { nothing: { enabled: false } } },
+        remote: {
+          url: fake.url,
+          headers: { 'X-A': 'b' },
+          enabled: true,
+          owner: 'admin',
+          keepAliveInterval: 60_000,
+          tools: { nothing: { enabled: false } }
+        },
         typed: { type: 'streamable-http', url: fake.url, enabled: false }
       },
-      users: [{ username: 'admin', password: bcrypt.hashSync('Old-Password-1', 10), isAdmin: true }, { username: 'ann', password: bcrypt.hashSync('Anns-Password-1', 10), isAdmin: false }],
-      groups: [{ id: 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f11', name: 'tools', description: '', servers: ['local', 'remote'], owner: 'admin' }, { id: 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f12', name: 'some', servers: [{ name: 'local', tools: ['echo'] }] }],
-      systemConfig: { routing: { enableGlobalRoute: true, enableGroupNameRoute: true, enableBearerAuth: true, bearerAuthKey: legacy, skipAuth: false }, install: { pythonIndexUrl: '', npmRegistry: '', baseUrl: 'http://localhost:3000' }, smartRouting: { enabled: false, dbUrl: '', openaiApiBaseUrl: '', openaiApiKey: '', openaiApiEmbeddingModel: '' }, mcpRouter: { apiKey: '', referer: 'https://example.com', title: 'X', baseUrl: '' } },
-      bearerKeys: [{ id: '88888888-8888-4888-8888-888888888888', name: 'plain', token: plainKey, enabled: true, accessType: 'all', allowedGroups: [], allowedServers: [] }]
+      users: [
+        { username: 'admin', password: bcrypt.hashSync('Old-Password-1', 10), isAdmin: true },
+        { username: 'ann', password: bcrypt.hashSync('Anns-Password-1', 10), isAdmin: false }
+      ],
+      groups: [
+        { id: 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f11', name: 'tools', description: '', servers: ['local', 'remote'], owner: 'admin' },
+        { id: 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f12', name: 'some', servers: [{ name: 'local', tools: ['echo'] }] }
+      ],
+      systemConfig: {
+        routing: { enableGlobalRoute: true, enableGroupNameRoute: true, enableBearerAuth: true, bearerAuthKey: legacy, skipAuth: false },
+        install: { pythonIndexUrl: '', npmRegistry: '', baseUrl: 'http://localhost:3000' },
+        smartRouting: { enabled: false, dbUrl: '', openaiApiBaseUrl: '', openaiApiKey: '', openaiApiEmbeddingModel: '' },
+        mcpRouter: { apiKey: '', referer: 'https://example.com', title: 'X', baseUrl: '' }
+      },
+      bearerKeys: [
+        {
+          id: '88888888-8888-4888-8888-888888888888',
+          name: 'plain',
+          token: plainKey,
+          enabled: true,
+          accessType: 'all',
+          allowedGroups: [],
+          allowedServers: []
+        }
+      ]
     }
   })
   await connected(hub, 2)
   const login = async (username: string, password: string): Promise<{ status: number, body: unknown }> => {
-    const reply = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username, password }) })
+    const reply = await fetch(`${hub.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username, password })
+    })
     return { status: reply.status, body: await reply.json() }
   }
   const look = async (key: string): Promise<void> => {
@@ -466,11 +624,21 @@ test('a file of MCPHub loads as it is', async (t) => {
       assert.equal(at(listed, 'success'), true)
       if (isAdmin) assert.deepEqual(names(at(listed, 'data')), ['local', 'remote', 'typed'])
     }
-    await until(async () => (at(await onDisk(hub), 'users') as Json[]).every(({ password }) => !String(password).startsWith('$2')), 5_000, 'bcrypt hashes stay after a login')
-    for (const [username, password] of [['admin', 'Old-Password-1'], ['ann', 'Anns-Password-1']] as const) assert.equal((await login(username, password)).status, 200, 'with the new hash')
+    await until(
+      async () => (at(await onDisk(hub), 'users') as Json[]).every(({ password }) => !String(password).startsWith('$2')),
+      5_000,
+      'bcrypt hashes stay after a login'
+    )
+    for (const [username, password] of [
+      ['admin', 'Old-Password-1'],
+      ['ann', 'Anns-Password-1']
+    ] as const) { assert.equal((await login(username, password)).status, 200, 'with the new hash') }
     const stored = await onDisk(hub)
     assert.ok(!JSON.stringify(stored).includes(plainKey), 'the key is still in plain')
-    assert.deepEqual([at(stored, 'systemConfig', 'mcpRouter', 'title'), at(stored, 'systemConfig', 'install', 'baseUrl'), at(stored, 'groups', 0, 'id')], ['X', 'http://localhost:3000', 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f11'])
+    assert.deepEqual(
+      [at(stored, 'systemConfig', 'mcpRouter', 'title'), at(stored, 'systemConfig', 'install', 'baseUrl'), at(stored, 'groups', 0, 'id')],
+      ['X', 'http://localhost:3000', 'b1946ac9-2492-4d23-8f5e-2d5a3c0b7f11']
+    )
   })
 
   await t.test('its routing.bearerAuthKey: once a system key named default, then cleared', async () => {
@@ -485,8 +653,14 @@ test('a file of MCPHub loads as it is', async (t) => {
 
 test('10,000 servers and 1,000 groups', async (t) => {
   const many: Json = {}
-  for (let n = 0; n < 10_000; n++) many[`server-${n}`] = n % 2 === 0 ? parked(`number ${n}`) : { ...STDIO, enabled: false, env: { TOKEN: `secret-${n}` } }
-  const groups = Array.from({ length: 1_000 }, (_, n) => ({ id: `33333333-3333-4333-8333-${String(n).padStart(12, '0')}`, name: `group-${n}`, servers: Array.from({ length: 5 }, (_, m) => `server-${(n * 5 + m) % 10_000}`) }))
+  for (let n = 0; n < 10_000; n++) {
+    many[`server-${n}`] = n % 2 === 0 ? parked(`number ${n}`) : { ...STDIO, enabled: false, env: { TOKEN: `secret-${n}` } }
+  }
+  const groups = Array.from({ length: 1_000 }, (_, n) => ({
+    id: `33333333-3333-4333-8333-${String(n).padStart(12, '0')}`,
+    name: `group-${n}`,
+    servers: Array.from({ length: 5 }, (_, m) => `server-${(n * 5 + m) % 10_000}`)
+  }))
   const start = performance.now()
   const hub = await startHub(t, { settings: settings(many, { groups }), env: { ADMIN_PASSWORD: 'x' } })
   assert.equal(at((await api(hub, 'GET', '/servers?limit=1')).body, 'data', 0, 'name'), 'server-0')
@@ -504,7 +678,9 @@ test('10,000 servers and 1,000 groups', async (t) => {
   const groupPage = await median(async () => { assert.equal((await ok(hub, 'GET', '/groups?limit=100')).length, 100) })
   let made = 0
   const post = await median(async () => { await ok(hub, 'POST', '/servers', { name: `made-${made++}`, config: parked() }) })
-  t.diagnostic(`start ${Math.round(took)} ms; a page of servers ${Math.round(page)} ms, of groups ${Math.round(groupPage)} ms; a write ${Math.round(post)} ms`)
+  t.diagnostic(
+    `start ${Math.round(took)} ms; a page of servers ${Math.round(page)} ms, of groups ${Math.round(groupPage)} ms; a write ${Math.round(post)} ms`
+  )
   assert.ok(took < 8_000, `start: ${took} ms`)
   assert.ok(page < 200, `a page of servers: ${page} ms`)
   assert.ok(groupPage < 200, `a page of groups: ${groupPage} ms`)

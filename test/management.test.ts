@@ -46,18 +46,28 @@ class Api {
 
   async ask (method: string, route: string, body?: unknown, { headers, raw }: Extra = {}): Promise<Answer> {
     const content = raw ?? (body === undefined ? undefined : JSON.stringify(body))
-    const reply = await fetch(`${this.hub.url}/api${route}`, { method, headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...this.headers, ...headers }, body: content })
+    const reply = await fetch(`${this.hub.url}/api${route}`, {
+      method,
+      headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...this.headers, ...headers },
+      body: content
+    })
     const answer = await reply.text()
     transcript.push(answer)
     let parsed: unknown
-    try { parsed = JSON.parse(answer) } catch {}
+    try {
+      parsed = JSON.parse(answer)
+    } catch {}
     return { status: reply.status, text: answer, body: parsed }
   }
 
   /** A request that must succeed; its data. */
-  async ok (method: string, route: string, body?: unknown, status = 200): Promise<Json> { return fine(await this.ask(method, route, body), status) }
+  async ok (method: string, route: string, body?: unknown, status = 200): Promise<Json> {
+    return fine(await this.ask(method, route, body), status)
+  }
 
-  async server (name: string): Promise<Json> { return await this.ok('GET', `/servers/${encodeURIComponent(name)}`) }
+  async server (name: string): Promise<Json> {
+    return await this.ok('GET', `/servers/${encodeURIComponent(name)}`)
+  }
 
   /** Adds a server and waits until it is connected. */
   async add (name: string, config: Json): Promise<Json> {
@@ -67,11 +77,20 @@ class Api {
 
   async has (name: string, status: string): Promise<Json> {
     let record: Json = {}
-    await until(async () => { record = await this.server(name); return record.status === status }, 20_000, () => `${name} never became ${status}: ${JSON.stringify(record)}`)
+    await until(
+      async () => {
+        record = await this.server(name)
+        return record.status === status
+      },
+      20_000,
+      () => `${name} never became ${status}: ${JSON.stringify(record)}`
+    )
     return record
   }
 
-  async system (): Promise<Json> { return at(await this.ok('GET', '/settings'), 'systemConfig') as Json }
+  async system (): Promise<Json> {
+    return at(await this.ok('GET', '/settings'), 'systemConfig') as Json
+  }
 }
 
 function fine (answer: Answer, status = 200): Json {
@@ -96,7 +115,9 @@ function members (value: unknown, required: readonly string[], optional: readonl
   assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), `no object: ${JSON.stringify(value)}`)
   const keys = Object.keys(value)
   for (const key of required) assert.ok(keys.includes(key), `no "${key}" in ${JSON.stringify(value).slice(0, 1_000)}`)
-  for (const key of keys) assert.ok(required.includes(key) || optional.includes(key), `"${key}" should not be in ${JSON.stringify(value).slice(0, 1_000)}`)
+  for (const key of keys) {
+    assert.ok(required.includes(key) || optional.includes(key), `"${key}" should not be in ${JSON.stringify(value).slice(0, 1_000)}`)
+  }
 }
 
 /** An answer of this kind: `data` as given, a message where it is a write. */
@@ -114,12 +135,19 @@ const deleted = (answer: Answer): void => {
 
 const serverRecord = (value: unknown): void => {
   members(value, ['name', 'status', 'error', 'tools', 'prompts', 'resources', 'config', 'createdAt'], ['connectedAt', 'oauth'])
-  assert.ok(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled'].includes(String(at(value, 'status'))), JSON.stringify(value))
+  assert.ok(
+    ['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled'].includes(String(at(value, 'status'))),
+    JSON.stringify(value)
+  )
 }
 const groupRecord = (value: unknown): void => { members(value, ['id', 'name', 'servers', 'owner'], ['description']) }
-const toolRecord = (value: unknown): void => { members(value, ['name', 'description', 'inputSchema', 'enabled'], ['title', 'outputSchema', 'annotations', 'overridden']) }
+const toolRecord = (value: unknown): void => {
+  members(value, ['name', 'description', 'inputSchema', 'enabled'], ['title', 'outputSchema', 'annotations', 'overridden'])
+}
 const promptRecord = (value: unknown): void => { members(value, ['name', 'enabled'], ['description', 'arguments', 'title', 'overridden']) }
-const resourceRecord = (value: unknown): void => { members(value, ['uri', 'name', 'enabled'], ['description', 'mimeType', 'title', 'overridden']) }
+const resourceRecord = (value: unknown): void => {
+  members(value, ['uri', 'name', 'enabled'], ['description', 'mimeType', 'title', 'overridden'])
+}
 
 const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
 /** The settings file without what counts writes. */
@@ -129,18 +157,37 @@ const enc = encodeURIComponent
 
 /** What an upstream of these tests offers. */
 const offers: Options = {
-  tools: [tool('echo'), tool('two-words'), tool('typed', { inputSchema: { type: 'object', properties: { n: { type: 'integer' }, list: { type: 'array', items: { type: 'string' } } }, required: ['n'] } })],
+  tools: [
+    tool('echo'),
+    tool('two-words'),
+    tool('typed', {
+      inputSchema: {
+        type: 'object',
+        properties: { n: { type: 'integer' }, list: { type: 'array', items: { type: 'string' } } },
+        required: ['n']
+      }
+    })
+  ],
   prompts: [{ name: 'greet', description: 'Greets', arguments: [{ name: 'who' }] }, { name: 'broken' }],
   resources: [{ name: 'note', uri: NOTE, description: 'A note' }],
   on ({ method, params }) {
     if (method === 'tools/call' && params.name === 'typed') return { content: [{ type: 'text', text: JSON.stringify(params.arguments) }] }
     if (method !== 'prompts/get') return undefined
     if (params.name === 'broken') return new Refusal(-32000, 'not today')
-    return { description: 'A greeting', messages: [{ role: 'user', content: { type: 'text', text: `Greet ${String(at(params, 'arguments', 'who') ?? 'all')}` } }, { role: 'assistant', content: { type: 'image', data: 'aGk=', mimeType: 'image/png' } }] }
+    return {
+      description: 'A greeting',
+      messages: [
+        { role: 'user', content: { type: 'text', text: `Greet ${String(at(params, 'arguments', 'who') ?? 'all')}` } },
+        { role: 'assistant', content: { type: 'image', data: 'aGk=', mimeType: 'image/png' } }
+      ]
+    }
   }
 }
 
-const users = [{ username: 'admin', password: bcrypt.hashSync(WORDS.admin, 4), isAdmin: true }, { username: 'bob', password: bcrypt.hashSync(WORDS.bob, 4), isAdmin: false }]
+const users = [
+  { username: 'admin', password: bcrypt.hashSync(WORDS.admin, 4), isAdmin: true },
+  { username: 'bob', password: bcrypt.hashSync(WORDS.bob, 4), isAdmin: false }
+]
 
 /** As `startHub`, with patience: this file is about answers, not about how soon the first one comes. */
 const boot = async (t: TestContext, options: HubOptions): Promise<Hub> => {
@@ -150,7 +197,12 @@ const boot = async (t: TestContext, options: HubOptions): Promise<Hub> => {
 }
 
 /** A gateway with one admin, one who is none, and these servers. */
-const started = async (t: TestContext, mcpServers: Json = {}, more: Json = {}, options: HubOptions = {}): Promise<{ hub: Hub, admin: Api, bob: Api }> => {
+const started = async (
+  t: TestContext,
+  mcpServers: Json = {},
+  more: Json = {},
+  options: HubOptions = {}
+): Promise<{ hub: Hub; admin: Api; bob: Api }> => {
   const hub = await boot(t, { settings: settings(mcpServers, { users, ...more }), ...options })
   return { hub, admin: await Api.login(hub), bob: await Api.login(hub, 'bob') }
 }
@@ -159,12 +211,34 @@ const started = async (t: TestContext, mcpServers: Json = {}, more: Json = {}, o
 
 /** The tables of the specification, row by row. */
 const rows = [
-  'GET /servers', 'GET /servers/:name', 'POST /servers', 'POST /servers/batch', 'PUT /servers/:name', 'DELETE /servers/:name', 'POST /servers/:name/toggle', 'POST /servers/:name/reload',
-  ...['tools/:toolName', 'prompts/:promptName', 'resources/:resourceUri'].flatMap((item) => [`POST /servers/:serverName/${item}/toggle`, `PUT /servers/:serverName/${item}/description`, `DELETE /servers/:serverName/${item}/description`]),
-  'GET /settings', 'PUT /system-config',
-  'GET /groups', 'POST /groups', 'GET /groups/:id', 'PUT /groups/:id', 'DELETE /groups/:id', 'POST /groups/:id/servers', 'DELETE /groups/:id/servers/:serverName', 'PUT /groups/:id/servers/batch',
-  'GET /groups/:id/server-configs', 'PUT /groups/:id/server-configs/:serverName/tools',
-  'POST /tools/call/:server', 'POST /mcp/:serverName/prompts/:promptName', 'GET /mcp-settings/export'
+  'GET /servers',
+  'GET /servers/:name',
+  'POST /servers',
+  'POST /servers/batch',
+  'PUT /servers/:name',
+  'DELETE /servers/:name',
+  'POST /servers/:name/toggle',
+  'POST /servers/:name/reload',
+  ...['tools/:toolName', 'prompts/:promptName', 'resources/:resourceUri'].flatMap((item) => [
+    `POST /servers/:serverName/${item}/toggle`,
+    `PUT /servers/:serverName/${item}/description`,
+    `DELETE /servers/:serverName/${item}/description`
+  ]),
+  'GET /settings',
+  'PUT /system-config',
+  'GET /groups',
+  'POST /groups',
+  'GET /groups/:id',
+  'PUT /groups/:id',
+  'DELETE /groups/:id',
+  'POST /groups/:id/servers',
+  'DELETE /groups/:id/servers/:serverName',
+  'PUT /groups/:id/servers/batch',
+  'GET /groups/:id/server-configs',
+  'PUT /groups/:id/server-configs/:serverName/tools',
+  'POST /tools/call/:server',
+  'POST /mcp/:serverName/prompts/:promptName',
+  'GET /mcp-settings/export'
 ]
 
 interface Row {
@@ -183,352 +257,646 @@ const noToggle = [...noObject, { enabled: 'false' }, { enabled: 0 }, { enabled: 
 const noDescription = [...noObject, { description: 7 }, { description: null }, { description: ['x'] }, { text: 'x' }]
 
 /** The three rows of one kind of item. */
-const itemRows = (kind: 'tools' | 'prompts' | 'resources', parameter: string, key: string, own: string, record: (value: unknown) => void): [string, Row][] => {
+const itemRows = (
+  kind: 'tools' | 'prompts' | 'resources',
+  parameter: string,
+  key: string,
+  own: string,
+  record: (value: unknown) => void
+): [string, Row][] => {
   const route = `/servers/alpha/${kind}/${enc(key)}`
-  const find = async (api: Api): Promise<Json> => (await api.server('alpha'))[kind] instanceof Array ? ((await api.server('alpha'))[kind] as Json[]).find((item) => item.name === key || item.uri === key) ?? {} : {}
+  const find = async (api: Api): Promise<Json> =>
+    (await api.server('alpha'))[kind] instanceof Array
+      ? (((await api.server('alpha'))[kind] as Json[]).find((item) => item.name === key || item.uri === key) ?? {})
+      : {}
   const absent = [{ [parameter]: 'nope' }, { [parameter]: '__proto__' }, { [parameter]: 'constructor' }]
   return [
-    [`POST /servers/:serverName/${kind}/:${parameter}/toggle`, {
-      who: 'manages',
-      bad: noToggle,
-      absent,
-      async good (admin) {
-        for (const enabled of [false, false, true, true]) {
-          const data = envelope(await admin.ask('POST', `${route}/toggle`, { enabled }), 200, 'message')
-          record(data)
-          assert.equal(data.enabled, enabled)
-          assert.equal((await find(admin)).enabled, enabled)
+    [
+      `POST /servers/:serverName/${kind}/:${parameter}/toggle`,
+      {
+        who: 'manages',
+        bad: noToggle,
+        absent,
+        async good (admin) {
+          for (const enabled of [false, false, true, true]) {
+            const data = envelope(await admin.ask('POST', `${route}/toggle`, { enabled }), 200, 'message')
+            record(data)
+            assert.equal(data.enabled, enabled)
+            assert.equal((await find(admin)).enabled, enabled)
+          }
         }
       }
-    }],
-    [`PUT /servers/:serverName/${kind}/:${parameter}/description`, {
-      who: 'manages',
-      bad: noDescription,
-      absent,
-      async good (admin) {
-        for (const description of ['In other words', 'In wörds – 日本語', 'x'.repeat(4_000)]) {
-          const data = envelope(await admin.ask('PUT', `${route}/description`, { description }), 200, 'message')
-          record(data)
-          assert.deepEqual([data.description, data.overridden, data.enabled], [description, true, true])
-          assert.deepEqual(await find(admin), data)
+    ],
+    [
+      `PUT /servers/:serverName/${kind}/:${parameter}/description`,
+      {
+        who: 'manages',
+        bad: noDescription,
+        absent,
+        async good (admin) {
+          for (const description of ['In other words', 'In wörds – 日本語', 'x'.repeat(4_000)]) {
+            const data = envelope(await admin.ask('PUT', `${route}/description`, { description }), 200, 'message')
+            record(data)
+            assert.deepEqual([data.description, data.overridden, data.enabled], [description, true, true])
+            assert.deepEqual(await find(admin), data)
+          }
         }
       }
-    }],
-    [`DELETE /servers/:serverName/${kind}/:${parameter}/description`, {
-      who: 'manages',
-      absent,
-      async good (admin) {
-        for (let n = 0; n < 2; n++) {
-          const data = envelope(await admin.ask('DELETE', `${route}/description`), 200, 'message')
-          record(data)
-          assert.deepEqual([data.description, data.enabled], [own, true])
-          assert.notEqual(data.overridden, true)
-          assert.deepEqual(await find(admin), data)
+    ],
+    [
+      `DELETE /servers/:serverName/${kind}/:${parameter}/description`,
+      {
+        who: 'manages',
+        absent,
+        async good (admin) {
+          for (let n = 0; n < 2; n++) {
+            const data = envelope(await admin.ask('DELETE', `${route}/description`), 200, 'message')
+            record(data)
+            assert.deepEqual([data.description, data.enabled], [own, true])
+            assert.notEqual(data.overridden, true)
+            assert.deepEqual(await find(admin), data)
+          }
         }
       }
-    }]
+    ]
   ]
 }
 
 const noServers = [...noObject, { servers: 'alpha' }, { servers: {} }, { servers: null }]
-const badMembers = [{ servers: ['nope'] }, { servers: [7] }, { servers: [null] }, { servers: [{}] }, { servers: [{ name: 'nope' }] }, { servers: [{ name: 'alpha', tools: 'some' }] }, { servers: [{ name: 'alpha', prompts: 7 }] }, { servers: [{ name: 'alpha', resources: [7] }] }, { servers: [{ name: 'alpha', alias: 7 }] }, { servers: ['__proto__'] }]
+const badMembers = [
+  { servers: ['nope'] },
+  { servers: [7] },
+  { servers: [null] },
+  { servers: [{}] },
+  { servers: [{ name: 'nope' }] },
+  { servers: [{ name: 'alpha', tools: 'some' }] },
+  { servers: [{ name: 'alpha', prompts: 7 }] },
+  { servers: [{ name: 'alpha', resources: [7] }] },
+  { servers: [{ name: 'alpha', alias: 7 }] },
+  { servers: ['__proto__'] }
+]
 const whole = { tools: 'all', prompts: 'all', resources: 'all' }
 
-const covered = (url: string): Map<string, Row> => new Map<string, Row>([
-  ['GET /servers', {
-    who: 'anybody',
-    async good (admin, bob) {
-      const answer = await admin.ask('GET', '/servers')
-      members(answer.body, ['success', 'data'])
-      for (const record of list(answer)) serverRecord(record)
-      assert.deepEqual(names(list(answer)), ['alpha', 'closed', 'own'], 'in the order of the configuration')
-      assert.deepEqual(names(list(await bob.ask('GET', '/servers'))), ['alpha', 'own'])
-    }
-  }],
-  ['GET /servers/:name', {
-    who: 'sees',
-    async good (admin, bob) {
-      for (const api of [admin, bob]) {
-        const record = envelope(await api.ask('GET', '/servers/alpha'), 200, 'no message')
-        serverRecord(record)
-        assert.deepEqual([record.name, record.status, record.error], ['alpha', 'connected', null])
-        for (const one of record.tools as Json[]) toolRecord(one)
-        for (const one of record.prompts as Json[]) promptRecord(one)
-        for (const one of record.resources as Json[]) resourceRecord(one)
-        assert.deepEqual(names(record.tools), ['echo', 'two-words', 'typed'])
-      }
-    }
-  }],
-  ['POST /servers', {
-    who: 'anybody',
-    bad: [...noObject, { name: 'x' }, { config: { url } }, { name: 7, config: { url } }, { name: 'x', config: 'text' }, { name: 'x', config: [] }, { name: 'x', config: {} }, { name: 'alpha', config: { url } }, { name: 'batch', config: { url } }],
-    async good (admin) {
-      const record = envelope(await admin.ask('POST', '/servers', { name: 'fresh', config: { url, enabled: false } }), 200, 'message')
-      serverRecord(record)
-      assert.deepEqual([record.name, record.status, record.tools, at(record, 'config', 'owner'), at(record, 'config', 'visibility'), at(record, 'config', 'visibilityDefaulted')], ['fresh', 'disabled', [], 'admin', 'private', true])
-      await admin.ok('DELETE', '/servers/fresh')
-    }
-  }],
-  ['POST /servers/batch', {
-    who: 'anybody',
-    bad: [...noServers, { servers: [] }],
-    async good (admin) {
-      const config = { url, enabled: false }
-      const all = await admin.ask('POST', '/servers/batch', { servers: [{ name: 'one', config }, { name: 'two', config }] })
-      const data = fine(all)
-      members(all.body, ['success', 'data'], ['message'])
-      members(data, ['results', 'successCount', 'failureCount'])
-      assert.deepEqual(data, { results: [{ name: 'one', success: true }, { name: 'two', success: true }], successCount: 2, failureCount: 0 })
-      const some = await admin.ask('POST', '/servers/batch', { servers: [{ name: 'one', config }, { name: 'three', config }] })
-      assert.deepEqual([some.status, at(some.body, 'success'), at(some.body, 'data', 'successCount'), at(some.body, 'data', 'failureCount')], [207, true, 1, 1], some.text)
-      const none = await admin.ask('POST', '/servers/batch', { servers: [{ name: 'one', config }, { name: 'two', config }] })
-      assert.deepEqual([none.status, at(none.body, 'success'), at(none.body, 'data', 'successCount'), at(none.body, 'data', 'failureCount')], [400, false, 0, 2], none.text)
-      assert.equal((at(none.body, 'data', 'results') as unknown[]).length, 2)
-      for (const name of ['one', 'two', 'three']) await admin.ok('DELETE', `/servers/${name}`)
-    }
-  }],
-  ['PUT /servers/:name', {
-    who: 'manages',
-    bad: [...noObject, { config: 7 }, { config: [] }, { config: {} }, { config: { url: 'nonsense' } }, { config: { url }, newName: 7 }, { config: { url }, newName: '' }, { config: { url }, newName: 'own' }, { config: { url }, newName: 'call' }, { config: { url }, newName: 'a/b' }],
-    async good (admin, bob) {
-      const record = envelope(await admin.ask('PUT', '/servers/own', { config: { url, description: 'changed' } }), 200, 'message')
-      serverRecord(record)
-      assert.deepEqual([record.name, at(record, 'config', 'description'), at(record, 'config', 'owner')], ['own', 'changed', 'bob'])
-      await admin.has('own', 'connected')
-      serverRecord(await bob.server('own'))
-    }
-  }],
-  ['DELETE /servers/:name', {
-    who: 'manages',
-    async good (admin) {
-      await admin.add('gone', { url, enabled: false })
-      deleted(await admin.ask('DELETE', '/servers/gone'))
-      refused(await admin.ask('GET', '/servers/gone'), 404)
-      refused(await admin.ask('DELETE', '/servers/gone'), 404)
-    }
-  }],
-  ['POST /servers/:name/toggle', {
-    who: 'manages',
-    bad: noToggle,
-    async good (admin) {
-      const off = envelope(await admin.ask('POST', '/servers/own/toggle', { enabled: false }), 200, 'message')
-      serverRecord(off)
-      assert.deepEqual([off.status, at(off, 'config', 'enabled')], ['disabled', false])
-      const on = envelope(await admin.ask('POST', '/servers/own/toggle', { enabled: true }), 200, 'message')
-      serverRecord(on)
-      assert.notEqual(on.status, 'disabled')
-      await admin.has('own', 'connected')
-    }
-  }],
-  ['POST /servers/:name/reload', {
-    who: 'manages',
-    async good (admin) {
-      const record = envelope(await admin.ask('POST', '/servers/own/reload'), 200, 'message')
-      serverRecord(record)
-      assert.equal(record.name, 'own')
-      await admin.has('own', 'connected')
-    }
-  }],
-  ...itemRows('tools', 'toolName', 'two-words', 'The tool two-words', toolRecord),
-  ...itemRows('prompts', 'promptName', 'greet', 'Greets', promptRecord),
-  ...itemRows('resources', 'resourceUri', NOTE, 'A note', resourceRecord),
-  ['GET /settings', {
-    who: 'anybody',
-    async good (admin, bob) {
-      const data = envelope(await admin.ask('GET', '/settings'), 200, 'no message')
-      members(data, ['servers', 'groups', 'systemConfig'])
-      for (const record of data.servers as Json[]) serverRecord(record)
-      for (const record of data.groups as Json[]) groupRecord(record)
-      assert.deepEqual([names(data.servers), names(data.groups)], [['alpha', 'closed', 'own'], ['team', 'hidden']])
-      members(data.systemConfig, ['routing', 'install', 'smartRouting', 'toolResultCompression', 'mcpRouter', 'nameSeparator', 'enableSessionRebuild', 'oauthServer'])
-      const { systemConfig, ...theirs } = envelope(await bob.ask('GET', '/settings'), 200, 'no message')
-      assert.deepEqual([names(theirs.servers), names(theirs.groups)], [['alpha', 'own'], ['team']])
-      for (const section of ['smartRouting', 'mcpRouter', 'oauthServer']) assert.ok(!JSON.stringify(at(systemConfig, section) ?? '').match(/apiKey|ApiKey|dbUrl|baseUrl/i), JSON.stringify(systemConfig))
-      assert.equal(at(systemConfig, 'nameSeparator'), '-')
-    }
-  }],
-  ['PUT /system-config', {
-    who: 'admin',
-    bad: [...noObject, { nonsense: true }, { routing: 7 }, { routing: { nonsense: true } }, { apiKey: 'sk-1', model: 'gpt', temperature: 0.5, maxTokens: 100 }],
-    async good (admin) {
-      const data = envelope(await admin.ask('PUT', '/system-config', { nameSeparator: '-' }), 200, 'message')
-      assert.deepEqual(data, await admin.system())
-    }
-  }],
-  ['GET /groups', {
-    who: 'anybody',
-    async good (admin, bob) {
-      const answer = await admin.ask('GET', '/groups')
-      members(answer.body, ['success', 'data'])
-      for (const record of list(answer)) groupRecord(record)
-      assert.deepEqual(list(answer).map(({ name, servers }) => [name, servers]), [['team', ['alpha', 'closed']], ['hidden', ['closed']]], 'names, whatever is selected')
-      assert.deepEqual(list(await bob.ask('GET', '/groups')).map(({ name, servers }) => [name, servers]), [['team', ['alpha']]])
-    }
-  }],
-  ['POST /groups', {
-    who: 'anybody',
-    bad: [...noObject, { name: 7 }, { name: '' }, { name: null }, { name: 'team' }, { name: 'x', description: 7 }, { name: 'x', servers: 'alpha' }, ...badMembers.map((body) => ({ name: 'x', ...body }))],
-    async good (admin) {
-      const bare = envelope(await admin.ask('POST', '/groups', { name: 'bare' }), 201, 'message')
-      groupRecord(bare)
-      assert.deepEqual([bare.name, bare.servers, bare.owner], ['bare', [], 'admin'])
-      const full = envelope(await admin.ask('POST', '/groups', { name: 'full', description: 'all of it', servers: ['own', { name: 'alpha' }, { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', alias: 'c' }] }), 201, 'message')
-      assert.deepEqual(full, { id: full.id, name: 'full', description: 'all of it', servers: ['own', 'alpha', { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', alias: 'c' }], owner: 'admin' })
-      for (const name of ['bare', 'full']) await admin.ok('DELETE', `/groups/${name}`)
-    }
-  }],
-  ['GET /groups/:id', {
-    who: 'sees',
-    async good (admin, bob) {
-      const byName = envelope(await admin.ask('GET', '/groups/team'), 200, 'no message')
-      groupRecord(byName)
-      assert.deepEqual(byName.servers, [{ name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }, 'closed'])
-      assert.deepEqual(await admin.ok('GET', `/groups/${String(byName.id)}`), byName)
-      assert.deepEqual((await bob.ok('GET', '/groups/team')).servers, [{ name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }])
-    }
-  }],
-  ['PUT /groups/:id', {
-    who: 'manages',
-    bad: [undefined, null, [], 'text', 7, { name: 7 }, { name: '' }, { name: 'hidden' }, { description: 7 }, { servers: 'alpha' }, ...badMembers],
-    async good (admin) {
-      const before = await admin.ok('GET', '/groups/team')
-      for (const body of [{ description: 'ours' }, { name: 'crew' }, { name: 'team' }]) {
-        const data = envelope(await admin.ask('PUT', `/groups/${String(before.id)}`, body), 200, 'message')
-        groupRecord(data)
-        assert.deepEqual(data.servers, before.servers, 'what is absent stays')
-      }
-      assert.deepEqual(await admin.ok('GET', '/groups/team'), { ...before, description: 'ours' })
-    }
-  }],
-  ['DELETE /groups/:id', {
-    who: 'manages',
-    async good (admin) {
-      for (const by of ['name', 'id'] as const) {
-        const group = await admin.ok('POST', '/groups', { name: 'passing', servers: ['alpha'] }, 201)
-        deleted(await admin.ask('DELETE', `/groups/${String(group[by])}`))
-        for (const key of ['name', 'id'] as const) refused(await admin.ask('GET', `/groups/${String(group[key])}`), 404)
-      }
-    }
-  }],
-  ['POST /groups/:id/servers', {
-    who: 'manages',
-    bad: [...noObject, { serverName: 7 }, { serverName: '' }, { serverName: 'nope' }, { serverName: null }, { serverName: '__proto__' }, { serverName: ['own'] }],
-    async good (admin) {
-      const { id } = await admin.ok('GET', '/groups/hidden')
-      for (const key of [String(id), 'hidden']) {
-        const data = envelope(await admin.ask('POST', `/groups/${key}/servers`, { serverName: 'own' }), 200, 'message')
-        groupRecord(data)
-        assert.deepEqual(data.servers, ['closed', 'own'])
-        await admin.ok('DELETE', `/groups/${key}/servers/own`)
-      }
-      const again = await admin.ask('POST', '/groups/hidden/servers', { serverName: 'closed' })
-      assert.ok(again.status === 200 || again.status === 400, again.text)
-      assert.deepEqual((await admin.ok('GET', '/groups/hidden')).servers, ['closed'], 'a member is one once')
-    }
-  }],
-  ['DELETE /groups/:id/servers/:serverName', {
-    who: 'manages',
-    absent: [{ serverName: 'nope' }, { serverName: 'own' }, { serverName: '__proto__' }],
-    async good (admin) {
-      await admin.ok('POST', '/groups', { name: 'shrinking', servers: ['alpha', { name: 'own', tools: ['echo'] }, 'closed'] }, 201)
-      const answer = await admin.ask('DELETE', '/groups/shrinking/servers/own')
-      fine(answer)
-      members(answer.body, ['success', 'message'], ['data'])
-      assert.deepEqual((await admin.ok('GET', '/groups/shrinking')).servers, ['alpha', 'closed'])
-      await admin.ok('DELETE', '/groups/shrinking')
-    }
-  }],
-  ['PUT /groups/:id/servers/batch', {
-    who: 'manages',
-    bad: [...noServers, ...badMembers],
-    async good (admin) {
-      await admin.ok('POST', '/groups', { name: 'replaced', servers: ['alpha'] }, 201)
-      for (const [given, shown] of [[['own', 'closed'], ['own', 'closed']], [[{ name: 'own', ...whole }, { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }], ['own', { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }]], [[], []]]) {
-        const data = envelope(await admin.ask('PUT', '/groups/replaced/servers/batch', { servers: given }), 200, 'message')
-        groupRecord(data)
-        assert.deepEqual(data.servers, shown)
-        assert.deepEqual((await admin.ok('GET', '/groups/replaced')).servers, shown)
-      }
-      await admin.ok('DELETE', '/groups/replaced')
-    }
-  }],
-  ['GET /groups/:id/server-configs', {
-    who: 'sees',
-    async good (admin, bob) {
-      const { id } = await admin.ok('GET', '/groups/team')
-      const alpha = { name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }
-      for (const key of [String(id), 'team']) {
-        const answer = await admin.ask('GET', `/groups/${key}/server-configs`)
-        members(answer.body, ['success', 'data'])
-        assert.deepEqual(list(answer), [alpha, { name: 'closed', ...whole }])
-      }
-      assert.deepEqual(list(await bob.ask('GET', '/groups/team/server-configs')), [alpha])
-    }
-  }],
-  ['PUT /groups/:id/server-configs/:serverName/tools', {
-    who: 'manages',
-    bad: [...noObject, { tools: 'some' }, { tools: 7 }, { tools: null }, { tools: [7] }, { tools: { echo: true } }],
-    absent: [{ serverName: 'nope' }, { serverName: 'own' }, { serverName: '__proto__' }],
-    async good (admin) {
-      await admin.ok('POST', '/groups', { name: 'picking', servers: [{ name: 'alpha', prompts: ['greet'], alias: 'a' }] }, 201)
-      for (const tools of [['echo'], [], 'all', ['typed', 'echo']]) {
-        const answer = await admin.ask('PUT', '/groups/picking/server-configs/alpha/tools', { tools })
-        envelope(answer, 200, 'message')
-        assert.deepEqual(list(await admin.ask('GET', '/groups/picking/server-configs')), [{ name: 'alpha', tools, prompts: ['greet'], resources: 'all', alias: 'a' }], 'the rest of the member stays')
-      }
-      await admin.ok('DELETE', '/groups/picking')
-    }
-  }],
-  ['POST /tools/call/:server', {
-    who: 'sees',
-    bad: [...noObject, { toolName: 7 }, { toolName: null }, { toolName: 'echo', arguments: [] }, { toolName: 'echo', arguments: 'text' }, { toolName: 'echo', arguments: 7 }],
-    async good (admin, bob) {
-      for (const api of [admin, bob]) {
-        for (const toolName of ['two-words', 'alpha-two-words']) {
-          const data = envelope(await api.ask('POST', '/tools/call/alpha', { toolName, arguments: { message: 'hi' } }), 200, 'no message')
-          members(data, ['content', 'toolName', 'arguments'])
-          assert.deepEqual(data.content, [{ type: 'text', text: 'hi' }])
+const covered = (url: string): Map<string, Row> =>
+  new Map<string, Row>([
+    [
+      'GET /servers',
+      {
+        who: 'anybody',
+        async good (admin, bob) {
+          const answer = await admin.ask('GET', '/servers')
+          members(answer.body, ['success', 'data'])
+          for (const record of list(answer)) serverRecord(record)
+          assert.deepEqual(names(list(answer)), ['alpha', 'closed', 'own'], 'in the order of the configuration')
+          assert.deepEqual(names(list(await bob.ask('GET', '/servers'))), ['alpha', 'own'])
         }
       }
-      const data = await admin.ok('POST', '/tools/call/alpha', { toolName: 'typed', arguments: { n: '7', list: 'a,b' } })
-      assert.deepEqual(JSON.parse(text(data)), { n: 7, list: ['a', 'b'] }, 'converted to the types of the schema')
-      for (const toolName of ['nope', '__proto__', 'own-echo']) refused(await admin.ask('POST', '/tools/call/alpha', { toolName }), 404, toolName)
-    }
-  }],
-  ['POST /mcp/:serverName/prompts/:promptName', {
-    who: 'sees',
-    bad: [[], 'text', 7, { arguments: 'text' }, { arguments: [] }, { arguments: 7 }],
-    absent: [{ promptName: 'nope' }, { promptName: '__proto__' }],
-    async good (admin, bob) {
-      for (const [api, body, said] of [[admin, { arguments: { who: 'Bob' } }, 'Greet Bob'], [bob, {}, 'Greet all'], [admin, undefined, 'Greet all']] as const) {
-        const data = envelope(await api.ask('POST', '/mcp/alpha/prompts/greet', body), 200, 'no message')
-        members(data, ['messages'], ['description'])
-        assert.deepEqual(data.messages, [{ role: 'user', content: { type: 'text', text: said } }, { role: 'assistant', content: { type: 'image', data: 'aGk=', mimeType: 'image/png' } }])
+    ],
+    [
+      'GET /servers/:name',
+      {
+        who: 'sees',
+        async good (admin, bob) {
+          for (const api of [admin, bob]) {
+            const record = envelope(await api.ask('GET', '/servers/alpha'), 200, 'no message')
+            serverRecord(record)
+            assert.deepEqual([record.name, record.status, record.error], ['alpha', 'connected', null])
+            for (const one of record.tools as Json[]) toolRecord(one)
+            for (const one of record.prompts as Json[]) promptRecord(one)
+            for (const one of record.resources as Json[]) resourceRecord(one)
+            assert.deepEqual(names(record.tools), ['echo', 'two-words', 'typed'])
+          }
+        }
       }
-      refused(await admin.ask('POST', '/mcp/alpha/prompts/broken', {}), 502)
-      await admin.ok('POST', '/servers/alpha/prompts/greet/toggle', { enabled: false })
-      refused(await admin.ask('POST', '/mcp/alpha/prompts/greet', {}), 404, 'disabled')
-      await admin.ok('POST', '/servers/alpha/prompts/greet/toggle', { enabled: true })
-    }
-  }],
-  ['GET /mcp-settings/export', {
-    who: 'anybody',
-    async good (admin) {
-      const data = envelope(await admin.ask('GET', '/mcp-settings/export'), 200, 'no message')
-      assert.deepEqual([Object.keys(data.mcpServers as Json), names(data.groups)], [['alpha', 'closed', 'own'], ['team', 'hidden']])
-    }
-  }]
-])
+    ],
+    [
+      'POST /servers',
+      {
+        who: 'anybody',
+        bad: [
+          ...noObject,
+          { name: 'x' },
+          { config: { url } },
+          { name: 7, config: { url } },
+          { name: 'x', config: 'text' },
+          { name: 'x', config: [] },
+          { name: 'x', config: {} },
+          { name: 'alpha', config: { url } },
+          { name: 'batch', config: { url } }
+        ],
+        async good (admin) {
+          const record = envelope(await admin.ask('POST', '/servers', { name: 'fresh', config: { url, enabled: false } }), 200, 'message')
+          serverRecord(record)
+          assert.deepEqual(
+            [
+              record.name,
+              record.status,
+              record.tools,
+              at(record, 'config', 'owner'),
+              at(record, 'config', 'visibility'),
+              at(record, 'config', 'visibilityDefaulted')
+            ],
+            ['fresh', 'disabled', [], 'admin', 'private', true]
+          )
+          await admin.ok('DELETE', '/servers/fresh')
+        }
+      }
+    ],
+    [
+      'POST /servers/batch',
+      {
+        who: 'anybody',
+        bad: [...noServers, { servers: [] }],
+        async good (admin) {
+          const config = { url, enabled: false }
+          const all = await admin.ask('POST', '/servers/batch', {
+            servers: [
+              { name: 'one', config },
+              { name: 'two', config }
+            ]
+          })
+          const data = fine(all)
+          members(all.body, ['success', 'data'], ['message'])
+          members(data, ['results', 'successCount', 'failureCount'])
+          assert.deepEqual(data, {
+            results: [
+              { name: 'one', success: true },
+              { name: 'two', success: true }
+            ],
+            successCount: 2,
+            failureCount: 0
+          })
+          const some = await admin.ask('POST', '/servers/batch', {
+            servers: [
+              { name: 'one', config },
+              { name: 'three', config }
+            ]
+          })
+          assert.deepEqual(
+            [some.status, at(some.body, 'success'), at(some.body, 'data', 'successCount'), at(some.body, 'data', 'failureCount')],
+            [207, true, 1, 1],
+            some.text
+          )
+          const none = await admin.ask('POST', '/servers/batch', {
+            servers: [
+              { name: 'one', config },
+              { name: 'two', config }
+            ]
+          })
+          assert.deepEqual(
+            [none.status, at(none.body, 'success'), at(none.body, 'data', 'successCount'), at(none.body, 'data', 'failureCount')],
+            [400, false, 0, 2],
+            none.text
+          )
+          assert.equal((at(none.body, 'data', 'results') as unknown[]).length, 2)
+          for (const name of ['one', 'two', 'three']) await admin.ok('DELETE', `/servers/${name}`)
+        }
+      }
+    ],
+    [
+      'PUT /servers/:name',
+      {
+        who: 'manages',
+        bad: [
+          ...noObject,
+          { config: 7 },
+          { config: [] },
+          { config: {} },
+          { config: { url: 'nonsense' } },
+          { config: { url }, newName: 7 },
+          { config: { url }, newName: '' },
+          { config: { url }, newName: 'own' },
+          { config: { url }, newName: 'call' },
+          { config: { url }, newName: 'a/b' }
+        ],
+        async good (admin, bob) {
+          const record = envelope(await admin.ask('PUT', '/servers/own', { config: { url, description: 'changed' } }), 200, 'message')
+          serverRecord(record)
+          assert.deepEqual([record.name, at(record, 'config', 'description'), at(record, 'config', 'owner')], ['own', 'changed', 'bob'])
+          await admin.has('own', 'connected')
+          serverRecord(await bob.server('own'))
+        }
+      }
+    ],
+    [
+      'DELETE /servers/:name',
+      {
+        who: 'manages',
+        async good (admin) {
+          await admin.add('gone', { url, enabled: false })
+          deleted(await admin.ask('DELETE', '/servers/gone'))
+          refused(await admin.ask('GET', '/servers/gone'), 404)
+          refused(await admin.ask('DELETE', '/servers/gone'), 404)
+        }
+      }
+    ],
+    [
+      'POST /servers/:name/toggle',
+      {
+        who: 'manages',
+        bad: noToggle,
+        async good (admin) {
+          const off = envelope(await admin.ask('POST', '/servers/own/toggle', { enabled: false }), 200, 'message')
+          serverRecord(off)
+          assert.deepEqual([off.status, at(off, 'config', 'enabled')], ['disabled', false])
+          const on = envelope(await admin.ask('POST', '/servers/own/toggle', { enabled: true }), 200, 'message')
+          serverRecord(on)
+          assert.notEqual(on.status, 'disabled')
+          await admin.has('own', 'connected')
+        }
+      }
+    ],
+    [
+      'POST /servers/:name/reload',
+      {
+        who: 'manages',
+        async good (admin) {
+          const record = envelope(await admin.ask('POST', '/servers/own/reload'), 200, 'message')
+          serverRecord(record)
+          assert.equal(record.name, 'own')
+          await admin.has('own', 'connected')
+        }
+      }
+    ],
+    ...itemRows('tools', 'toolName', 'two-words', 'The tool two-words', toolRecord),
+    ...itemRows('prompts', 'promptName', 'greet', 'Greets', promptRecord),
+    ...itemRows('resources', 'resourceUri', NOTE, 'A note', resourceRecord),
+    [
+      'GET /settings',
+      {
+        who: 'anybody',
+        async good (admin, bob) {
+          const data = envelope(await admin.ask('GET', '/settings'), 200, 'no message')
+          members(data, ['servers', 'groups', 'systemConfig'])
+          for (const record of data.servers as Json[]) serverRecord(record)
+          for (const record of data.groups as Json[]) groupRecord(record)
+          assert.deepEqual(
+            [names(data.servers), names(data.groups)],
+            [
+              ['alpha', 'closed', 'own'],
+              ['team', 'hidden']
+            ]
+          )
+          members(data.systemConfig, [
+            'routing',
+            'install',
+            'smartRouting',
+            'toolResultCompression',
+            'mcpRouter',
+            'nameSeparator',
+            'enableSessionRebuild',
+            'oauthServer'
+          ])
+          const { systemConfig, ...theirs } = envelope(await bob.ask('GET', '/settings'), 200, 'no message')
+          assert.deepEqual([names(theirs.servers), names(theirs.groups)], [['alpha', 'own'], ['team']])
+          for (const section of ['smartRouting', 'mcpRouter', 'oauthServer']) {
+            assert.ok(!JSON.stringify(at(systemConfig, section) ?? '').match(/apiKey|ApiKey|dbUrl|baseUrl/i), JSON.stringify(systemConfig))
+          }
+          assert.equal(at(systemConfig, 'nameSeparator'), '-')
+        }
+      }
+    ],
+    [
+      'PUT /system-config',
+      {
+        who: 'admin',
+        bad: [
+          ...noObject,
+          { nonsense: true },
+          { routing: 7 },
+          { routing: { nonsense: true } },
+          { apiKey: 'sk-1', model: 'gpt', temperature: 0.5, maxTokens: 100 }
+        ],
+        async good (admin) {
+          const data = envelope(await admin.ask('PUT', '/system-config', { nameSeparator: '-' }), 200, 'message')
+          assert.deepEqual(data, await admin.system())
+        }
+      }
+    ],
+    [
+      'GET /groups',
+      {
+        who: 'anybody',
+        async good (admin, bob) {
+          const answer = await admin.ask('GET', '/groups')
+          members(answer.body, ['success', 'data'])
+          for (const record of list(answer)) groupRecord(record)
+          assert.deepEqual(
+            list(answer).map(({ name, servers }) => [name, servers]),
+            [
+              ['team', ['alpha', 'closed']],
+              ['hidden', ['closed']]
+            ],
+            'names, whatever is selected'
+          )
+          assert.deepEqual(
+            list(await bob.ask('GET', '/groups')).map(({ name, servers }) => [name, servers]),
+            [['team', ['alpha']]]
+          )
+        }
+      }
+    ],
+    [
+      'POST /groups',
+      {
+        who: 'anybody',
+        bad: [
+          ...noObject,
+          { name: 7 },
+          { name: '' },
+          { name: null },
+          { name: 'team' },
+          { name: 'x', description: 7 },
+          { name: 'x', servers: 'alpha' },
+          ...badMembers.map((body) => ({ name: 'x', ...body }))
+        ],
+        async good (admin) {
+          const bare = envelope(await admin.ask('POST', '/groups', { name: 'bare' }), 201, 'message')
+          groupRecord(bare)
+          assert.deepEqual([bare.name, bare.servers, bare.owner], ['bare', [], 'admin'])
+          const full = envelope(
+            await admin.ask('POST', '/groups', {
+              name: 'full',
+              description: 'all of it',
+              servers: ['own', { name: 'alpha' }, { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', alias: 'c' }]
+            }),
+            201,
+            'message'
+          )
+          assert.deepEqual(full, {
+            id: full.id,
+            name: 'full',
+            description: 'all of it',
+            servers: ['own', 'alpha', { name: 'closed', tools: ['echo'], prompts: [], resources: 'all', alias: 'c' }],
+            owner: 'admin'
+          })
+          for (const name of ['bare', 'full']) await admin.ok('DELETE', `/groups/${name}`)
+        }
+      }
+    ],
+    [
+      'GET /groups/:id',
+      {
+        who: 'sees',
+        async good (admin, bob) {
+          const byName = envelope(await admin.ask('GET', '/groups/team'), 200, 'no message')
+          groupRecord(byName)
+          assert.deepEqual(byName.servers, [{ name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }, 'closed'])
+          assert.deepEqual(await admin.ok('GET', `/groups/${String(byName.id)}`), byName)
+          assert.deepEqual((await bob.ok('GET', '/groups/team')).servers, [
+            { name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }
+          ])
+        }
+      }
+    ],
+    [
+      'PUT /groups/:id',
+      {
+        who: 'manages',
+        bad: [
+          undefined,
+          null,
+          [],
+          'text',
+          7,
+          { name: 7 },
+          { name: '' },
+          { name: 'hidden' },
+          { description: 7 },
+          { servers: 'alpha' },
+          ...badMembers
+        ],
+        async good (admin) {
+          const before = await admin.ok('GET', '/groups/team')
+          for (const body of [{ description: 'ours' }, { name: 'crew' }, { name: 'team' }]) {
+            const data = envelope(await admin.ask('PUT', `/groups/${String(before.id)}`, body), 200, 'message')
+            groupRecord(data)
+            assert.deepEqual(data.servers, before.servers, 'what is absent stays')
+          }
+          assert.deepEqual(await admin.ok('GET', '/groups/team'), { ...before, description: 'ours' })
+        }
+      }
+    ],
+    [
+      'DELETE /groups/:id',
+      {
+        who: 'manages',
+        async good (admin) {
+          for (const by of ['name', 'id'] as const) {
+            const group = await admin.ok('POST', '/groups', { name: 'passing', servers: ['alpha'] }, 201)
+            deleted(await admin.ask('DELETE', `/groups/${String(group[by])}`))
+            for (const key of ['name', 'id'] as const) refused(await admin.ask('GET', `/groups/${String(group[key])}`), 404)
+          }
+        }
+      }
+    ],
+    [
+      'POST /groups/:id/servers',
+      {
+        who: 'manages',
+        bad: [
+          ...noObject,
+          { serverName: 7 },
+          { serverName: '' },
+          { serverName: 'nope' },
+          { serverName: null },
+          { serverName: '__proto__' },
+          { serverName: ['own'] }
+        ],
+        async good (admin) {
+          const { id } = await admin.ok('GET', '/groups/hidden')
+          for (const key of [String(id), 'hidden']) {
+            const data = envelope(await admin.ask('POST', `/groups/${key}/servers`, { serverName: 'own' }), 200, 'message')
+            groupRecord(data)
+            assert.deepEqual(data.servers, ['closed', 'own'])
+            await admin.ok('DELETE', `/groups/${key}/servers/own`)
+          }
+          const again = await admin.ask('POST', '/groups/hidden/servers', { serverName: 'closed' })
+          assert.ok(again.status === 200 || again.status === 400, again.text)
+          assert.deepEqual((await admin.ok('GET', '/groups/hidden')).servers, ['closed'], 'a member is one once')
+        }
+      }
+    ],
+    [
+      'DELETE /groups/:id/servers/:serverName',
+      {
+        who: 'manages',
+        absent: [{ serverName: 'nope' }, { serverName: 'own' }, { serverName: '__proto__' }],
+        async good (admin) {
+          await admin.ok('POST', '/groups', { name: 'shrinking', servers: ['alpha', { name: 'own', tools: ['echo'] }, 'closed'] }, 201)
+          const answer = await admin.ask('DELETE', '/groups/shrinking/servers/own')
+          fine(answer)
+          members(answer.body, ['success', 'message'], ['data'])
+          assert.deepEqual((await admin.ok('GET', '/groups/shrinking')).servers, ['alpha', 'closed'])
+          await admin.ok('DELETE', '/groups/shrinking')
+        }
+      }
+    ],
+    [
+      'PUT /groups/:id/servers/batch',
+      {
+        who: 'manages',
+        bad: [...noServers, ...badMembers],
+        async good (admin) {
+          await admin.ok('POST', '/groups', { name: 'replaced', servers: ['alpha'] }, 201)
+          for (const [given, shown] of [
+            [
+              ['own', 'closed'],
+              ['own', 'closed']
+            ],
+            [
+              [
+                { name: 'own', ...whole },
+                { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }
+              ],
+              ['own', { name: 'alpha', tools: [], prompts: ['greet'], resources: [NOTE] }]
+            ],
+            [[], []]
+          ]) {
+            const data = envelope(await admin.ask('PUT', '/groups/replaced/servers/batch', { servers: given }), 200, 'message')
+            groupRecord(data)
+            assert.deepEqual(data.servers, shown)
+            assert.deepEqual((await admin.ok('GET', '/groups/replaced')).servers, shown)
+          }
+          await admin.ok('DELETE', '/groups/replaced')
+        }
+      }
+    ],
+    [
+      'GET /groups/:id/server-configs',
+      {
+        who: 'sees',
+        async good (admin, bob) {
+          const { id } = await admin.ok('GET', '/groups/team')
+          const alpha = { name: 'alpha', tools: ['echo', 'typed'], prompts: 'all', resources: 'all' }
+          for (const key of [String(id), 'team']) {
+            const answer = await admin.ask('GET', `/groups/${key}/server-configs`)
+            members(answer.body, ['success', 'data'])
+            assert.deepEqual(list(answer), [alpha, { name: 'closed', ...whole }])
+          }
+          assert.deepEqual(list(await bob.ask('GET', '/groups/team/server-configs')), [alpha])
+        }
+      }
+    ],
+    [
+      'PUT /groups/:id/server-configs/:serverName/tools',
+      {
+        who: 'manages',
+        bad: [...noObject, { tools: 'some' }, { tools: 7 }, { tools: null }, { tools: [7] }, { tools: { echo: true } }],
+        absent: [{ serverName: 'nope' }, { serverName: 'own' }, { serverName: '__proto__' }],
+        async good (admin) {
+          await admin.ok('POST', '/groups', { name: 'picking', servers: [{ name: 'alpha', prompts: ['greet'], alias: 'a' }] }, 201)
+          for (const tools of [['echo'], [], 'all', ['typed', 'echo']]) {
+            const answer = await admin.ask('PUT', '/groups/picking/server-configs/alpha/tools', { tools })
+            envelope(answer, 200, 'message')
+            assert.deepEqual(
+              list(await admin.ask('GET', '/groups/picking/server-configs')),
+              [{ name: 'alpha', tools, prompts: ['greet'], resources: 'all', alias: 'a' }],
+              'the rest of the member stays'
+            )
+          }
+          await admin.ok('DELETE', '/groups/picking')
+        }
+      }
+    ],
+    [
+      'POST /tools/call/:server',
+      {
+        who: 'sees',
+        bad: [
+          ...noObject,
+          { toolName: 7 },
+          { toolName: null },
+          { toolName: 'echo', arguments: [] },
+          { toolName: 'echo', arguments: 'text' },
+          { toolName: 'echo', arguments: 7 }
+        ],
+        async good (admin, bob) {
+          for (const api of [admin, bob]) {
+            for (const toolName of ['two-words', 'alpha-two-words']) {
+              const data = envelope(
+                await api.ask('POST', '/tools/call/alpha', { toolName, arguments: { message: 'hi' } }),
+                200,
+                'no message'
+              )
+              members(data, ['content', 'toolName', 'arguments'])
+              assert.deepEqual(data.content, [{ type: 'text', text: 'hi' }])
+            }
+          }
+          const data = await admin.ok('POST', '/tools/call/alpha', { toolName: 'typed', arguments: { n: '7', list: 'a,b' } })
+          assert.deepEqual(JSON.parse(text(data)), { n: 7, list: ['a', 'b'] }, 'converted to the types of the schema')
+          for (const toolName of ['nope', '__proto__', 'own-echo']) {
+            refused(await admin.ask('POST', '/tools/call/alpha', { toolName }), 404, toolName)
+          }
+        }
+      }
+    ],
+    [
+      'POST /mcp/:serverName/prompts/:promptName',
+      {
+        who: 'sees',
+        bad: [[], 'text', 7, { arguments: 'text' }, { arguments: [] }, { arguments: 7 }],
+        absent: [{ promptName: 'nope' }, { promptName: '__proto__' }],
+        async good (admin, bob) {
+          for (const [api, body, said] of [
+            [admin, { arguments: { who: 'Bob' } }, 'Greet Bob'],
+            [bob, {}, 'Greet all'],
+            [admin, undefined, 'Greet all']
+          ] as const) {
+            const data = envelope(await api.ask('POST', '/mcp/alpha/prompts/greet', body), 200, 'no message')
+            members(data, ['messages'], ['description'])
+            assert.deepEqual(data.messages, [
+              { role: 'user', content: { type: 'text', text: said } },
+              { role: 'assistant', content: { type: 'image', data: 'aGk=', mimeType: 'image/png' } }
+            ])
+          }
+          refused(await admin.ask('POST', '/mcp/alpha/prompts/broken', {}), 502)
+          await admin.ok('POST', '/servers/alpha/prompts/greet/toggle', { enabled: false })
+          refused(await admin.ask('POST', '/mcp/alpha/prompts/greet', {}), 404, 'disabled')
+          await admin.ok('POST', '/servers/alpha/prompts/greet/toggle', { enabled: true })
+        }
+      }
+    ],
+    [
+      'GET /mcp-settings/export',
+      {
+        who: 'anybody',
+        async good (admin) {
+          const data = envelope(await admin.ask('GET', '/mcp-settings/export'), 200, 'no message')
+          assert.deepEqual(
+            [Object.keys(data.mcpServers as Json), names(data.groups)],
+            [
+              ['alpha', 'closed', 'own'],
+              ['team', 'hidden']
+            ]
+          )
+        }
+      }
+    ]
+  ])
 
 test('every row of the tables', async (t) => {
   const fake = await startUpstream(t, offers)
   const { hub, admin, bob } = await started(t)
-  for (const [name, visibility, owner] of [['alpha', 'public', 'admin'], ['closed', 'private', 'admin'], ['own', 'private', 'bob']] as const) await admin.add(name, { type: 'streamable-http', url: fake.url, visibility, owner })
+  for (const [name, visibility, owner] of [
+    ['alpha', 'public', 'admin'],
+    ['closed', 'private', 'admin'],
+    ['own', 'private', 'bob']
+  ] as const) { await admin.add(name, { type: 'streamable-http', url: fake.url, visibility, owner }) }
   await admin.ok('POST', '/groups', { name: 'team', servers: [{ name: 'alpha', tools: ['echo', 'typed'] }, 'closed'] }, 201)
   await admin.ok('POST', '/groups', { name: 'hidden', servers: ['closed'] }, 201)
   const table = covered(fake.url)
-  const there: Record<string, string> = { name: 'alpha', serverName: 'alpha', server: 'alpha', id: 'team', toolName: 'echo', promptName: 'greet', resourceUri: NOTE }
-  const fill = (route: string, more: Record<string, string> = {}): string => route.replace(/:(\w+)/g, (_, key: string) => enc(more[key] ?? there[key] ?? ''))
+  const there: Record<string, string> = {
+    name: 'alpha',
+    serverName: 'alpha',
+    server: 'alpha',
+    id: 'team',
+    toolName: 'echo',
+    promptName: 'greet',
+    resourceUri: NOTE
+  }
+  const fill = (route: string, more: Record<string, string> = {}): string =>
+    route.replace(/:(\w+)/g, (_, key: string) => enc(more[key] ?? there[key] ?? ''))
 
   await t.test('none is left out', () => {
     assert.deepEqual(rows.filter((row) => !table.has(row)), [])
@@ -545,26 +913,71 @@ test('every row of the tables', async (t) => {
   })
 
   /** Has what every row asks for. */
-  const fits = { enabled: true, description: 'x', serverName: 'alpha', servers: [], tools: 'all', config: { url: fake.url }, toolName: 'echo', arguments: {} }
+  const fits = {
+    enabled: true,
+    description: 'x',
+    serverName: 'alpha',
+    servers: [],
+    tools: 'all',
+    config: { url: fake.url },
+    toolName: 'echo',
+    arguments: {}
+  }
   for (const [name, row] of table) {
     const [method = '', route = ''] = name.split(' ')
     const writes = method !== 'GET' && method !== 'DELETE'
     await t.test(name, async () => {
       for (const headers of [{}, { 'x-auth-token': 'garbage' }, { authorization: 'Bearer thk_garbage' }] as Record<string, string>[]) {
-        for (const body of writes ? [{}, { wrong: 7 }] : [undefined]) refused(await new Api(hub, headers).ask(method, fill(route), body), 401, 'without a credential')
-        refused(await new Api(hub, headers).ask(method, fill(route, { name: 'nope', serverName: 'nope', server: 'nope', id: 'nope' }), writes ? {} : undefined), 401, 'of what is not there')
+        for (const body of writes ? [{}, { wrong: 7 }] : [undefined]) {
+          refused(await new Api(hub, headers).ask(method, fill(route), body), 401, 'without a credential')
+        }
+        refused(
+          await new Api(hub, headers).ask(
+            method,
+            fill(route, { name: 'nope', serverName: 'nope', server: 'nope', id: 'nope' }),
+            writes ? {} : undefined
+          ),
+          401,
+          'of what is not there'
+        )
       }
       if (row.who === 'admin') refused(await bob.ask(method, fill(route), {}), 403)
       if (row.who === 'manages') {
-        for (const body of writes ? [{}, fits] : [undefined]) refused(await bob.ask(method, fill(route), body), 403, 'seen, but not managed')
+        for (const body of writes ? [{}, fits] : [undefined]) {
+          refused(await bob.ask(method, fill(route), body), 403, 'seen, but not managed')
+        }
       }
       if (route.includes(':') && row.who !== 'admin') {
         for (const body of writes ? [fits] : [undefined]) {
-          const [hidden, unknown] = [await bob.ask(method, fill(route, { name: 'closed', serverName: route.startsWith('/groups') ? 'alpha' : 'closed', server: 'closed', id: 'hidden' }), body), await bob.ask(method, fill(route, { name: 'clothe', serverName: route.startsWith('/groups') ? 'alpha' : 'clothe', server: 'clothe', id: 'hiders' }), body)]
+          const [hidden, unknown] = [
+            await bob.ask(
+              method,
+              fill(route, { name: 'closed', serverName: route.startsWith('/groups') ? 'alpha' : 'closed', server: 'closed', id: 'hidden' }),
+              body
+            ),
+            await bob.ask(
+              method,
+              fill(route, { name: 'clothe', serverName: route.startsWith('/groups') ? 'alpha' : 'clothe', server: 'clothe', id: 'hiders' }),
+              body
+            )
+          ]
           refused(hidden, 404, 'hidden')
           refused(unknown, 404, 'unknown')
           assert.equal(hidden.text, unknown.text, 'nothing tells the hidden from the unknown')
-          refused(await admin.ask(method, fill(route, { name: '__proto__', serverName: route.startsWith('/groups') ? 'alpha' : '__proto__', server: '__proto__', id: '__proto__' }), body), 404, '__proto__')
+          refused(
+            await admin.ask(
+              method,
+              fill(route, {
+                name: '__proto__',
+                serverName: route.startsWith('/groups') ? 'alpha' : '__proto__',
+                server: '__proto__',
+                id: '__proto__'
+              }),
+              body
+            ),
+            404,
+            '__proto__'
+          )
         }
       }
       for (const absent of row.absent ?? []) {
@@ -572,7 +985,15 @@ test('every row of the tables', async (t) => {
       }
       const before = await onDisk(hub)
       for (const body of row.bad ?? []) refused(await admin.ask(method, fill(route), body), 400, JSON.stringify(body))
-      if (row.bad?.includes(undefined) === true) for (const raw of ['', '{', '{"enabled":']) refused(await admin.ask(method, fill(route), undefined, { raw, headers: { 'content-type': 'application/json' } }), 400, `"${raw}"`)
+      if (row.bad?.includes(undefined) === true) {
+        for (const raw of ['', '{', '{"enabled":']) {
+          refused(
+            await admin.ask(method, fill(route), undefined, { raw, headers: { 'content-type': 'application/json' } }),
+            400,
+            `"${raw}"`
+          )
+        }
+      }
       assert.deepEqual(await onDisk(hub), before, 'what is refused is not stored')
       await row.good(admin, bob)
     })
@@ -583,14 +1004,26 @@ test('every row of the tables', async (t) => {
     const look = async (row: string, api: Api, more: Record<string, string>): Promise<void> => {
       const [method = '', route = ''] = row.split(' ')
       const json = { 'content-type': 'application/json' }
-      for (const [body, extra] of [[{}], [7], [{ enabled: 'x', toolName: 7, arguments: 7, tools: 7 }], [undefined, { raw: '{bad', headers: json }], [undefined, { raw: 'x'.repeat(1_100_000), headers: json }], [undefined, { raw: 'x', headers: { 'content-type': 'text/plain' } }]] as [unknown, Extra?][]) {
+      for (const [body, extra] of [
+        [{}],
+        [7],
+        [{ enabled: 'x', toolName: 7, arguments: 7, tools: 7 }],
+        [undefined, { raw: '{bad', headers: json }],
+        [undefined, { raw: 'x'.repeat(1_100_000), headers: json }],
+        [undefined, { raw: 'x', headers: { 'content-type': 'text/plain' } }]
+      ] as [unknown, Extra?][]) {
         const { status } = await api.ask(method, fill(route, more), body, extra)
-        if (status !== 404) wrong.push(`${row} ${JSON.stringify(more)} ${JSON.stringify(body)} ${String(extra?.raw?.slice(0, 4))}: ${status}`)
+        if (status !== 404) {
+          wrong.push(`${row} ${JSON.stringify(more)} ${JSON.stringify(body)} ${String(extra?.raw?.slice(0, 4))}: ${status}`)
+        }
       }
     }
     for (const [row, { absent, who }] of table) {
       if (!row.includes(':') || row.startsWith('GET') || who === 'admin') continue
-      for (const more of [{ name: 'closed', serverName: 'closed', server: 'closed', id: 'hidden' }, { name: 'nope', serverName: 'nope', server: 'nope', id: 'nope' }]) await look(row, bob, more)
+      for (const more of [
+        { name: 'closed', serverName: 'closed', server: 'closed', id: 'hidden' },
+        { name: 'nope', serverName: 'nope', server: 'nope', id: 'nope' }
+      ]) { await look(row, bob, more) }
       for (const more of absent ?? []) await look(row, admin, more)
     }
     assert.deepEqual(wrong, [])
@@ -609,9 +1042,18 @@ test('every row of the tables', async (t) => {
       { path: 'body.servers.0', message: 'must be string' },
       { path: 'body.servers.0.tools', message: 'must be "all" or array' }
     ])
-    assert.match((await admin.ask('PUT', '/groups/own%20name', { servers: [null] })).text, /"message":"body\.servers\.0 must be string or object"/)
-    assert.match((await admin.ask('PUT', '/groups/own%20name/server-configs/alpha/tools', { tools: 'ALL' })).text, /body\.tools must be \\"all\\" or array/)
-    assert.deepEqual((at((await admin.ask('POST', '/users', { isAdmin: 'yes' })).body, 'errors') as Json[]).map(({ path }) => path), ['body.username', 'body.password', 'body.isAdmin'])
+    assert.match(
+      (await admin.ask('PUT', '/groups/own%20name', { servers: [null] })).text,
+      /"message":"body\.servers\.0 must be string or object"/
+    )
+    assert.match(
+      (await admin.ask('PUT', '/groups/own%20name/server-configs/alpha/tools', { tools: 'ALL' })).text,
+      /body\.tools must be \\"all\\" or array/
+    )
+    assert.deepEqual(
+      (at((await admin.ask('POST', '/users', { isAdmin: 'yes' })).body, 'errors') as Json[]).map(({ path }) => path),
+      ['body.username', 'body.password', 'body.isAdmin']
+    )
     await admin.ok('DELETE', '/groups/own%20name')
     const item = await admin.ok('PUT', '/servers/alpha/tools/echo/description', { description: 'x', enabled: false })
     assert.deepEqual([item.description, item.enabled], ['x', true])
@@ -623,13 +1065,30 @@ test('every row of the tables', async (t) => {
 
   await t.test('what a request leaves out has its default', async () => {
     const system = await admin.system()
-    assert.deepEqual(system.routing, { enableGlobalRoute: true, enableGroupNameRoute: true, enableBearerAuth: true, bearerAuthHeaderName: 'Authorization', jsonBodyLimit: '1mb', skipAuth: false })
+    assert.deepEqual(system.routing, {
+      enableGlobalRoute: true,
+      enableGroupNameRoute: true,
+      enableBearerAuth: true,
+      bearerAuthHeaderName: 'Authorization',
+      jsonBodyLimit: '1mb',
+      skipAuth: false
+    })
     assert.deepEqual(system.toolResultCompression, { enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto' })
-    assert.deepEqual([at(system, 'smartRouting', 'enabled'), at(system, 'smartRouting', 'embeddingDimensionsApiPassthrough'), at(system, 'oauthServer', 'enabled')], [true, false, false])
+    assert.deepEqual(
+      [
+        at(system, 'smartRouting', 'enabled'),
+        at(system, 'smartRouting', 'embeddingDimensionsApiPassthrough'),
+        at(system, 'oauthServer', 'enabled')
+      ],
+      [true, false, false]
+    )
     assert.deepEqual([system.nameSeparator, system.enableSessionRebuild], ['-', false])
     const record = await admin.add('plain', { url: fake.url })
     assert.notEqual(at(record, 'config', 'enabled'), false)
-    assert.deepEqual([at(record, 'config', 'owner'), at(record, 'config', 'visibility'), at(record, 'config', 'visibilityDefaulted')], ['admin', 'private', true])
+    assert.deepEqual(
+      [at(record, 'config', 'owner'), at(record, 'config', 'visibility'), at(record, 'config', 'visibilityDefaulted')],
+      ['admin', 'private', true]
+    )
     const data = await admin.ok('POST', '/tools/call/plain', { toolName: 'echo' })
     assert.deepEqual(data.arguments, {})
     await admin.ok('DELETE', '/servers/plain')
@@ -645,22 +1104,55 @@ test('every row of the tables', async (t) => {
       if (method === 'GET') fine(await again.ask(method, fill(route)))
       else if (route.startsWith('/tools/')) await again.ok(method, fill(route), { toolName: 'echo' })
       else if (route.startsWith('/mcp/')) await again.ok(method, fill(route), {})
-      else for (const api of [again, new Api(still)]) refused(await api.ask(method, fill(route), method === 'DELETE' ? undefined : {}), 403, row)
+      else {
+        for (const api of [again, new Api(still)]) { refused(await api.ask(method, fill(route), method === 'DELETE' ? undefined : {}), 403, row) }
+      }
     }
   })
 })
 
 // ---- overrides ------------------------------------------------------------------------------------
 
-const ODD = ['echo', 'with space', 'dot.dot', '.hidden', 'a/b/c', '日本語', '__proto__', 'constructor', 'toggle', 'per%20cent%', 'q?x=1&y#z', 'back\\slash', '"quoted"', 'plus+and;semi', 'x'.repeat(300)]
-const URIS = [NOTE, 'https://example.com/a b?x=1&y=%20#z', 'file:///etc/../x', '__proto__', 'mailto:a@b.c', 'urn:日本語', `fault://long/${'/'.repeat(2_048 - 13)}`, `fault://percent/${'%25'.repeat(677)}x`]
+const ODD = [
+  'echo',
+  'with space',
+  'dot.dot',
+  '.hidden',
+  'a/b/c',
+  '日本語',
+  '__proto__',
+  'constructor',
+  'toggle',
+  'per%20cent%',
+  'q?x=1&y#z',
+  'back\\slash',
+  '"quoted"',
+  'plus+and;semi',
+  'x'.repeat(300)
+]
+const URIS = [
+  NOTE,
+  'https://example.com/a b?x=1&y=%20#z',
+  'file:///etc/../x',
+  '__proto__',
+  'mailto:a@b.c',
+  'urn:日本語',
+  `fault://long/${'/'.repeat(2_048 - 13)}`,
+  `fault://percent/${'%25'.repeat(677)}x`
+]
 
 /** What is said of every item, by the item's kind. */
 const kinds = [['tools', 'tools/list', ODD], ['prompts', 'prompts/list', ODD], ['resources', 'resources/list', URIS]] as const
 
-for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async (t: TestContext) => ({ DB_URL: (await database(t)).url })]] as [string, (t: TestContext) => Promise<Record<string, string>>][]) {
+for (const [where, env] of [
+  ['the file', async () => ({})],
+  ['PostgreSQL', async (t: TestContext) => ({ DB_URL: (await database(t)).url })]
+] as [string, (t: TestContext) => Promise<Record<string, string>>][]) {
   test(`overrides survive reconnect, rename and restart, on ${where}`, async (t) => {
-    assert.ok(URIS.every((uri) => uri.length <= 2_048) && URIS.filter((uri) => uri.length === 2_048).length === 2, URIS.map((uri) => uri.length).join())
+    assert.ok(
+      URIS.every((uri) => uri.length <= 2_048) && URIS.filter((uri) => uri.length === 2_048).length === 2,
+      URIS.map((uri) => uri.length).join()
+    )
     const fake = await startUpstream(t, {
       tools: ODD.map((name) => tool(name, { description: `Upstream ${name}` })),
       prompts: ODD.map((name) => ({ name, description: `Upstream ${name}` })),
@@ -668,7 +1160,9 @@ for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async
     })
     const more = await env(t)
     const { hub, admin } = await started(t, {}, {}, { env: more })
-    t.after(async () => { await rm(hub.folder, { recursive: true, force: true }) })
+    t.after(async () => {
+      await rm(hub.folder, { recursive: true, force: true })
+    })
     await admin.add('odd', { url: fake.url })
     const connections = fake.count('initialize')
     const key = (item: Json): string => String(item.uri ?? item.name)
@@ -678,7 +1172,10 @@ for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async
         for (const [n, name] of all.entries()) {
           const route = `/servers/odd/${kind}/${enc(name)}`
           const described = await admin.ok('PUT', `${route}/description`, { description: `Ours ${n}` })
-          assert.deepEqual([key(described), described.description, described.enabled, described.overridden], [name, `Ours ${n}`, true, true])
+          assert.deepEqual(
+            [key(described), described.description, described.enabled, described.overridden],
+            [name, `Ours ${n}`, true, true]
+          )
           if (n % 2 === 1) assert.deepEqual([(await admin.ok('POST', `${route}/toggle`, { enabled: false })).enabled], [false], name)
         }
       }
@@ -689,8 +1186,16 @@ for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async
       const session = await Session.open(`${api.hub.url}/mcp/${enc(name)}`)
       for (const [kind, method, all] of kinds) {
         const expected = all.map((name, n) => [name, n % 2 === 0, `Ours ${n}`, true])
-        assert.deepEqual((record[kind] as Json[]).map((item) => [key(item), item.enabled, item.description, item.overridden]), expected, kind)
-        assert.deepEqual((await session.list(method, kind)).map((item) => [key(item), item.description]), expected.filter(([, enabled]) => enabled).map(([name, , description]) => [name, description]), kind)
+        assert.deepEqual(
+          (record[kind] as Json[]).map((item) => [key(item), item.enabled, item.description, item.overridden]),
+          expected,
+          kind
+        )
+        assert.deepEqual(
+          (await session.list(method, kind)).map((item) => [key(item), item.description]),
+          expected.filter(([, enabled]) => enabled).map(([name, , description]) => [name, description]),
+          kind
+        )
       }
       assert.equal(text(await session.call('__proto__', { message: 'runs' })), 'runs')
       refused(await api.ask('POST', `/tools/call/${enc(name)}`, { toolName: 'with space' }), 404, 'disabled')
@@ -707,23 +1212,49 @@ for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async
         assert.ok([400, 404, 414].includes(answer.status), answer.text)
         refused(answer, answer.status, uri)
       }
-      const half = await plain(`http://127.0.0.1:${hub.port}/api/servers/odd/resources/%E6%97/toggle`, { method: 'POST', headers: { ...admin.headers, 'content-type': 'application/json' }, body: '{"enabled":false}' })
+      const half = await plain(`http://127.0.0.1:${hub.port}/api/servers/odd/resources/%E6%97/toggle`, {
+        method: 'POST',
+        headers: { ...admin.headers, 'content-type': 'application/json' },
+        body: '{"enabled":false}'
+      })
       assert.deepEqual([half.status, at(JSON.parse(half.body), 'success')], [400, false])
     })
 
     await t.test('many writes side by side: none is lost', async () => {
       const answers = await Promise.all([
-        ...ODD.flatMap((name, n) => (['tools', 'prompts'] as const).map(async (kind) => await admin.ask('PUT', `/servers/odd/${kind}/${enc(name)}/description`, { description: `Side by side ${n}` }))),
+        ...ODD.flatMap((name, n) =>
+          (['tools', 'prompts'] as const).map(
+            async (kind) => await admin.ask('PUT', `/servers/odd/${kind}/${enc(name)}/description`, { description: `Side by side ${n}` })
+          )
+        ),
         ...['one', 'two', 'three'].map(async (name) => await admin.ask('POST', '/groups', { name, servers: ['odd'] })),
         admin.ask('PUT', '/system-config', { install: { npmRegistry: 'https://npm.example.com' } }),
         admin.ask('PUT', '/system-config', { toolResultCompression: { minTokens: 100 } })
       ])
       for (const answer of answers) assert.ok([200, 201].includes(answer.status), answer.text)
       const record = await admin.server('odd')
-      for (const kind of ['tools', 'prompts'] as const) assert.deepEqual((record[kind] as Json[]).map(({ description, enabled }) => [description, enabled]), ODD.map((_, n) => [`Side by side ${n}`, n % 2 === 0]))
+      for (const kind of ['tools', 'prompts'] as const) {
+        assert.deepEqual(
+          (record[kind] as Json[]).map(({ description, enabled }) => [description, enabled]),
+          ODD.map((_, n) => [`Side by side ${n}`, n % 2 === 0])
+        )
+      }
       const system = await admin.system()
-      assert.deepEqual([names(list(await admin.ask('GET', '/groups'))).sort(), at(system, 'install', 'npmRegistry'), at(system, 'toolResultCompression', 'minTokens')], [['one', 'three', 'two'], 'https://npm.example.com', 100])
-      await Promise.all(ODD.flatMap((name, n) => (['tools', 'prompts'] as const).map(async (kind) => await admin.ok('PUT', `/servers/odd/${kind}/${enc(name)}/description`, { description: `Ours ${n}` }))))
+      assert.deepEqual(
+        [
+          names(list(await admin.ask('GET', '/groups'))).sort(),
+          at(system, 'install', 'npmRegistry'),
+          at(system, 'toolResultCompression', 'minTokens')
+        ],
+        [['one', 'three', 'two'], 'https://npm.example.com', 100]
+      )
+      await Promise.all(
+        ODD.flatMap((name, n) =>
+          (['tools', 'prompts'] as const).map(
+            async (kind) => await admin.ok('PUT', `/servers/odd/${kind}/${enc(name)}/description`, { description: `Ours ${n}` })
+          )
+        )
+      )
     })
 
     await t.test('after a reload, and when the upstream has forgotten its sessions', async () => {
@@ -732,7 +1263,14 @@ for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async
       await admin.has('odd', 'connected')
       await look(admin, 'odd')
       fake.expire()
-      await until(async () => { await look(admin, 'odd'); return true }, 15_000, 'not the same after the upstream lost its sessions')
+      await until(
+        async () => {
+          await look(admin, 'odd')
+          return true
+        },
+        15_000,
+        'not the same after the upstream lost its sessions'
+      )
     })
 
     await t.test('after an update of the config that says nothing of them', async () => {
@@ -768,7 +1306,13 @@ for (const [where, env] of [['the file', async () => ({})], ['PostgreSQL', async
         }
       }
       const record = await again.server('even odder')
-      for (const [kind, , all] of kinds) assert.deepEqual((record[kind] as Json[]).map((item) => [key(item), item.enabled, item.description, item.overridden === true]), all.map((name) => [name, true, `Upstream ${name}`, false]), kind)
+      for (const [kind, , all] of kinds) {
+        assert.deepEqual(
+          (record[kind] as Json[]).map((item) => [key(item), item.enabled, item.description, item.overridden === true]),
+          all.map((name) => [name, true, `Upstream ${name}`, false]),
+          kind
+        )
+      }
       assert.ok(!JSON.stringify(await again.ok('GET', '/mcp-settings/export')).includes('Ours '), 'a description that was reset')
     })
   })
@@ -782,7 +1326,12 @@ test('what an override tells, and whom', async (t) => {
   await admin.add('alpha', { url: fake.url })
   await admin.add('beta', { url: beta.url })
   await admin.ok('POST', '/groups', { name: 'both', servers: [{ name: 'alpha', tools: ['echo'] }, 'beta'] }, 201)
-  await admin.ok('POST', '/groups', { name: 'without', servers: [{ name: 'alpha', tools: ['typed'], prompts: [], resources: [] }, 'beta'] }, 201)
+  await admin.ok(
+    'POST',
+    '/groups',
+    { name: 'without', servers: [{ name: 'alpha', tools: ['typed'], prompts: [], resources: [] }, 'beta'] },
+    201
+  )
   const streams = new Map<string, Stream>()
   const sessions = new Map<string, Session>()
   for (const route of ['', '/alpha', '/both', '/without', '/beta']) {
@@ -795,7 +1344,11 @@ test('what an override tells, and whom', async (t) => {
   const connections = fake.count('initialize')
   const told = (route: string): unknown[] => (streams.get(route)?.messages ?? []).map(({ method }) => method)
 
-  for (const [kind, name, blind] of [['tools', 'echo', ['/without', '/beta']], ['prompts', 'greet', ['/without', '/beta']], ['resources', NOTE, ['/without', '/beta']]] as const) {
+  for (const [kind, name, blind] of [
+    ['tools', 'echo', ['/without', '/beta']],
+    ['prompts', 'greet', ['/without', '/beta']],
+    ['resources', NOTE, ['/without', '/beta']]
+  ] as const) {
     const route = `/servers/alpha/${kind}/${enc(name)}`
     for (const [what, act] of Object.entries({
       disabled: async () => await admin.ok('POST', `${route}/toggle`, { enabled: false }),
@@ -807,9 +1360,21 @@ test('what an override tells, and whom', async (t) => {
         const before = new Map([...streams.keys()].map((one) => [one, told(one).length]))
         await act()
         const news = (one: string): unknown[] => told(one).slice(before.get(one))
-        for (const one of ['', '/alpha', '/both']) await until(() => news(one).includes(`notifications/${kind}/list_changed`), 1_000, () => `no news on /mcp${one} within a second: ${JSON.stringify(news(one))}`)
+        for (const one of ['', '/alpha', '/both']) {
+          await until(
+            () => news(one).includes(`notifications/${kind}/list_changed`),
+            1_000,
+            () => `no news on /mcp${one} within a second: ${JSON.stringify(news(one))}`
+          )
+        }
         await sleep(400)
-        for (const one of streams.keys()) assert.deepEqual(news(one), (blind as readonly string[]).includes(one) ? [] : [`notifications/${kind}/list_changed`], `on /mcp${one}`)
+        for (const one of streams.keys()) {
+          assert.deepEqual(
+            news(one),
+            (blind as readonly string[]).includes(one) ? [] : [`notifications/${kind}/list_changed`],
+            `on /mcp${one}`
+          )
+        }
       })
     }
   }
@@ -835,8 +1400,37 @@ const canary = (what: string): string => `canary-${what}-${randomBytes(6).toStri
 
 test('what GET gave, sent back by PUT, changes nothing', async (t) => {
   const fake = await startUpstream(t, offers)
-  const secrets = Object.fromEntries(['env', 'arg', 'flag', 'header', 'user', 'query', 'client', 'proxy', 'apikey', 'bearer', 'pass', 'llm', 'router', 'db', 'docs', 'inline'].map((what) => [what, canary(what)]))
-  const { hub, admin } = await started(t, {}, { systemConfig: { auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } }, fromElsewhere: { kept: [1, 2] }, smartRouting: { ofAnotherVersion: true } } })
+  const secrets = Object.fromEntries(
+    [
+      'env',
+      'arg',
+      'flag',
+      'header',
+      'user',
+      'query',
+      'client',
+      'proxy',
+      'apikey',
+      'bearer',
+      'pass',
+      'llm',
+      'router',
+      'db',
+      'docs',
+      'inline'
+    ].map((what) => [what, canary(what)])
+  )
+  const { hub, admin } = await started(
+    t,
+    {},
+    {
+      systemConfig: {
+        auth: { betterAuth: { basePath: '/api/auth/better', providers: { oidc: { enabled: false } } } },
+        fromElsewhere: { kept: [1, 2] },
+        smartRouting: { ofAnotherVersion: true }
+      }
+    }
+  )
   const remote = new URL(fake.url)
   remote.username = 'user'
   remote.password = secrets.user ?? ''
@@ -856,17 +1450,58 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       isolation: 'session',
       options: { timeout: 5_000, resetTimeoutOnProgress: false, maxTotalTimeout: 50_000 },
       proxy: { url: `http://me:${secrets.proxy}@127.0.0.1:9`, noProxy: '127.0.0.1' },
-      oauth: { clientId: 'me', clientSecret: secrets.client, scopes: ['a', 'b'], redirectUri: 'https://hub.example.com/oauth/callback', resource: 'https://mcp.example.com', authorizationEndpoint: 'https://id.example.com/a', tokenEndpoint: 'https://id.example.com/t', dynamicRegistration: { enabled: false } },
+      oauth: {
+        clientId: 'me',
+        clientSecret: secrets.client,
+        scopes: ['a', 'b'],
+        redirectUri: 'https://hub.example.com/oauth/callback',
+        resource: 'https://mcp.example.com',
+        authorizationEndpoint: 'https://id.example.com/a',
+        tokenEndpoint: 'https://id.example.com/t',
+        dynamicRegistration: { enabled: false }
+      },
       tools: { echo: { enabled: false, description: 'Ours' }, __proto: { enabled: true } },
       prompts: { greet: { enabled: false } },
       resources: { [NOTE]: { description: 'Ours', enabled: true } },
       ofAnotherVersion: { kept: ['yes'] }
     },
     live: { url: fake.url, headers: { 'X-Api-Key': secrets.header } },
-    local: { type: 'stdio', ...STDIO, args: [...STDIO.args, `--api-key=${secrets.arg}`, '--token', secrets.flag, '--verbose'], env: { API_TOKEN: secrets.env, PLAIN: 'plain' }, cwd: '/', startOnDemand: true, idleTimeoutMs: 60_000, enabled: false, isolation: 'shared' },
+    local: {
+      type: 'stdio',
+      ...STDIO,
+      args: [...STDIO.args, `--api-key=${secrets.arg}`, '--token', secrets.flag, '--verbose'],
+      env: { API_TOKEN: secrets.env, PLAIN: 'plain' },
+      cwd: '/',
+      startOnDemand: true,
+      idleTimeoutMs: 60_000,
+      enabled: false,
+      isolation: 'shared'
+    },
     events: { type: 'sse', url: fake.url, enabled: false, visibility: 'group' },
-    rest: { type: 'openapi', url: 'https://api.example.com/v1', openapi: { url: `https://docs.example.com/openapi.json?api_key=${secrets.docs}`, security: { type: 'apiKey', name: 'x-key', in: 'header', value: secrets.apikey }, passthroughHeaders: ['x-tenant'] }, enabled: false },
-    inline: { type: 'openapi', openapi: { schema: { openapi: '3.0.3', info: { title: 'Small', version: '1' }, servers: [{ url: `https://me:${secrets.inline}@api.example.com/v1` }], paths: {} }, security: { type: 'http', http: { scheme: 'basic', username: 'me', password: secrets.pass } } }, headers: { Authorization: `Bearer ${secrets.bearer}` }, enabled: false }
+    rest: {
+      type: 'openapi',
+      url: 'https://api.example.com/v1',
+      openapi: {
+        url: `https://docs.example.com/openapi.json?api_key=${secrets.docs}`,
+        security: { type: 'apiKey', name: 'x-key', in: 'header', value: secrets.apikey },
+        passthroughHeaders: ['x-tenant']
+      },
+      enabled: false
+    },
+    inline: {
+      type: 'openapi',
+      openapi: {
+        schema: {
+          openapi: '3.0.3',
+          info: { title: 'Small', version: '1' },
+          servers: [{ url: `https://me:${secrets.inline}@api.example.com/v1` }],
+          paths: {}
+        },
+        security: { type: 'http', http: { scheme: 'basic', username: 'me', password: secrets.pass } }
+      },
+      headers: { Authorization: `Bearer ${secrets.bearer}` },
+      enabled: false
+    }
   }
   for (const [name, config] of Object.entries(servers)) await admin.add(name, config)
 
@@ -893,7 +1528,16 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
   })
 
   await t.test('groups', async () => {
-    await admin.ok('POST', '/groups', { name: 'mixed', description: 'of both', servers: ['live', { name: 'remote', tools: ['echo'], prompts: [], resources: 'all', alias: 'r' }] }, 201)
+    await admin.ok(
+      'POST',
+      '/groups',
+      {
+        name: 'mixed',
+        description: 'of both',
+        servers: ['live', { name: 'remote', tools: ['echo'], prompts: [], resources: 'all', alias: 'r' }]
+      },
+      201
+    )
     await admin.ok('POST', '/groups', { name: 'bare' }, 201)
     for (const name of ['mixed', 'bare']) {
       const before = await stored(hub)
@@ -910,7 +1554,14 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
   const system = {
     routing: { jsonBodyLimit: '2mb', bearerAuthHeaderName: 'X-Key' },
     install: { baseUrl: 'https://hub.example.com', npmRegistry: 'https://npm.example.com' },
-    smartRouting: { enabled: false, dbUrl: `postgres://me:${secrets.db}@db.example.com/vectors`, llmProviderBaseUrl: 'https://llm.example.com/v1', llmProviderApiKey: secrets.llm, embeddingModel: 'small', embeddingDimensions: 256 },
+    smartRouting: {
+      enabled: false,
+      dbUrl: `postgres://me:${secrets.db}@db.example.com/vectors`,
+      llmProviderBaseUrl: 'https://llm.example.com/v1',
+      llmProviderApiKey: secrets.llm,
+      embeddingModel: 'small',
+      embeddingDimensions: 256
+    },
     mcpRouter: { apiKey: secrets.router, baseUrl: 'https://router.example.com', referer: 'https://hub.example.com', title: 'Hub' },
     oauthServer: { accessTokenLifetime: 60 },
     nameSeparator: '__'
@@ -928,7 +1579,9 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       assert.deepEqual(await stored(hub), before)
     }
     assert.deepEqual(at(await stored(hub), 'systemConfig', 'fromElsewhere'), { kept: [1, 2] })
-    for (const body of [{ fromElsewhere: { kept: [1, 2, 3] } }, { fromElsewhere: null }, { smartRouting: { ofAnotherVersion: false } }]) refused(await admin.ask('PUT', '/system-config', body), 400, JSON.stringify(body))
+    for (const body of [{ fromElsewhere: { kept: [1, 2, 3] } }, { fromElsewhere: null }, { smartRouting: { ofAnotherVersion: false } }]) {
+      refused(await admin.ask('PUT', '/system-config', body), 400, JSON.stringify(body))
+    }
   })
 
   await t.test('the secrets are those that were given', async () => {
@@ -938,7 +1591,9 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
   })
 
   await t.test('a mask that is sent to another target: 400', async () => {
-    const shown = Object.fromEntries(await Promise.all(Object.keys(servers).map(async (name) => [name, (await admin.server(name)).config as Json] as const)))
+    const shown = Object.fromEntries(
+      await Promise.all(Object.keys(servers).map(async (name) => [name, (await admin.server(name)).config as Json] as const))
+    )
     const other = 'http://127.0.0.1:9/other'
     const before = await stored(hub)
     for (const [what, name, config] of [
@@ -946,15 +1601,41 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       ['url with a masked password', 'remote', { ...shown.remote, url: String(shown.remote?.url).replace('/mcp', '/other') }],
       ['url on another host', 'remote', { ...shown.remote, url: String(shown.remote?.url).replace('127.0.0.1', '127.0.0.2') }],
       ['command', 'local', { ...shown.local, command: '/bin/cat' }],
-      ['openapi.url', 'rest', { ...shown.rest, openapi: { ...shown.rest?.openapi as Json, url: 'https://evil.example.com/openapi.json' } }],
+      [
+        'openapi.url',
+        'rest',
+        { ...shown.rest, openapi: { ...(shown.rest?.openapi as Json), url: 'https://evil.example.com/openapi.json' } }
+      ],
       ['the API below openapi', 'rest', { ...shown.rest, url: 'https://evil.example.com/v1' }],
       ['a command in place of a url', 'live', { command: 'cat', env: shown.live?.headers }],
-      ['a description in the config, beside the API', 'rest', { ...shown.rest, openapi: { ...shown.rest?.openapi as Json, schema: { openapi: '3.0.3', info: { title: 'x', version: '1' }, paths: { '/x': { get: { servers: [{ url: 'https://evil.example.com' }], responses: {} } } } } } }],
+      [
+        'a description in the config, beside the API',
+        'rest',
+        {
+          ...shown.rest,
+          openapi: {
+            ...(shown.rest?.openapi as Json),
+            schema: {
+              openapi: '3.0.3',
+              info: { title: 'x', version: '1' },
+              paths: { '/x': { get: { servers: [{ url: 'https://evil.example.com' }], responses: {} } } }
+            }
+          }
+        }
+      ],
       ['a mask of another member', 'live', { ...shown.live, headers: { 'X-Other': at(shown.live, 'headers', 'X-Api-Key') } }],
       ['a mask that was never shown', 'live', { ...shown.live, headers: { 'X-Api-Key': `${MASK}zzzz` } }],
-      ['proxy.url', 'remote', { ...shown.remote, proxy: { url: String(at(shown.remote, 'proxy', 'url')).replace('127.0.0.1', 'evil.example.com') } }],
-      ['oauth.tokenEndpoint', 'remote', { ...shown.remote, oauth: { ...shown.remote?.oauth as Json, tokenEndpoint: 'https://evil.example.com/t' } }]
-    ] as [string, string, Json][]) refused(await admin.ask('PUT', `/servers/${name}`, { config }), 400, what)
+      [
+        'proxy.url',
+        'remote',
+        { ...shown.remote, proxy: { url: String(at(shown.remote, 'proxy', 'url')).replace('127.0.0.1', 'evil.example.com') } }
+      ],
+      [
+        'oauth.tokenEndpoint',
+        'remote',
+        { ...shown.remote, oauth: { ...(shown.remote?.oauth as Json), tokenEndpoint: 'https://evil.example.com/t' } }
+      ]
+    ] as [string, string, Json][]) { refused(await admin.ask('PUT', `/servers/${name}`, { config }), 400, what) }
     for (const [what, secretArgs, sentArgs] of [
       ['the other secret of two that look alike', ['--a-token', 'short1', '--b-password', 'short2'], ['--b-password', MASK]],
       ['the first of two goes', ['--verbose', '--a-token', 'short1', '--b-password', 'short2'], ['--a-token', MASK, '--b-password', MASK]],
@@ -963,9 +1644,20 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       await admin.ok('PUT', '/servers/local', { config: { ...servers.local, args: secretArgs } })
       refused(await admin.ask('PUT', '/servers/local', { config: { ...servers.local, args: sentArgs } }), 400, what)
     }
-    await admin.ok('PUT', '/servers/local', { config: { ...servers.local, args: ['--port', '80', '--a-token', 'short1', '--b-password', 'short2', '--c'] } })
-    await admin.ok('PUT', '/servers/local', { config: { ...servers.local, args: ['--port', '81', '--a-token', MASK, '--b-password', 'short3'] } })
-    assert.deepEqual(at(await stored(hub), 'mcpServers', 'local', 'args'), ['--port', '81', '--a-token', 'short1', '--b-password', 'short3'])
+    await admin.ok('PUT', '/servers/local', {
+      config: { ...servers.local, args: ['--port', '80', '--a-token', 'short1', '--b-password', 'short2', '--c'] }
+    })
+    await admin.ok('PUT', '/servers/local', {
+      config: { ...servers.local, args: ['--port', '81', '--a-token', MASK, '--b-password', 'short3'] }
+    })
+    assert.deepEqual(at(await stored(hub), 'mcpServers', 'local', 'args'), [
+      '--port',
+      '81',
+      '--a-token',
+      'short1',
+      '--b-password',
+      'short3'
+    ])
     await admin.ok('PUT', '/servers/local', { config: servers.local })
     for (const [name, config] of Object.entries(shown).filter(([, config]) => JSON.stringify(config).includes(MASK))) {
       refused(await admin.ask('POST', '/servers', { name: `${name}-copy`, config }), 400, name)
@@ -1001,12 +1693,23 @@ const keys: Record<string, Key> = {
   'routing.enableGlobalRoute': flag(true),
   'routing.enableGroupNameRoute': flag(true),
   'routing.enableBearerAuth': flag(true),
-  'routing.bearerAuthHeaderName': { good: ['X-Key', 'x-mcp-token'], bad: [7, true, '', 'two words', 'a:b', 'a\nb', [], {}], value: 'Authorization' },
-  'routing.jsonBodyLimit': { good: ['512kb', '2mb', '100000b', '10MB', '1.5 Mb', '2048.7'], bad: [7, true, 'big', '-1mb', '', '1.5.5mb', [], {}], value: '1mb' },
+  'routing.bearerAuthHeaderName': {
+    good: ['X-Key', 'x-mcp-token'],
+    bad: [7, true, '', 'two words', 'a:b', 'a\nb', [], {}],
+    value: 'Authorization'
+  },
+  'routing.jsonBodyLimit': {
+    good: ['512kb', '2mb', '100000b', '10MB', '1.5 Mb', '2048.7'],
+    bad: [7, true, 'big', '-1mb', '', '1.5.5mb', [], {}],
+    value: '1mb'
+  },
   'routing.skipAuth': flag(false),
   'install.pythonIndexUrl': words('https://pypi.example.com/simple'),
   'install.npmRegistry': { ...words('https://npm.example.com'), bad: [7, 'npm', 'https://npm.example.com/\n--evil'] },
-  'install.baseUrl': { ...words('https://hub.example.com', 'https://hub.example.com/a/@b'), bad: [7, 'https://u:word@hub.example.com/', 'https://hub.example.com/?x=1', 'https://hub.example.com/#x', 'ftp://hub.example.com'] },
+  'install.baseUrl': {
+    ...words('https://hub.example.com', 'https://hub.example.com/a/@b'),
+    bad: [7, 'https://u:word@hub.example.com/', 'https://hub.example.com/?x=1', 'https://hub.example.com/#x', 'ftp://hub.example.com']
+  },
   'smartRouting.enabled': flag(true),
   'smartRouting.dbUrl': { ...words('postgres://db.example.com/vectors'), secret: true },
   'smartRouting.llmProviderBaseUrl': words('https://llm.example.com/v1'),
@@ -1018,7 +1721,11 @@ const keys: Record<string, Key> = {
   'toolResultCompression.enabled': flag(false),
   'toolResultCompression.minTokens': count(2_000),
   'toolResultCompression.maxOutputTokens': count(1_200),
-  'toolResultCompression.strategy': { good: ['json', 'log', 'search', 'diff', 'text', 'auto'], bad: ['fast', '', 7, true, []], value: 'auto' },
+  'toolResultCompression.strategy': {
+    good: ['json', 'log', 'search', 'diff', 'text', 'auto'],
+    bad: ['fast', '', 7, true, []],
+    value: 'auto'
+  },
   'mcpRouter.apiKey': { ...words('sk-a-long-key-of-a-router'), secret: true },
   'mcpRouter.referer': words('https://hub.example.com'),
   'mcpRouter.title': words('Hub'),
@@ -1033,12 +1740,17 @@ const keys: Record<string, Key> = {
   'oauthServer.allowedScopes': { good: [['mcp'], ['mcp', 'manage']], bad: ['mcp', [7], {}], value: ['mcp', 'manage', 'profile', 'openid'] },
   'oauthServer.requireState': flag(false),
   'oauthServer.dynamicRegistration.enabled': flag(true),
-  'oauthServer.dynamicRegistration.allowedGrantTypes': { good: [['authorization_code']], bad: ['authorization_code', [7], {}], value: ['authorization_code', 'refresh_token'] },
+  'oauthServer.dynamicRegistration.allowedGrantTypes': {
+    good: [['authorization_code']],
+    bad: ['authorization_code', [7], {}],
+    value: ['authorization_code', 'refresh_token']
+  },
   'oauthServer.dynamicRegistration.requiresAuthentication': flag(false)
 }
 
 /** A body that says just this. */
-const saying = (key: string, value: unknown): Json => key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as Json
+const saying = (key: string, value: unknown): Json =>
+  key.split('.').reduceRight<unknown>((inner, part) => ({ [part]: inner }), value) as Json
 
 test('the system configuration', async (t) => {
   const fake = await startUpstream(t, offers)
@@ -1066,23 +1778,57 @@ test('the system configuration', async (t) => {
   })
 
   await t.test('what is absent stays, in the section and beside it, nested as well', async () => {
-    fine(await put({ install: { baseUrl: 'https://hub.example.com' }, toolResultCompression: { minTokens: 100, strategy: 'log' }, oauthServer: { dynamicRegistration: { enabled: false, requiresAuthentication: true } }, nameSeparator: '_' }))
+    fine(
+      await put({
+        install: { baseUrl: 'https://hub.example.com' },
+        toolResultCompression: { minTokens: 100, strategy: 'log' },
+        oauthServer: { dynamicRegistration: { enabled: false, requiresAuthentication: true } },
+        nameSeparator: '_'
+      })
+    )
     fine(await put({ toolResultCompression: { minTokens: 200 } }))
     fine(await put({ oauthServer: { requireState: true } }))
     fine(await put({ install: {} }))
     const now = await admin.system()
-    assert.deepEqual([at(now, 'install', 'baseUrl'), at(now, 'toolResultCompression', 'minTokens'), at(now, 'toolResultCompression', 'strategy'), at(now, 'oauthServer', 'requireState'), at(now, 'oauthServer', 'dynamicRegistration', 'requiresAuthentication'), now.nameSeparator], ['https://hub.example.com', 200, 'log', true, true, '_'])
+    assert.deepEqual(
+      [
+        at(now, 'install', 'baseUrl'),
+        at(now, 'toolResultCompression', 'minTokens'),
+        at(now, 'toolResultCompression', 'strategy'),
+        at(now, 'oauthServer', 'requireState'),
+        at(now, 'oauthServer', 'dynamicRegistration', 'requiresAuthentication'),
+        now.nameSeparator
+      ],
+      ['https://hub.example.com', 200, 'log', true, true, '_']
+    )
     fine(await put({ toolResultCompression: null, install: null, oauthServer: null, nameSeparator: null }))
     const reset = await admin.system()
-    assert.deepEqual([reset.toolResultCompression, reset.install, at(reset, 'oauthServer', 'requireState'), reset.nameSeparator], [{ enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto' }, {}, false, '-'])
+    assert.deepEqual(
+      [reset.toolResultCompression, reset.install, at(reset, 'oauthServer', 'requireState'), reset.nameSeparator],
+      [{ enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto' }, {}, false, '-']
+    )
   })
 
   await t.test('what is not taken: unknown, nothing, the flat body of before, or half of it wrong', async () => {
     const before = await onDisk(hub)
     for (const body of [
-      {}, { unknown: true }, { routing: { unknown: true } }, { oauthServer: { dynamicRegistration: { unknown: true } } }, { auth: { betterAuth: { basePath: '/x' } } }, { apiKey: 'sk-1', model: 'x', temperature: 1, maxTokens: 100 }, { openaiApiKey: 'sk-1' }, { temperature: 0.5 },
-      { nameSeparator: '_', unknown: true }, { nameSeparator: '_', routing: { skipAuth: 'yes' } }, { routing: [] }, { routing: 'all' }, { install: 7 }, { mcpRouter: true }, { systemConfig: { nameSeparator: '_' } }, [{ nameSeparator: '_' }]
-    ]) refused(await put(body), 400, JSON.stringify(body))
+      {},
+      { unknown: true },
+      { routing: { unknown: true } },
+      { oauthServer: { dynamicRegistration: { unknown: true } } },
+      { auth: { betterAuth: { basePath: '/x' } } },
+      { apiKey: 'sk-1', model: 'x', temperature: 1, maxTokens: 100 },
+      { openaiApiKey: 'sk-1' },
+      { temperature: 0.5 },
+      { nameSeparator: '_', unknown: true },
+      { nameSeparator: '_', routing: { skipAuth: 'yes' } },
+      { routing: [] },
+      { routing: 'all' },
+      { install: 7 },
+      { mcpRouter: true },
+      { systemConfig: { nameSeparator: '_' } },
+      [{ nameSeparator: '_' }]
+    ]) { refused(await put(body), 400, JSON.stringify(body)) }
     for (const raw of ['{"__proto__":{"nameSeparator":"_"}}', '{"constructor":{}}', '{"routing":{"__proto__":{"skipAuth":true}}}']) {
       const answer = await admin.ask('PUT', '/system-config', undefined, { raw, headers: { 'content-type': 'application/json' } })
       refused(answer, 400, raw)
@@ -1092,14 +1838,27 @@ test('the system configuration', async (t) => {
   })
 
   await t.test('a section that is no object, a pattern in the words of the refusal', async () => {
-    for (const section of ['routing', 'install', 'smartRouting', 'toolResultCompression', 'mcpRouter', 'oauthServer']) for (const value of [[], 7, 'text']) refused(await put({ [section]: value }), 400, section)
+    for (const section of ['routing', 'install', 'smartRouting', 'toolResultCompression', 'mcpRouter', 'oauthServer']) {
+      for (const value of [[], 7, 'text']) refused(await put({ [section]: value }), 400, section)
+    }
     assert.match((await put({ routing: { bearerAuthHeaderName: 'a b' } })).text, /0-9A-Za-z-/, 'as it is')
   })
 
   await t.test('the older names of the embeddings API are understood', async () => {
-    fine(await put({ smartRouting: { openaiApiBaseUrl: 'https://old.example.com/v1', openaiApiKey: 'sk-of-the-older-name-1234', openaiApiEmbeddingModel: 'older' } }))
+    fine(
+      await put({
+        smartRouting: {
+          openaiApiBaseUrl: 'https://old.example.com/v1',
+          openaiApiKey: 'sk-of-the-older-name-1234',
+          openaiApiEmbeddingModel: 'older'
+        }
+      })
+    )
     const shown = await value('smartRouting')
-    assert.deepEqual([at(shown, 'llmProviderBaseUrl'), at(shown, 'llmProviderApiKey'), at(shown, 'embeddingModel')], ['https://old.example.com/v1', `${MASK}1234`, 'older'])
+    assert.deepEqual(
+      [at(shown, 'llmProviderBaseUrl'), at(shown, 'llmProviderApiKey'), at(shown, 'embeddingModel')],
+      ['https://old.example.com/v1', `${MASK}1234`, 'older']
+    )
     fine(await put({ smartRouting: null }))
   })
 
@@ -1112,7 +1871,11 @@ test('the system configuration', async (t) => {
       const seen = stream.messages.length
       fine(await put({ nameSeparator: separator }))
       const name = `alpha${separator ?? '-'}echo`
-      await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'), 1_000, `no news of ${String(separator)}`)
+      await until(
+        () => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
+        1_000,
+        `no news of ${String(separator)}`
+      )
       assert.ok((await session.tools()).includes(name), name)
       assert.equal(text(await session.call(name, { message: 'named' })), 'named')
       assert.equal(text(await admin.ok('POST', '/tools/call/alpha', { toolName: name, arguments: { message: 'by REST' } })), 'by REST')
@@ -1120,11 +1883,17 @@ test('the system configuration', async (t) => {
     stream.close()
   })
 
-  const opened = async (route: string, key: string | null = KEY, headers: Record<string, string> = {}): Promise<number> => (await send(`${hub.url}${route}`, { key, headers, body: initialize() })).status
+  const opened = async (route: string, key: string | null = KEY, headers: Record<string, string> = {}): Promise<number> =>
+    (await send(`${hub.url}${route}`, { key, headers, body: initialize() })).status
 
   await t.test('enableGlobalRoute, enableGroupNameRoute', async () => {
     const { id } = await admin.ok('POST', '/groups', { name: 'team', servers: ['alpha'] }, 201)
-    const look = async (): Promise<number[]> => await Promise.all(['/mcp', '/mcp/team', `/mcp/${String(id)}`, '/mcp/alpha', '/api/mcp', '/api/mcp/group/team'].map(async (route) => await opened(route)))
+    const look = async (): Promise<number[]> =>
+      await Promise.all(
+        ['/mcp', '/mcp/team', `/mcp/${String(id)}`, '/mcp/alpha', '/api/mcp', '/api/mcp/group/team'].map(
+          async (route) => await opened(route)
+        )
+      )
     assert.deepEqual(await look(), [200, 200, 200, 200, 200, 200])
     fine(await put({ routing: { enableGlobalRoute: false } }))
     assert.deepEqual(await look(), [403, 200, 200, 200, 403, 200])
@@ -1137,8 +1906,17 @@ test('the system configuration', async (t) => {
   await t.test('enableBearerAuth, bearerAuthHeaderName', async () => {
     assert.deepEqual([await opened('/mcp', null), await opened('/mcp')], [401, 200])
     fine(await put({ routing: { bearerAuthHeaderName: 'X-Hub-Key' } }))
-    assert.deepEqual([await opened('/mcp'), await opened('/mcp', null, { 'x-hub-key': KEY }), await opened('/mcp', null, { 'X-HUB-KEY': `Bearer ${KEY}` })], [401, 200, 200])
-    for (const headers of [{ 'x-hub-key': KEY }, { authorization: `Bearer ${KEY}` }] as Record<string, string>[]) assert.equal((await new Api(hub, headers).ask('GET', '/servers')).status, 200)
+    assert.deepEqual(
+      [
+        await opened('/mcp'),
+        await opened('/mcp', null, { 'x-hub-key': KEY }),
+        await opened('/mcp', null, { 'X-HUB-KEY': `Bearer ${KEY}` })
+      ],
+      [401, 200, 200]
+    )
+    for (const headers of [{ 'x-hub-key': KEY }, { authorization: `Bearer ${KEY}` }] as Record<string, string>[]) {
+      assert.equal((await new Api(hub, headers).ask('GET', '/servers')).status, 200)
+    }
     fine(await put({ routing: { bearerAuthHeaderName: null, enableBearerAuth: false } }))
     assert.deepEqual([await opened('/mcp', null), await opened('/mcp')], [200, 200])
     assert.equal((await new Api(hub).ask('GET', '/servers')).status, 401, 'MCP only')
@@ -1173,12 +1951,26 @@ test('the system configuration', async (t) => {
   })
 
   await t.test('enableSessionRebuild', async () => {
-    const unknown = async (): Promise<number> => (await send(`${hub.url}/mcp/alpha`, { headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' }, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } })).status
+    const unknown = async (): Promise<number> =>
+      (
+        await send(`${hub.url}/mcp/alpha`, {
+          headers: { 'mcp-session-id': 'f'.repeat(64), 'mcp-protocol-version': '2025-11-25' },
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+        })
+      ).status
     assert.equal(await unknown(), 404)
     fine(await put({ enableSessionRebuild: true }))
     assert.equal(await unknown(), 200)
     fine(await put({ enableSessionRebuild: null }))
-    assert.equal((await send(`${hub.url}/mcp/alpha`, { headers: { 'mcp-session-id': 'e'.repeat(64) }, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } })).status, 404)
+    assert.equal(
+      (
+        await send(`${hub.url}/mcp/alpha`, {
+          headers: { 'mcp-session-id': 'e'.repeat(64) },
+          body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+        })
+      ).status,
+      404
+    )
   })
 
   await t.test('skipAuth: a guest who is an admin, on the API only', async () => {
@@ -1202,7 +1994,10 @@ test('the system configuration', async (t) => {
     if (answer.status !== 200) { refused(answer, 400); return }
     const listed = list(await admin.ask('GET', '/auth/keys'))
     assert.ok(!JSON.stringify(await admin.system()).includes(old))
-    assert.ok(listed.some(({ name }) => name === 'default') || at(await admin.system(), 'routing', 'bearerAuthKey') !== undefined, JSON.stringify(listed))
+    assert.ok(
+      listed.some(({ name }) => name === 'default') || at(await admin.system(), 'routing', 'bearerAuthKey') !== undefined,
+      JSON.stringify(listed)
+    )
     refused(await put({ routing: { bearerAuthKey: 'another-key-of-an-older-version' } }), 400, 'what would be thrown away is not taken')
     fine(await put({ routing: { bearerAuthKey: null } }))
   })
@@ -1229,8 +2024,30 @@ const writes = (hub: Hub): { stop: () => Promise<number> } => {
 test('a batch of 500', async (t) => {
   const { hub, admin, bob } = await started(t, { taken: { url: 'http://127.0.0.1:9/mcp', enabled: false } })
   const config = { url: 'http://127.0.0.1:9/mcp', enabled: false, headers: { 'X-Key': 'a-key-of-each-of-them' } }
-  const wrong: unknown[] = [{ name: 'taken', config }, { name: 'batch', config }, { name: 'no-config' }, { config }, 7, null, 'text', { name: '__proto__', config }, { name: 'bad-url', config: { url: 'nonsense' } }, { name: 'twice', config: { type: 'pigeon' } }, { name: 'server-0', config }, { name: ['a'], config }]
-  const every = (good: boolean, bad: boolean, prefix: string): unknown[] => Array.from({ length: 500 }, (_, n) => n % 10 === 9 ? bad ? wrong[(n - 9) / 10 % wrong.length] : undefined : good ? { name: `${prefix}-${n}`, config: { ...config, description: String(n) } } : undefined).filter((one) => one !== undefined)
+  const wrong: unknown[] = [
+    { name: 'taken', config },
+    { name: 'batch', config },
+    { name: 'no-config' },
+    { config },
+    7,
+    null,
+    'text',
+    { name: '__proto__', config },
+    { name: 'bad-url', config: { url: 'nonsense' } },
+    { name: 'twice', config: { type: 'pigeon' } },
+    { name: 'server-0', config },
+    { name: ['a'], config }
+  ]
+  const every = (good: boolean, bad: boolean, prefix: string): unknown[] =>
+    Array.from({ length: 500 }, (_, n) =>
+      n % 10 === 9
+        ? bad
+          ? wrong[((n - 9) / 10) % wrong.length]
+          : undefined
+        : good
+          ? { name: `${prefix}-${n}`, config: { ...config, description: String(n) } }
+          : undefined
+    ).filter((one) => one !== undefined)
   const nameOf = (one: unknown): unknown => at(one, 'name')
 
   await t.test('each is answered, in order; the valid ones are stored in one write', async () => {
@@ -1239,7 +2056,11 @@ test('a batch of 500', async (t) => {
     const watched = writes(hub)
     const answer = await admin.ask('POST', '/servers/batch', { servers: entries })
     assert.equal(await watched.stop(), 1, 'one commit')
-    assert.deepEqual([answer.status, at(answer.body, 'success'), at(answer.body, 'data', 'successCount'), at(answer.body, 'data', 'failureCount')], [207, true, 450, 50], answer.text.slice(0, 1_000))
+    assert.deepEqual(
+      [answer.status, at(answer.body, 'success'), at(answer.body, 'data', 'successCount'), at(answer.body, 'data', 'failureCount')],
+      [207, true, 450, 50],
+      answer.text.slice(0, 1_000)
+    )
     const results = at(answer.body, 'data', 'results') as Json[]
     assert.equal(results.length, 500)
     for (const [n, result] of results.entries()) {
@@ -1258,7 +2079,11 @@ test('a batch of 500', async (t) => {
     const watched = writes(hub)
     const answer = await admin.ask('POST', '/servers/batch', { servers: every(true, false, 'good') })
     assert.equal(await watched.stop(), 1, 'one commit')
-    assert.deepEqual([answer.status, at(answer.body, 'success'), at(answer.body, 'data', 'successCount'), at(answer.body, 'data', 'failureCount')], [200, true, 450, 0], answer.text.slice(0, 1_000))
+    assert.deepEqual(
+      [answer.status, at(answer.body, 'success'), at(answer.body, 'data', 'successCount'), at(answer.body, 'data', 'failureCount')],
+      [200, true, 450, 0],
+      answer.text.slice(0, 1_000)
+    )
   })
 
   await t.test('none of them: 400 with the same data, and nothing is written', async () => {
@@ -1267,19 +2092,41 @@ test('a batch of 500', async (t) => {
     const entries = every(false, true, 'none')
     const answer = await admin.ask('POST', '/servers/batch', { servers: entries })
     assert.equal(await watched.stop(), 0)
-    assert.deepEqual([answer.status, at(answer.body, 'success'), at(answer.body, 'data', 'successCount'), at(answer.body, 'data', 'failureCount'), (at(answer.body, 'data', 'results') as unknown[]).length], [400, false, 0, entries.length, entries.length], answer.text.slice(0, 1_000))
+    assert.deepEqual(
+      [
+        answer.status,
+        at(answer.body, 'success'),
+        at(answer.body, 'data', 'successCount'),
+        at(answer.body, 'data', 'failureCount'),
+        (at(answer.body, 'data', 'results') as unknown[]).length
+      ],
+      [400, false, 0, entries.length, entries.length],
+      answer.text.slice(0, 1_000)
+    )
     assert.equal(typeof at(answer.body, 'message'), 'string')
     assert.deepEqual(await onDisk(hub), before)
   })
 
   await t.test('the same name twice: the first one is it', async () => {
-    const answer = await admin.ask('POST', '/servers/batch', { servers: [{ name: 'same', config: { ...config, description: 'first' } }, { name: 'same', config: { ...config, description: 'second' } }] })
+    const answer = await admin.ask('POST', '/servers/batch', {
+      servers: [
+        { name: 'same', config: { ...config, description: 'first' } },
+        { name: 'same', config: { ...config, description: 'second' } }
+      ]
+    })
     assert.deepEqual((at(answer.body, 'data', 'results') as Json[]).map(({ success }) => success), [true, false], answer.text)
     assert.equal(at(await admin.server('same'), 'config', 'description'), 'first')
   })
 
   await t.test('who is no admin: nothing that runs a command or is of type openapi, the rest is theirs', async () => {
-    const answer = await bob.ask('POST', '/servers/batch', { servers: [{ name: 'bobs', config: { url: 'https://mcp.example.com/mcp', enabled: false } }, { name: 'runs', config: STDIO }, { name: 'rest', config: { type: 'openapi', url: 'https://api.example.com/openapi.json' } }, { name: 'given', config: { url: 'https://mcp.example.com/mcp', enabled: false, owner: 'admin' } }] })
+    const answer = await bob.ask('POST', '/servers/batch', {
+      servers: [
+        { name: 'bobs', config: { url: 'https://mcp.example.com/mcp', enabled: false } },
+        { name: 'runs', config: STDIO },
+        { name: 'rest', config: { type: 'openapi', url: 'https://api.example.com/openapi.json' } },
+        { name: 'given', config: { url: 'https://mcp.example.com/mcp', enabled: false, owner: 'admin' } }
+      ]
+    })
     const results = at(answer.body, 'data', 'results') as Json[]
     assert.deepEqual([answer.status, ...results.slice(0, 3).map(({ success }) => success)], [207, true, false, false], answer.text)
     assert.deepEqual(names(list(await bob.ask('GET', '/servers'))), results.filter(({ success }) => success).map(({ name }) => name))
@@ -1307,7 +2154,10 @@ test('new names, owners, visibility, pages', async (t) => {
     await admin.has('after it', 'connected')
     refused(await admin.ask('GET', '/servers/before'), 404)
     assert.deepEqual((await admin.server('after it')).config, shown.config)
-    assert.deepEqual((await admin.ok('GET', '/groups/one')).servers, ['other', { name: 'after it', tools: ['echo'], prompts: 'all', resources: 'all', alias: 'b' }])
+    assert.deepEqual((await admin.ok('GET', '/groups/one')).servers, [
+      'other',
+      { name: 'after it', tools: ['echo'], prompts: 'all', resources: 'all', alias: 'b' }
+    ])
     assert.deepEqual((await admin.ok('GET', '/groups/two')).servers, ['after it'])
     assert.deepEqual(list(await admin.ask('GET', '/auth/keys')).find(({ id }) => id === key.id)?.allowedServers, ['other', 'after it'])
     assert.ok(!JSON.stringify(await stored(hub)).includes('"before"'), 'the old name is somewhere yet')
@@ -1327,7 +2177,11 @@ test('new names, owners, visibility, pages', async (t) => {
     for (const [from, to] of [['after it', 'for a while'], ['for a while', 'after it']] as const) {
       const seen = stream.messages.length
       await admin.ok('PUT', `/servers/${enc(from)}`, { config: (await admin.server(from)).config, newName: to })
-      await until(() => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'), 1_000, 'no news of the new name')
+      await until(
+        () => stream.messages.slice(seen).some(({ method }) => method === 'notifications/tools/list_changed'),
+        1_000,
+        'no news of the new name'
+      )
       await admin.has(to, 'connected')
       await until(async () => (await session.tools()).includes(`${to}-echo`), 5_000, `${to}-echo is not listed`)
       assert.ok(!(await session.tools()).includes(`${from}-echo`))
@@ -1342,7 +2196,9 @@ test('new names, owners, visibility, pages', async (t) => {
     await admin.ok('POST', '/groups', { name: 'crowd' }, 201)
     const key = await admin.ok('POST', '/auth/keys', { name: 'of the crowd', accessType: 'servers', allowedServers: many }, 201)
     transcript.pop()
-    for (const answer of await Promise.all(many.map(async (serverName) => await admin.ask('POST', '/groups/crowd/servers', { serverName })))) fine(answer)
+    for (const answer of await Promise.all(
+      many.map(async (serverName) => await admin.ask('POST', '/groups/crowd/servers', { serverName }))
+    )) { fine(answer) }
     assert.deepEqual(((await admin.ok('GET', '/groups/crowd')).servers as string[]).sort(), [...many].sort())
     await Promise.all(many.slice(0, 6).map(async (name) => await admin.ask('DELETE', `/groups/crowd/servers/${enc(name)}`)))
     assert.deepEqual(((await admin.ok('GET', '/groups/crowd')).servers as string[]).sort(), many.slice(6).sort())
@@ -1350,7 +2206,11 @@ test('new names, owners, visibility, pages', async (t) => {
     const left = await admin.ok('GET', '/groups/crowd')
     assert.deepEqual(await admin.ok('PUT', '/groups/crowd', left), left, 'also after its members went, what GET gives can be sent back')
     assert.deepEqual(left.servers, [], 'who is removed is no member')
-    assert.deepEqual(list(await admin.ask('GET', '/auth/keys')).find(({ id }) => id === key.id)?.allowedServers, [], 'and no key opens who comes next by that name')
+    assert.deepEqual(
+      list(await admin.ask('GET', '/auth/keys')).find(({ id }) => id === key.id)?.allowedServers,
+      [],
+      'and no key opens who comes next by that name'
+    )
     await admin.ok('DELETE', `/auth/keys/${String(key.id)}`)
     await admin.ok('DELETE', '/groups/crowd')
   })
@@ -1360,7 +2220,10 @@ test('new names, owners, visibility, pages', async (t) => {
     await bob.ok('POST', '/groups', { name: 'borrowed', servers: ['lent'] }, 201)
     await bob.ok('POST', '/groups/borrowed/servers', { serverName: 'lent' })
     await admin.ok('PUT', '/servers/lent', { config: { url: fake.url, enabled: false, visibility: 'private' } })
-    const [hidden, absent] = [await bob.ask('POST', '/groups/borrowed/servers', { serverName: 'lent' }), await bob.ask('POST', '/groups/borrowed/servers', { serverName: 'tnel' })]
+    const [hidden, absent] = [
+      await bob.ask('POST', '/groups/borrowed/servers', { serverName: 'lent' }),
+      await bob.ask('POST', '/groups/borrowed/servers', { serverName: 'tnel' })
+    ]
     refused(hidden, 400)
     assert.equal(hidden.text.replace('lent', 'tnel'), absent.text)
     assert.deepEqual((await admin.ok('GET', '/groups/borrowed')).servers, ['lent'])
@@ -1371,7 +2234,28 @@ test('new names, owners, visibility, pages', async (t) => {
   await t.test('a name that is taken, reserved or none changes nothing; its own name is no change', async () => {
     const before = await stored(hub)
     const { config } = await admin.server('after it')
-    for (const newName of ['\u3164', 'a\u034fb', 'a\ufe0f', '\u0301x', 'e\u0301t', 'other', 'call', 'openapi.json', '__proto__', 'toString', '.hidden', '$smart', '_x', 'a/b', '', ' ', 'x'.repeat(129), 7, null, ['a']]) refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName))
+    for (const newName of [
+      '\u3164',
+      'a\u034fb',
+      'a\ufe0f',
+      '\u0301x',
+      'e\u0301t',
+      'other',
+      'call',
+      'openapi.json',
+      '__proto__',
+      'toString',
+      '.hidden',
+      '$smart',
+      '_x',
+      'a/b',
+      '',
+      ' ',
+      'x'.repeat(129),
+      7,
+      null,
+      ['a']
+    ]) { refused(await admin.ask('PUT', '/servers/after%20it', { config, newName }), 400, JSON.stringify(newName)) }
     assert.deepEqual(await stored(hub), before)
     assert.equal((await admin.ok('PUT', '/servers/after%20it', { config, newName: 'after it' })).name, 'after it')
     assert.deepEqual(await stored(hub), before)
@@ -1383,22 +2267,40 @@ test('new names, owners, visibility, pages', async (t) => {
     transcript.pop()
     await admin.ok('PUT', '/groups/daily', { name: 'weekly' })
     await admin.ok('POST', '/groups', { name: 'daily', servers: ['other'] }, 201)
-    const opens = async (route: string): Promise<number> => (await send(`${hub.url}${route}`, { body: initialize(), key: String(key.token) })).status
+    const opens = async (route: string): Promise<number> =>
+      (await send(`${hub.url}${route}`, { body: initialize(), key: String(key.token) })).status
     assert.deepEqual([await opens('/mcp/weekly'), await opens('/mcp/daily')], [200, 403])
     await admin.ok('DELETE', `/auth/keys/${String(key.id)}`)
     for (const name of ['daily', String(group.id)]) deleted(await admin.ask('DELETE', `/groups/${name}`))
   })
 
   await t.test('a key that stands in the file in plain keeps up with the first write, and is hashed by it', async (t) => {
-    const plainKey = (name: string, digit: string, more: Json): Json => ({ id: `${digit.repeat(8)}-1111-4111-8111-111111111111`, name, token: `plain-token-of-${name}`, kind: 'system', enabled: true, ...more })
-    const bearerKeys = [plainKey('one', '3', { accessType: 'servers', allowedServers: ['a', 'b'] }), plainKey('two', '4', { accessType: 'groups', allowedGroups: ['g'] })]
+    const plainKey = (name: string, digit: string, more: Json): Json => ({
+      id: `${digit.repeat(8)}-1111-4111-8111-111111111111`,
+      name,
+      token: `plain-token-of-${name}`,
+      kind: 'system',
+      enabled: true,
+      ...more
+    })
+    const bearerKeys = [
+      plainKey('one', '3', { accessType: 'servers', allowedServers: ['a', 'b'] }),
+      plainKey('two', '4', { accessType: 'groups', allowedGroups: ['g'] })
+    ]
     const mcpServers = { a: { url: fake.url, enabled: false }, b: { url: fake.url, enabled: false } }
     for (const [method, route, body, serversNow, groupsNow] of [
       ['PUT', '/servers/a', { config: mcpServers.a, newName: 'z' }, ['z', 'b'], ['g']],
       ['DELETE', '/servers/a', undefined, ['b'], ['g']],
       ['PUT', '/groups/g', { name: 'h' }, ['a', 'b'], ['h']]
     ] as const) {
-      const hub = await boot(t, { settings: { mcpServers, users, groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'g', servers: ['b'] }], bearerKeys: [...bearerKeys, bearerKey()] } })
+      const hub = await boot(t, {
+        settings: {
+          mcpServers,
+          users,
+          groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'g', servers: ['b'] }],
+          bearerKeys: [...bearerKeys, bearerKey()]
+        }
+      })
       // By a key: a login would write something first.
       const answer = await new Api(hub, { authorization: `Bearer ${KEY}` }).ask(method, route, body)
       assert.equal(answer.status, 200, answer.text)
@@ -1414,7 +2316,9 @@ test('new names, owners, visibility, pages', async (t) => {
     fine(answer, 201)
     assert.match(String(at(answer.body, 'message')), /other|server/i)
     deleted(await admin.ask('DELETE', '/groups/other'))
-    for (const name of ['\u3164', 'a\u034fb', '\u0301x', 'e\u0301t']) refused(await admin.ask('POST', '/groups', { name }), 400, JSON.stringify(name))
+    for (const name of ['\u3164', 'a\u034fb', '\u0301x', 'e\u0301t']) {
+      refused(await admin.ask('POST', '/groups', { name }), 400, JSON.stringify(name))
+    }
     const mine = await bob.ok('POST', '/groups', { name: 'bobs' }, 201)
     refused(await bob.ask('PUT', '/groups/bobs', { name: 'other' }), 400, 'nor by a change')
     deleted(await bob.ask('DELETE', `/groups/${String(mine.id)}`))
@@ -1428,7 +2332,11 @@ test('new names, owners, visibility, pages', async (t) => {
     await admin.ok('POST', '/groups', { name: 'ours', servers: ['member'] }, 201)
     await bob.ok('POST', '/servers', { name: 'bobs own', config })
     for (const name of ['squat', 'ours']) {
-      for (const [method, route, body] of [['POST', '/servers', { name, config }], ['PUT', '/servers/bobs%20own', { config, newName: name }], ['POST', '/servers/batch', { servers: [{ name, config }] }]] as const) {
+      for (const [method, route, body] of [
+        ['POST', '/servers', { name, config }],
+        ['PUT', '/servers/bobs%20own', { config, newName: name }],
+        ['POST', '/servers/batch', { servers: [{ name, config }] }]
+      ] as const) {
         const answer = await bob.ask(method, route, body)
         assert.equal(answer.status, 400, answer.text)
         assert.match(answer.text, /a group named/)
@@ -1436,7 +2344,8 @@ test('new names, owners, visibility, pages', async (t) => {
     }
     const key = await bob.ok('POST', '/auth/keys', { name: 'mine' }, 201)
     transcript.pop()
-    const tools = async (name: string, token: unknown = KEY): Promise<string[]> => await (await Session.open(`${hub.url}/mcp/${enc(name)}`, { key: String(token) })).tools()
+    const tools = async (name: string, token: unknown = KEY): Promise<string[]> =>
+      await (await Session.open(`${hub.url}/mcp/${enc(name)}`, { key: String(token) })).tools()
     assert.deepEqual((await tools('squat'))[0], 'member-echo')
     const message = async (method: string, route: string, body: Json): Promise<string> => {
       const answer = await admin.ask(method, route, body)
@@ -1462,20 +2371,30 @@ test('new names, owners, visibility, pages', async (t) => {
   await t.test('a member\'s alias keeps the grammar of servers\' names, since it stands in their place', async (t) => {
     const member = { name: 'other', tools: 'all', prompts: 'all', resources: 'all' }
     const old = { ...member, alias: 'a b/c' }
-    const { admin } = await started(t, { other: { url: fake.url, enabled: false } }, { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: [old] }] })
+    const { admin } = await started(
+      t,
+      { other: { url: fake.url, enabled: false } },
+      { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: [old] }] }
+    )
     await admin.ok('POST', '/groups', { name: 'fresh' }, 201)
     for (const alias of ['a/b', 'a b\n', 'a\u202eb', 'a\u200bb', '\u3164', '_x', '.x', ' ', 'e\u0301t', 'x'.repeat(129)]) {
       refused(await admin.ask('POST', '/groups', { name: 'worse', servers: [{ name: 'other', alias }] }), 400, JSON.stringify(alias))
-      for (const group of ['fresh', 'old']) for (const route of [`/groups/${group}`, `/groups/${group}/servers/batch`]) refused(await admin.ask('PUT', route, { servers: [{ name: 'other', alias }] }), 400, `${route} ${JSON.stringify(alias)}`)
+      for (const group of ['fresh', 'old']) {
+        for (const route of [`/groups/${group}`, `/groups/${group}/servers/batch`]) { refused(await admin.ask('PUT', route, { servers: [{ name: 'other', alias }] }), 400, `${route} ${JSON.stringify(alias)}`) }
+      }
     }
-    for (const alias of ['été', '日本 1', 'a_b.c-d', 'call', 'tools']) assert.deepEqual((await admin.ok('PUT', '/groups/fresh', { servers: [{ name: 'other', alias }] })).servers, [{ ...member, alias }])
+    for (const alias of ['été', '日本 1', 'a_b.c-d', 'call', 'tools']) {
+      assert.deepEqual((await admin.ok('PUT', '/groups/fresh', { servers: [{ name: 'other', alias }] })).servers, [{ ...member, alias }])
+    }
     assert.deepEqual((await admin.ok('PUT', '/groups/old', { servers: [old], description: 'as it was shown' })).servers, [old])
   })
 
   await t.test('what one user may have has an end, what admins may have has none', async (t) => {
     const { admin, bob } = await started(t)
     const config = { url: 'https://mcp.example.com/mcp', enabled: false }
-    const batch = await bob.ask('POST', '/servers/batch', { servers: Array.from({ length: limits.serversPerUser + 2 }, (_, n) => ({ name: `s${n}`, config })) })
+    const batch = await bob.ask('POST', '/servers/batch', {
+      servers: Array.from({ length: limits.serversPerUser + 2 }, (_, n) => ({ name: `s${n}`, config }))
+    })
     assert.deepEqual([batch.status, at(batch.body, 'data', 'failureCount')], [207, 2], batch.text.slice(-500))
     refused(await bob.ask('POST', '/servers', { name: 'more', config }), 503)
     await admin.ok('POST', '/servers', { name: 'more', config })
@@ -1511,26 +2430,45 @@ test('new names, owners, visibility, pages', async (t) => {
     assert.deepEqual(await put({ visibility: 'public' }), ['public', false])
     assert.deepEqual(await put({}), ['public', false])
     assert.deepEqual(await put({ visibility: 'group' }), ['group', false])
-    const lying = await admin.ask('PUT', '/servers/other', { config: { url: fake.url, enabled: false, visibility: 'public', visibilityDefaulted: true } })
+    const lying = await admin.ask('PUT', '/servers/other', {
+      config: { url: fake.url, enabled: false, visibility: 'public', visibilityDefaulted: true }
+    })
     if (lying.status === 200) assert.notEqual(at(fine(lying), 'config', 'visibilityDefaulted'), true, 'public was never defaulted')
-    assert.equal(at(await admin.ok('POST', '/servers', { name: 'explicit', config: { url: fake.url, enabled: false, visibility: 'private' } }), 'config', 'visibilityDefaulted') ?? false, false)
+    assert.equal(
+      at(
+        await admin.ok('POST', '/servers', { name: 'explicit', config: { url: fake.url, enabled: false, visibility: 'private' } }),
+        'config',
+        'visibilityDefaulted'
+      ) ?? false,
+      false
+    )
     await admin.ok('DELETE', '/servers/explicit')
   })
 
-  await t.test('a server of a file that says neither owner nor visibility: shown as it counts, and an admin who sends it back does not take it over', async () => {
-    const { admin, bob, hub } = await started(t, { mine: { command: 'cat', enabled: false }, open: { command: 'cat', enabled: false, visibility: 'public' } })
-    const counts = { owner: 'admin', visibility: 'private', visibilityDefaulted: true }
-    const config = (await admin.server('mine')).config as Json
-    assert.deepEqual(config, { command: 'cat', enabled: false, ...counts })
-    assert.deepEqual((await bob.server('open')).config, { visibility: 'public', owner: 'admin', enabled: false })
-    await admin.ok('PUT', '/users/bob', { isAdmin: true })
-    for (const sent of [config, { command: 'cat', enabled: false, visibility: 'private', visibilityDefaulted: true }, { command: 'cat' }]) {
-      await bob.ok('PUT', '/servers/mine', { config: sent })
-      assert.deepEqual(at(await stored(hub), 'mcpServers', 'mine'), { command: 'cat', enabled: false, ...counts })
+  await t.test(
+    'a server of a file that says neither owner nor visibility: shown as it counts, and an admin who sends it back does not take it over',
+    async () => {
+      const { admin, bob, hub } = await started(t, {
+        mine: { command: 'cat', enabled: false },
+        open: { command: 'cat', enabled: false, visibility: 'public' }
+      })
+      const counts = { owner: 'admin', visibility: 'private', visibilityDefaulted: true }
+      const config = (await admin.server('mine')).config as Json
+      assert.deepEqual(config, { command: 'cat', enabled: false, ...counts })
+      assert.deepEqual((await bob.server('open')).config, { visibility: 'public', owner: 'admin', enabled: false })
+      await admin.ok('PUT', '/users/bob', { isAdmin: true })
+      for (const sent of [
+        config,
+        { command: 'cat', enabled: false, visibility: 'private', visibilityDefaulted: true },
+        { command: 'cat' }
+      ]) {
+        await bob.ok('PUT', '/servers/mine', { config: sent })
+        assert.deepEqual(at(await stored(hub), 'mcpServers', 'mine'), { command: 'cat', enabled: false, ...counts })
+      }
+      await bob.ok('PUT', '/servers/mine', { config: { command: 'cat', visibility: 'private' } })
+      assert.deepEqual((await admin.server('mine')).config, { command: 'cat', enabled: false, owner: 'admin', visibility: 'private' })
     }
-    await bob.ok('PUT', '/servers/mine', { config: { command: 'cat', visibility: 'private' } })
-    assert.deepEqual((await admin.server('mine')).config, { command: 'cat', enabled: false, owner: 'admin', visibility: 'private' })
-  })
+  )
 
   await t.test('group is private: nobody but the owner sees it', async () => {
     await admin.ok('PUT', '/servers/other', { config: { url: fake.url, enabled: false, visibility: 'group', sharedWithUsers: ['bob'] } })
@@ -1540,9 +2478,15 @@ test('new names, owners, visibility, pages', async (t) => {
 
   await t.test('owners: the caller, or admin; only admins give servers away', async () => {
     const config = { url: 'https://mcp.example.com/mcp', enabled: false }
-    assert.equal(at(await new Api(hub, { authorization: `Bearer ${KEY}` }).ok('POST', '/servers', { name: 'by-key', config }), 'config', 'owner'), 'admin')
+    assert.equal(
+      at(await new Api(hub, { authorization: `Bearer ${KEY}` }).ok('POST', '/servers', { name: 'by-key', config }), 'config', 'owner'),
+      'admin'
+    )
     assert.equal(at(await bob.ok('POST', '/servers', { name: 'bobs', config }), 'config', 'owner'), 'bob')
-    for (const [method, route, body] of [['POST', '/servers', { name: 'grab', config: { ...config, owner: 'admin' } }], ['PUT', '/servers/bobs', { config: { ...config, owner: 'admin' } }]] as const) {
+    for (const [method, route, body] of [
+      ['POST', '/servers', { name: 'grab', config: { ...config, owner: 'admin' } }],
+      ['PUT', '/servers/bobs', { config: { ...config, owner: 'admin' } }]
+    ] as const) {
       const answer = await bob.ask(method, route, body)
       assert.ok(answer.status === 400 || answer.status === 403 || at(answer.body, 'data', 'config', 'owner') === 'bob', answer.text)
     }
@@ -1581,9 +2525,16 @@ test('new names, owners, visibility, pages', async (t) => {
         if (cursor === undefined) break
       }
       assert.deepEqual(seen, all, route)
-      for (const query of ['limit=0', 'limit=-1', 'limit=x', 'limit=1.5', 'limit=']) refused(await admin.ask('GET', `${route}?${query}`), 400, `${route}?${query}`)
+      for (const query of ['limit=0', 'limit=-1', 'limit=x', 'limit=1.5', 'limit=']) {
+        refused(await admin.ask('GET', `${route}?${query}`), 400, `${route}?${query}`)
+      }
     }
-    assert.deepEqual(list(await admin.ask('GET', '/groups?fields=name,owner')).map((group) => Object.keys(group).sort().join()).filter((one) => one !== 'name,owner'), [])
+    assert.deepEqual(
+      list(await admin.ask('GET', '/groups?fields=name,owner'))
+        .map((group) => Object.keys(group).sort().join())
+        .filter((one) => one !== 'name,owner'),
+      []
+    )
     const first = await admin.ask('GET', '/servers?limit=4')
     const last = String(list(first).at(-1)?.name)
     await admin.ok('DELETE', `/servers/${enc(last)}`)
@@ -1594,10 +2545,19 @@ test('new names, owners, visibility, pages', async (t) => {
   })
 
   await t.test('a tool, a prompt and a list wait for a server that is connecting', async (t) => {
-    const slow = await startUpstream(t, { ...offers, on: async (call) => { if (call.method === 'initialize') await sleep(2_500); return offers.on?.(call) } })
+    const slow = await startUpstream(t, {
+      ...offers,
+      on: async (call) => {
+        if (call.method === 'initialize') await sleep(2_500)
+        return offers.on?.(call)
+      }
+    })
     await admin.ok('POST', '/servers', { name: 'slow', config: { url: slow.url } })
     const start = performance.now()
-    const [called, filled] = await Promise.all([admin.ok('POST', '/tools/call/slow', { toolName: 'echo', arguments: { message: 'at last' } }), admin.ok('POST', '/mcp/slow/prompts/greet', { arguments: { who: 'you' } })])
+    const [called, filled] = await Promise.all([
+      admin.ok('POST', '/tools/call/slow', { toolName: 'echo', arguments: { message: 'at last' } }),
+      admin.ok('POST', '/mcp/slow/prompts/greet', { arguments: { who: 'you' } })
+    ])
     assert.ok(performance.now() - start > 1_500)
     assert.deepEqual([text(called), at(filled, 'messages', 0, 'content', 'text')], ['at last', 'Greet you'])
     await admin.ok('DELETE', '/servers/slow')
@@ -1612,7 +2572,10 @@ test('export', async (t) => {
   const { hub, admin, bob } = await started(t)
   await admin.add('alpha', { url: fake.url, headers: { 'X-Key': secret.admin }, visibility: 'public', description: 'for all' })
   await admin.add('closed', { url: fake.url, enabled: false, headers: { 'X-Key': secret.admin } })
-  await bob.ok('POST', '/servers', { name: 'bobs', config: { url: 'https://mcp.example.com/mcp', enabled: false, headers: { 'X-Key': secret.bob } } })
+  await bob.ok('POST', '/servers', {
+    name: 'bobs',
+    config: { url: 'https://mcp.example.com/mcp', enabled: false, headers: { 'X-Key': secret.bob } }
+  })
   await admin.ok('POST', '/groups', { name: 'team', servers: ['alpha', { name: 'closed', tools: ['echo'], alias: 'c' }] }, 201)
   await bob.ok('POST', '/groups', { name: 'mine', servers: ['bobs', 'alpha'] }, 201)
   await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: secret.router }, nameSeparator: '_' })
@@ -1626,7 +2589,16 @@ test('export', async (t) => {
     for (const one of Object.values(secret)) assert.ok(!answer.text.includes(one))
     assert.doesNotMatch(answer.text, /\$2[aby]\$|scrypt|argon2/, 'a hash of a password')
     assert.ok(!answer.text.includes(String(key.token)))
-    assert.deepEqual([Object.keys(data.mcpServers as Json), names(data.groups), at(data, 'systemConfig', 'nameSeparator'), at(data, 'mcpServers', 'alpha', 'headers', 'X-Key'), at(data, 'mcpServers', 'alpha', 'tools', 'echo', 'description')], [['alpha', 'closed', 'bobs'], ['team', 'mine'], '_', MASK + secret.admin.slice(-4), 'Ours'])
+    assert.deepEqual(
+      [
+        Object.keys(data.mcpServers as Json),
+        names(data.groups),
+        at(data, 'systemConfig', 'nameSeparator'),
+        at(data, 'mcpServers', 'alpha', 'headers', 'X-Key'),
+        at(data, 'mcpServers', 'alpha', 'tools', 'echo', 'description')
+      ],
+      [['alpha', 'closed', 'bobs'], ['team', 'mine'], '_', MASK + secret.admin.slice(-4), 'Ours']
+    )
   })
 
   await t.test('to others: what they manage, and no secrets', async () => {
@@ -1636,13 +2608,19 @@ test('export', async (t) => {
       const data = (query === '?download=1' ? answer.body : at(answer.body, 'data')) as Json
       assert.deepEqual([Object.keys(data.mcpServers as Json), names(data.groups)], [['bobs'], ['mine']], query)
       for (const one of Object.values(secret)) assert.ok(!answer.text.includes(one))
-      for (const [section, value] of Object.entries(data)) if (!['mcpServers', 'groups'].includes(section)) assert.ok(!/admin|betterAuth|apiKey/.test(JSON.stringify(value)), `${section}: ${JSON.stringify(value)}`)
+      for (const [section, value] of Object.entries(data)) {
+        if (!['mcpServers', 'groups'].includes(section)) { assert.ok(!/admin|betterAuth|apiKey/.test(JSON.stringify(value)), `${section}: ${JSON.stringify(value)}`) }
+      }
     }
-    for (const query of ['?includeSecrets=true', '?includeSecrets=true&download=1']) refused(await bob.ask('GET', `/mcp-settings/export${query}`), 403, query)
+    for (const query of ['?includeSecrets=true', '?includeSecrets=true&download=1']) {
+      refused(await bob.ask('GET', `/mcp-settings/export${query}`), 403, query)
+    }
   })
 
   await t.test('what is no choice: 400', async () => {
-    for (const query of ['?includeSecrets=maybe', '?download=perhaps']) refused(await admin.ask('GET', `/mcp-settings/export${query}`), 400, query)
+    for (const query of ['?includeSecrets=maybe', '?download=perhaps']) {
+      refused(await admin.ask('GET', `/mcp-settings/export${query}`), 400, query)
+    }
   })
 
   await t.test('the file with its secrets is the settings file of another gateway', async (t) => {
@@ -1663,7 +2641,11 @@ test('export', async (t) => {
     }
     assert.deepEqual(await there.system(), await admin.system())
     assert.ok(fake.received.some(({ headers }) => headers['x-key'] === secret.admin), 'with the real key')
-    assert.equal((await new Api(other, { authorization: `Bearer ${String(key.token)}` }).ask('GET', '/servers')).status, 200, 'keys go along')
+    assert.equal(
+      (await new Api(other, { authorization: `Bearer ${String(key.token)}` }).ask('GET', '/servers')).status,
+      200,
+      'keys go along'
+    )
     assert.equal((await Session.open(`${other.url}/mcp/team`, { key: String(key.token) })).init.protocolVersion, '2025-11-25')
   })
 })
@@ -1683,7 +2665,11 @@ test('the audit of writes', async (t) => {
     const found = await left(write)
     assert.equal(found.length, 1, JSON.stringify(found))
     const entry = found[0] ?? {}
-    assert.ok(!Number.isNaN(new Date(String(entry.timestamp)).getTime()) && Math.abs(Date.now() - new Date(String(entry.timestamp)).getTime()) < 20_000, JSON.stringify(entry))
+    assert.ok(
+      !Number.isNaN(new Date(String(entry.timestamp)).getTime()) &&
+        Math.abs(Date.now() - new Date(String(entry.timestamp)).getTime()) < 20_000,
+      JSON.stringify(entry)
+    )
     return entry
   }
   const said = (entry: Json): unknown[] => [entry.username, entry.action, entry.entity, entry.name]
@@ -1692,12 +2678,24 @@ test('the audit of writes', async (t) => {
     const made = await one(async () => await admin.add('alpha', { url: fake.url, headers: { 'X-Key': secret.first } }))
     assert.deepEqual(said(made), ['admin', 'create', 'server', 'alpha'])
     assert.equal(made.before ?? null, null)
-    assert.deepEqual([at(made, 'after', 'config', 'url'), at(made, 'after', 'config', 'headers', 'X-Key')], [fake.url, MASK + secret.first.slice(-4)])
+    assert.deepEqual(
+      [at(made, 'after', 'config', 'url'), at(made, 'after', 'config', 'headers', 'X-Key')],
+      [fake.url, MASK + secret.first.slice(-4)]
+    )
 
-    const changed = await one(async () => await admin.ok('PUT', '/servers/alpha', { config: { url: fake.url, headers: { 'X-Key': secret.second }, description: 'changed' } }))
+    const changed = await one(
+      async () =>
+        await admin.ok('PUT', '/servers/alpha', { config: { url: fake.url, headers: { 'X-Key': secret.second }, description: 'changed' } })
+    )
     assert.deepEqual(said(changed), ['admin', 'update', 'server', 'alpha'])
-    assert.deepEqual([at(changed, 'before', 'config', 'description'), at(changed, 'after', 'config', 'description')], [undefined, 'changed'])
-    assert.deepEqual([at(changed, 'before', 'config', 'headers', 'X-Key'), at(changed, 'after', 'config', 'headers', 'X-Key')], [MASK + secret.first.slice(-4), MASK + secret.second.slice(-4)])
+    assert.deepEqual(
+      [at(changed, 'before', 'config', 'description'), at(changed, 'after', 'config', 'description')],
+      [undefined, 'changed']
+    )
+    assert.deepEqual(
+      [at(changed, 'before', 'config', 'headers', 'X-Key'), at(changed, 'after', 'config', 'headers', 'X-Key')],
+      [MASK + secret.first.slice(-4), MASK + secret.second.slice(-4)]
+    )
     await admin.has('alpha', 'connected')
 
     const toggled = await one(async () => await admin.ok('POST', '/servers/alpha/toggle', { enabled: false }))
@@ -1706,10 +2704,16 @@ test('the audit of writes', async (t) => {
     await admin.has('alpha', 'connected')
 
     const tooled = await one(async () => await admin.ok('POST', '/servers/alpha/tools/echo/toggle', { enabled: false }))
-    assert.deepEqual([at(tooled, 'before', 'config', 'tools', 'echo', 'enabled') ?? true, at(tooled, 'after', 'config', 'tools', 'echo', 'enabled')], [true, false])
+    assert.deepEqual(
+      [at(tooled, 'before', 'config', 'tools', 'echo', 'enabled') ?? true, at(tooled, 'after', 'config', 'tools', 'echo', 'enabled')],
+      [true, false]
+    )
 
     const renamed = await left(async () => await admin.ok('PUT', '/servers/alpha', { config: { url: fake.url }, newName: 'omega' }))
-    assert.deepEqual(renamed.map((entry) => [entry.username, entry.action, entry.entity, at(entry, 'before', 'name'), at(entry, 'after', 'name')]), [['admin', 'update', 'server', 'alpha', 'omega']])
+    assert.deepEqual(
+      renamed.map((entry) => [entry.username, entry.action, entry.entity, at(entry, 'before', 'name'), at(entry, 'after', 'name')]),
+      [['admin', 'update', 'server', 'alpha', 'omega']]
+    )
 
     const removed = await one(async () => await admin.ok('DELETE', '/servers/omega'))
     assert.deepEqual([...said(removed), removed.after ?? null], ['admin', 'delete', 'server', 'omega', null])
@@ -1718,7 +2722,16 @@ test('the audit of writes', async (t) => {
 
   await t.test('a batch: an entry for each that was stored', async () => {
     const config = { url: fake.url, enabled: false }
-    const found = await left(async () => await admin.ask('POST', '/servers/batch', { servers: [{ name: 'one', config }, { name: 'call', config }, { name: 'two', config }] }))
+    const found = await left(
+      async () =>
+        await admin.ask('POST', '/servers/batch', {
+          servers: [
+            { name: 'one', config },
+            { name: 'call', config },
+            { name: 'two', config }
+          ]
+        })
+    )
     assert.deepEqual(found.map(said).sort(), [['admin', 'create', 'server', 'one'], ['admin', 'create', 'server', 'two']])
   })
 
@@ -1726,26 +2739,40 @@ test('the audit of writes', async (t) => {
     const group = await one(async () => await bob.ok('POST', '/groups', { name: 'bobs', description: 'first' }, 201))
     assert.deepEqual(said(group), ['bob', 'create', 'group', 'bobs'])
     const grown = await one(async () => await admin.ok('POST', '/groups/bobs/servers', { serverName: 'one' }))
-    assert.deepEqual([...said(grown), JSON.stringify(grown.before).includes('one'), JSON.stringify(grown.after).includes('"one"')], ['admin', 'update', 'group', 'bobs', false, true])
+    assert.deepEqual(
+      [...said(grown), JSON.stringify(grown.before).includes('one'), JSON.stringify(grown.after).includes('"one"')],
+      ['admin', 'update', 'group', 'bobs', false, true]
+    )
     assert.deepEqual(said(await one(async () => await bob.ok('DELETE', '/groups/bobs'))), ['bob', 'delete', 'group', 'bobs'])
 
     let token = ''
     const key = await one(async () => { token = String((await admin.ok('POST', '/auth/keys', { name: 'k' }, 201)).token) })
     transcript.splice(transcript.findIndex((answer) => answer.includes(token)), 1)
     assert.deepEqual([key.username, key.action], ['admin', 'create'])
-    assert.ok(!JSON.stringify(key).includes(token) && !/[0-9a-f]{64}/.test(JSON.stringify(key)), `neither the token nor its hash: ${JSON.stringify(key)}`)
+    assert.ok(
+      !JSON.stringify(key).includes(token) && !/[0-9a-f]{64}/.test(JSON.stringify(key)),
+      `neither the token nor its hash: ${JSON.stringify(key)}`
+    )
 
     const user = await one(async () => await admin.ok('POST', '/users', { username: 'eve', password: secret.password }, 201))
     assert.deepEqual([user.username, user.action, user.name], ['admin', 'create', 'eve'])
     const promoted = await one(async () => await admin.ok('PUT', '/users/eve', { isAdmin: true }))
-    assert.deepEqual([at(promoted, 'before', 'isAdmin'), at(promoted, 'after', 'isAdmin'), at(promoted, 'after', 'passwordChanged')], [false, true, undefined])
+    assert.deepEqual(
+      [at(promoted, 'before', 'isAdmin'), at(promoted, 'after', 'isAdmin'), at(promoted, 'after', 'passwordChanged')],
+      [false, true, undefined]
+    )
     const rekeyed = await one(async () => await admin.ok('PUT', '/users/eve', { newPassword: 'Another-Canary-1' }))
     assert.equal(at(rekeyed, 'after', 'passwordChanged'), true)
     const gone = await left(async () => await admin.ok('DELETE', '/users/eve'))
     assert.ok(gone.some((entry) => entry.action === 'delete' && entry.name === 'eve'), JSON.stringify(gone))
 
-    const system = await one(async () => await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: secret.router }, nameSeparator: '_' }))
-    assert.deepEqual([system.username, system.action, at(system, 'after', 'mcpRouter', 'apiKey'), at(system, 'after', 'nameSeparator')], ['admin', 'update', MASK + secret.router.slice(-4), '_'])
+    const system = await one(
+      async () => await admin.ok('PUT', '/system-config', { mcpRouter: { apiKey: secret.router }, nameSeparator: '_' })
+    )
+    assert.deepEqual(
+      [system.username, system.action, at(system, 'after', 'mcpRouter', 'apiKey'), at(system, 'after', 'nameSeparator')],
+      ['admin', 'update', MASK + secret.router.slice(-4), '_']
+    )
     await admin.ok('PUT', '/system-config', { nameSeparator: null })
   })
 
@@ -1754,13 +2781,23 @@ test('the audit of writes', async (t) => {
     const made = await one(async () => await admin.ok('POST', '/servers', { name: 'large', config }))
     assert.deepEqual([...said(made), made.after], ['admin', 'create', 'server', 'large', { name: 'large', truncated: true }])
     const cut = await one(async () => await admin.ok('PUT', '/servers/large', { config: { url: fake.url }, newName: 'small' }))
-    assert.deepEqual([cut.before, at(cut, 'after', 'name'), at(cut, 'after', 'config', 'url')], [{ name: 'large', truncated: true }, 'small', fake.url])
+    assert.deepEqual(
+      [cut.before, at(cut, 'after', 'name'), at(cut, 'after', 'config', 'url')],
+      [{ name: 'large', truncated: true }, 'small', fake.url]
+    )
   })
 
   await t.test('has a bound in entries, and in what they hold', () => {
     const audit = new Audit({ entries: 50, part: 2_000, size: 10_000 }, () => {})
     const current = { users: new Map() } as unknown as Snapshot
-    const write = (name: string, length: number): void => { audit.add({ by: 'bob', changes: [{ entity: 'users', key: name, value: { username: name } }], former: current, next: { ...current, users: new Map([[name, { username: name, note: 'x'.repeat(length) }]]) } } as unknown as Committed) }
+    const write = (name: string, length: number): void => {
+      audit.add({
+        by: 'bob',
+        changes: [{ entity: 'users', key: name, value: { username: name } }],
+        former: current,
+        next: { ...current, users: new Map([[name, { username: name, note: 'x'.repeat(length) }]]) }
+      } as unknown as Committed)
+    }
     for (let at = 0; at < 60; at++) write(`u${at}`, 10)
     assert.deepEqual([audit.list(100).data.length, audit.list(1).data[0]?.name], [50, 'u59'])
     for (let at = 0; at < 20; at++) write(`v${at}`, 1_000)
@@ -1770,7 +2807,13 @@ test('the audit of writes', async (t) => {
   })
 
   await t.test('by a key: who made it', async () => {
-    const entry = await one(async () => await new Api(hub, { authorization: `Bearer ${KEY}` }).ok('POST', '/servers', { name: 'by-key', config: { url: fake.url, enabled: false } }))
+    const entry = await one(
+      async () =>
+        await new Api(hub, { authorization: `Bearer ${KEY}` }).ok('POST', '/servers', {
+          name: 'by-key',
+          config: { url: fake.url, enabled: false }
+        })
+    )
     assert.ok(typeof entry.username === 'string' && entry.username !== '', JSON.stringify(entry))
   })
 
@@ -1798,7 +2841,11 @@ test('the audit of writes', async (t) => {
       cursor = at(answer.body, 'nextCursor')
     } while (cursor !== undefined && seen.length < 500)
     assert.deepEqual(seen, all.map(({ id }) => id))
-    assert.equal(at((await admin.ask('GET', `/audit?limit=1&cursor=${String(seen.at(-2))}`)).body, 'nextCursor'), undefined, 'a page that ends with the last entry is the last')
+    assert.equal(
+      at((await admin.ask('GET', `/audit?limit=1&cursor=${String(seen.at(-2))}`)).body, 'nextCursor'),
+      undefined,
+      'a page that ends with the last entry is the last'
+    )
     refused(await admin.ask('GET', '/audit?cursor=forgotten'), 400)
     const whole = JSON.stringify(all)
     for (const [what, value] of Object.entries({ ...secret, ...WORDS })) assert.ok(!whole.includes(value), `${what} in the audit`)

@@ -12,15 +12,33 @@ import { appFor } from './app.ts'
 import { startUpstream, tool } from './fakes/fault-http.ts'
 import { until } from './helper.ts'
 
-const principals = ['nobody', 'alice', 'bob', 'admin', 'system key', 'scoped key', 'user key', 'guest', 'admin, read-only', 'system key, read-only'] as const
+const principals = [
+  'nobody',
+  'alice',
+  'bob',
+  'admin',
+  'system key',
+  'scoped key',
+  'user key',
+  'guest',
+  'admin, read-only',
+  'system key, read-only'
+] as const
 type Who = typeof principals[number]
 const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group', 'defaulted'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
-type Target = 'nothing' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+type Target =
+  'nothing' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
-interface Asked { readonly row: RouteRow, readonly target: Target, readonly who: Who, readonly owner: typeof owners[number], readonly visibility: typeof visibilities[number] }
+interface Asked {
+  readonly row: RouteRow
+  readonly target: Target
+  readonly who: Who
+  readonly owner: (typeof owners)[number]
+  readonly visibility: (typeof visibilities)[number]
+}
 type Expected = 'yes' | 401 | 403 | 404
 
 // ---- the rules ------------------------------------------------------------------------------------
@@ -44,7 +62,8 @@ const userOf = (who: Who): string | undefined => who === 'user key' || who === '
 const manages = ({ who, owner }: Asked): boolean => isAdmin(who) || userOf(who) === owner
 const sees = (asked: Asked): boolean => manages(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
 /** DECISIONS §8, PUBLIC_TOOLS=default; who is a guest on the management API is nobody here. */
-const isOpenTo = (asked: Asked): boolean => asked.visibility === 'public' || (asked.visibility === 'defaulted' && asked.owner === 'admin') || (asked.who !== 'guest' && sees(asked))
+const isOpenTo = (asked: Asked): boolean =>
+  asked.visibility === 'public' || (asked.visibility === 'defaulted' && asked.owner === 'admin') || (asked.who !== 'guest' && sees(asked))
 
 function expected (asked: Asked): Expected {
   const { row: { scope, effect, method }, target, who } = asked
@@ -78,7 +97,9 @@ const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
-  ...Object.fromEntries(['/health', '/health/live', '/health/ready', '/metrics', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])),
+  ...Object.fromEntries(
+    ['/health', '/health/live', '/health/ready', '/metrics', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
+  ),
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
   'POST /api/auth/register': { target: 'registering', body: { username: 'newcomer', password: 'New-12345' } },
   'GET /api/auth/user': nothing(),
@@ -148,8 +169,21 @@ const exceptions: Readonly<Record<string, string>> = {
   'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
 }
 
-const mcpPlaces: Readonly<Record<string, Target>> = { '/mcp': 'global route', '/api/mcp': 'global route', '/mcp/:name': 'server', '/api/mcp/:name': 'server', '/api/mcp/group/:group': 'group', '/:user/mcp': 'own route', '/:user/mcp/:name': 'own route of a server' }
-const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'matrix', version: '1' } } }
+const mcpPlaces: Readonly<Record<string, Target>> = {
+  '/mcp': 'global route',
+  '/api/mcp': 'global route',
+  '/mcp/:name': 'server',
+  '/api/mcp/:name': 'server',
+  '/api/mcp/group/:group': 'group',
+  '/:user/mcp': 'own route',
+  '/:user/mcp/:name': 'own route of a server'
+}
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'matrix', version: '1' } }
+}
 
 function placeOf (row: RouteRow): Place | undefined {
   const { method, url, scope } = row
@@ -161,7 +195,13 @@ function placeOf (row: RouteRow): Place | undefined {
 
 // ---- the world ------------------------------------------------------------------------------------
 
-const ids = { group: '33333333-3333-4333-8333-333333333333', system: '11111111-1111-4111-8111-111111111111', scoped: '22222222-2222-4222-8222-222222222222', user: '44444444-4444-4444-8444-444444444444', own: '55555555-5555-4555-8555-555555555555' }
+const ids = {
+  group: '33333333-3333-4333-8333-333333333333',
+  system: '11111111-1111-4111-8111-111111111111',
+  scoped: '22222222-2222-4222-8222-222222222222',
+  user: '44444444-4444-4444-8444-444444444444',
+  own: '55555555-5555-4555-8555-555555555555'
+}
 const tokens = { 'system key': `thk_${'a'.repeat(64)}`, 'scoped key': `thk_${'b'.repeat(64)}`, 'user key': `thk_${'c'.repeat(64)}` }
 const password = (text: string): string => bcrypt.hashSync(text, 4)
 const users = {
@@ -171,7 +211,18 @@ const users = {
   carol: { username: 'carol', password: password('Same-1234'), isAdmin: false },
   dave: { username: 'dave', password: password('Dave-1234'), isAdmin: false }
 }
-const key = (id: string, token: string, more: object) => ({ id, name: id, tokenHash: sha256(token), tokenMask: 'thk_...', kind: 'system' as const, accessType: 'all' as const, allowedGroups: [], allowedServers: [], enabled: true, ...more })
+const key = (id: string, token: string, more: object) => ({
+  id,
+  name: id,
+  tokenHash: sha256(token),
+  tokenMask: 'thk_...',
+  kind: 'system' as const,
+  accessType: 'all' as const,
+  allowedGroups: [],
+  allowedServers: [],
+  enabled: true,
+  ...more
+})
 const keys = [
   key(ids.system, tokens['system key'], {}),
   key(ids.scoped, tokens['scoped key'], { accessType: 'servers', allowedServers: ['thing'] }),
@@ -190,20 +241,40 @@ async function start (t: TestContext, env: { READONLY?: boolean }, routing: obje
 
 /** Everything as it should be before a request. What is there already, and the same, is not written. */
 function reset (upstream: string, owner: string, visibility: string) {
-  const shown = visibility === 'defaulted' ? { visibility: 'private' as const, visibilityDefaulted: true } : { visibility: visibility as 'private' }
+  const shown =
+    visibility === 'defaulted' ? { visibility: 'private' as const, visibilityDefaulted: true } : { visibility: visibility as 'private' }
   return ({ servers, groups, users: stored, keys: storedKeys }: FastifyInstance['settings']['current']): Change[] => [
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
     { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
     ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
     ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
-    ...[...servers.keys()].filter((name) => name !== 'thing').map((name): Change => ({ entity: 'mcpServers', key: name, value: undefined })),
+    ...[...servers.keys()]
+      .filter((name) => name !== 'thing')
+      .map((name): Change => ({ entity: 'mcpServers', key: name, value: undefined })),
     ...[...groups.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'groups', key: id, value: undefined })),
-    ...[...stored.keys()].filter((name) => !Object.hasOwn(users, name)).map((name): Change => ({ entity: 'users', key: name, value: undefined })),
-    ...[...storedKeys.keys()].filter((id) => !keys.some((each) => each.id === id)).map((id): Change => ({ entity: 'bearerKeys', key: id, value: undefined }))
+    ...[...stored.keys()]
+      .filter((name) => !Object.hasOwn(users, name))
+      .map((name): Change => ({ entity: 'users', key: name, value: undefined })),
+    ...[...storedKeys.keys()]
+      .filter((id) => !keys.some((each) => each.id === id))
+      .map((id): Change => ({ entity: 'bearerKeys', key: id, value: undefined }))
   ]
 }
 
-const words: Readonly<Record<string, string>> = { ':name': 'thing', ':serverName': 'thing', ':server': 'thing', ':id': ids.group, ':group': ids.group, ':user': 'alice', ':username': 'carol', ':tool': 'echo', ':toolName': 'echo', ':promptName': 'greet', ':resourceUri': encodeURIComponent('test://one'), '*': 'index.css' }
+const words: Readonly<Record<string, string>> = {
+  ':name': 'thing',
+  ':serverName': 'thing',
+  ':server': 'thing',
+  ':id': ids.group,
+  ':group': ids.group,
+  ':user': 'alice',
+  ':username': 'carol',
+  ':tool': 'echo',
+  ':toolName': 'echo',
+  ':promptName': 'greet',
+  ':resourceUri': encodeURIComponent('test://one'),
+  '*': 'index.css'
+}
 
 function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
   const path = url.replace(/:[A-Za-z]+|\*/g, (word) => words[word] ?? word)
@@ -219,23 +290,38 @@ async function ask ({ app, url }: World, row: RouteRow, place: Place, who: Who):
   if (as in users) headers['x-auth-token'] = app.auth.login(users[as as keyof typeof users])
   if (place.body !== undefined) headers['content-type'] = 'application/json'
   if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
-  const reply = await fetch(`${url}${addressOf(row, place)}`, { method: row.method, headers, body: place.body === undefined ? undefined : JSON.stringify(place.body), redirect: 'manual' })
+  const reply = await fetch(`${url}${addressOf(row, place)}`, {
+    method: row.method,
+    headers,
+    body: place.body === undefined ? undefined : JSON.stringify(place.body),
+    redirect: 'manual'
+  })
   await reply.body?.cancel()
   return reply.status
 }
 
 test('every route, asked by everybody, about everything', { timeout: 170_000 }, async (t) => {
-  const upstream = await startUpstream(t, { tools: [tool('echo')], prompts: [{ name: 'greet' }], resources: [{ uri: 'test://one', name: 'one' }] })
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    prompts: [{ name: 'greet' }],
+    resources: [{ uri: 'test://one', name: 'one' }]
+  })
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
   const readonly = await start(t, { READONLY: true }, {})
   const rows = plain.app.routeTable
   assert.deepEqual(open.app.routeTable, rows)
 
-  const unplaced = rows.filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row))).map(({ method, url }) => `${method} ${url}`)
+  const unplaced = rows
+    .filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
+    .map(({ method, url }) => `${method} ${url}`)
   assert.deepEqual(unplaced, [], 'routes that this test does not know: say what they speak of')
   const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
-  assert.deepEqual([...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)), [], 'places of routes that are not there')
+  assert.deepEqual(
+    [...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)),
+    [],
+    'places of routes that are not there'
+  )
 
   const wrong: string[] = []
   let count = 0
@@ -261,7 +347,9 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
           count++
           // A log-in that is refused for its body has been let in.
           const got = status === 401 || status === 403 || status === 404 ? status : 'yes'
-          if (got !== wanted) wrong.push(`${who}: ${row.method} ${row.url}${bound ? ` (${visibility}, ${owner}'s)` : ''}: ${status}, expected ${wanted}`)
+          if (got !== wanted) {
+            wrong.push(`${who}: ${row.method} ${row.url}${bound ? ` (${visibility}, ${owner}'s)` : ''}: ${status}, expected ${wanted}`)
+          }
           if (row.effect === 'read' || wanted !== 'yes') continue
           await world.app.settings.change(work)
           if (bound) await until(() => world.app.upstreams.get('thing')?.status === 'connected', 5_000, 'the server never came back')

@@ -8,7 +8,31 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { Pool } from 'undici'
-import { agent, assertRefused, at, connected, directStdio, everything, failed, failure, initialize, KEY, names, open, OTHER, otherKey, plain, send, Session, settings, sleep, text, type Json, type Message, type Stream } from './client.ts'
+import {
+  agent,
+  assertRefused,
+  at,
+  connected,
+  directStdio,
+  everything,
+  failed,
+  failure,
+  initialize,
+  KEY,
+  names,
+  open,
+  OTHER,
+  otherKey,
+  plain,
+  send,
+  Session,
+  settings,
+  sleep,
+  text,
+  type Json,
+  type Message,
+  type Stream
+} from './client.ts'
 import { Raw, Refusal, startUpstream, tool } from './fakes/fault-http.ts'
 import { bearerKey, npmServer, path, startHub, until, type Cleanup } from './helper.ts'
 
@@ -39,7 +63,8 @@ async function lists (client: Client): Promise<Record<string, Json[]>> {
     tools: has.tools === undefined ? [] : await all(async (cursor) => await client.listTools({ cursor }), 'tools'),
     prompts: has.prompts === undefined ? [] : await all(async (cursor) => await client.listPrompts({ cursor }), 'prompts'),
     resources: has.resources === undefined ? [] : await all(async (cursor) => await client.listResources({ cursor }), 'resources'),
-    resourceTemplates: has.resources === undefined ? [] : await all(async (cursor) => await client.listResourceTemplates({ cursor }), 'resourceTemplates')
+    resourceTemplates:
+      has.resources === undefined ? [] : await all(async (cursor) => await client.listResourceTemplates({ cursor }), 'resourceTemplates')
   }
 }
 
@@ -107,17 +132,28 @@ test('real servers, through the SDK\'s own client', async (t) => {
   await t.test('tools of every server can be called', async () => {
     assert.equal(text(await client.callTool({ name: 'web-echo', arguments: { message: 'one' } })), 'Echo: one')
     assert.equal(text(await client.callTool({ name: 'local-get-sum', arguments: { a: 2, b: 3 } })), 'The sum of 2 and 3 is 5.')
-    assert.equal(text(await client.callTool({ name: 'files-read_text_file', arguments: { path: join(files, 'hello.txt') } })), 'hello from a file')
+    assert.equal(
+      text(await client.callTool({ name: 'files-read_text_file', arguments: { path: join(files, 'hello.txt') } })),
+      'hello from a file'
+    )
     assert.equal(text(await client.callTool({ name: 'old-echo', arguments: { message: 'sse' } })), 'Echo: sse')
     assert.equal(text(await client.callTool({ name: 'either-echo', arguments: { message: 'fall-back' } })), 'Echo: fall-back')
-    await client.callTool({ name: 'notes-create_entities', arguments: { entities: [{ name: 'Ada', entityType: 'person', observations: ['counts'] }] } })
+    await client.callTool({
+      name: 'notes-create_entities',
+      arguments: { entities: [{ name: 'Ada', entityType: 'person', observations: ['counts'] }] }
+    })
     const graph = await client.callTool({ name: 'notes-read_graph', arguments: {} })
     assert.deepEqual(at(graph, 'structuredContent', 'entities', 0, 'name'), 'Ada')
     assert.match(await readFile(join(files, 'notes.jsonl'), 'utf8'), /Ada/)
   })
 
   await t.test('results come as the server gave them', async () => {
-    for (const [name, args] of [['get-structured-content', { location: 'Chicago' }], ['get-tiny-image', {}], ['get-annotated-message', { messageType: 'error', includeImage: true }], ['get-resource-reference', { resourceType: 'Blob', resourceId: 'x' }]] as const) {
+    for (const [name, args] of [
+      ['get-structured-content', { location: 'Chicago' }],
+      ['get-tiny-image', {}],
+      ['get-annotated-message', { messageType: 'error', includeImage: true }],
+      ['get-resource-reference', { resourceType: 'Blob', resourceId: 'x' }]
+    ] as const) {
       const expected = await direct.web?.callTool({ name, arguments: args })
       assert.deepEqual(await client.callTool({ name: `web-${name}`, arguments: args }), expected, name)
       assert.deepEqual(await client.callTool({ name: `local-${name}`, arguments: args }), expected, name)
@@ -157,14 +193,19 @@ test('real servers, through the SDK\'s own client', async (t) => {
     const bare = await agent(t, `${hub.url}/mcp/bare`)
     const listed = names((await lists(bare)).tools)
     assert.ok(listed.length > 0 && listed.every((one) => one.startsWith('files-')), listed.join(' '))
-    for (const absent of ['prompts', 'resources', 'completions'] as const) assert.equal(bare.getServerCapabilities()?.[absent], undefined, absent)
+    for (const absent of ['prompts', 'resources', 'completions'] as const) {
+      assert.equal(bare.getServerCapabilities()?.[absent], undefined, absent)
+    }
   })
 
   await t.test('selectors and aliases of a group\'s members', async (t) => {
     const chosen = await agent(t, `${hub.url}/mcp/chosen`)
     const listed = await lists(chosen)
     assert.deepEqual(names(listed.tools), ['web-echo', 'web-get-sum', 'l-echo'])
-    assert.deepEqual(names(listed.prompts), ['web-simple-prompt', ...names((await lists(direct.local as Client)).prompts).map((name) => `l-${name}`)])
+    assert.deepEqual(names(listed.prompts), [
+      'web-simple-prompt',
+      ...names((await lists(direct.local as Client)).prompts).map((name) => `l-${name}`)
+    ])
     assert.deepEqual(listed.resources?.map((one) => one.uri), [DOCUMENT])
     assert.equal(text(await chosen.callTool({ name: 'l-echo', arguments: { message: 'alias' } })), 'Echo: alias')
     const session = await Session.open(`${hub.url}/mcp/chosen`)
@@ -178,7 +219,10 @@ test('real servers, through the SDK\'s own client', async (t) => {
   await t.test('prompts', async () => {
     const listed = names((await lists(client)).prompts)
     for (const name of ['web', 'local', 'old']) assert.ok(listed.includes(`${name}-args-prompt`), listed.join(' '))
-    assert.equal(text(await client.getPrompt({ name: 'local-args-prompt', arguments: { city: 'Paris', state: 'Texas' } })), 'What\'s weather in Paris, Texas?')
+    assert.equal(
+      text(await client.getPrompt({ name: 'local-args-prompt', arguments: { city: 'Paris', state: 'Texas' } })),
+      "What's weather in Paris, Texas?"
+    )
   })
 
   await t.test('resources and templates keep their URIs', async () => {
@@ -194,19 +238,48 @@ test('real servers, through the SDK\'s own client', async (t) => {
 
   await t.test('completion', async (t) => {
     const prompt = { argument: { name: 'department', value: 'S' } }
-    assert.deepEqual((await client.complete({ ref: { type: 'ref/prompt', name: 'local-completable-prompt' }, ...prompt })).completion.values, ['Sales', 'Support'])
-    assert.deepEqual((await client.complete({
-      ref: { type: 'ref/prompt', name: 'web-completable-prompt' }, argument: { name: 'name', value: '' }, context: { arguments: { department: 'Sales' } }
-    })).completion.values, ['David', 'Eve', 'Frank'])
-    assert.deepEqual((await client.complete({ ref: { type: 'ref/resource', uri: 'demo://resource/dynamic/text/{resourceId}' }, argument: { name: 'resourceId', value: '5' } })).completion.values, ['5'])
+    assert.deepEqual(
+      (await client.complete({ ref: { type: 'ref/prompt', name: 'local-completable-prompt' }, ...prompt })).completion.values,
+      ['Sales', 'Support']
+    )
+    assert.deepEqual(
+      (
+        await client.complete({
+          ref: { type: 'ref/prompt', name: 'web-completable-prompt' },
+          argument: { name: 'name', value: '' },
+          context: { arguments: { department: 'Sales' } }
+        })
+      ).completion.values,
+      ['David', 'Eve', 'Frank']
+    )
+    assert.deepEqual(
+      (
+        await client.complete({
+          ref: { type: 'ref/resource', uri: 'demo://resource/dynamic/text/{resourceId}' },
+          argument: { name: 'resourceId', value: '5' }
+        })
+      ).completion.values,
+      ['5']
+    )
     const web = await agent(t, `${hub.url}/mcp/web`)
-    assert.deepEqual((await web.complete({ ref: { type: 'ref/prompt', name: 'completable-prompt' }, ...prompt })).completion.values, ['Sales', 'Support'])
+    assert.deepEqual((await web.complete({ ref: { type: 'ref/prompt', name: 'completable-prompt' }, ...prompt })).completion.values, [
+      'Sales',
+      'Support'
+    ])
   })
 
   await t.test('progress, over every transport', async () => {
     for (const name of ['web', 'local', 'old']) {
       const seen: number[] = []
-      const result = await client.callTool({ name: `${name}-trigger-long-running-operation`, arguments: { duration: 0.4, steps: 4 } }, undefined, { onprogress: (progress) => { seen.push(progress.progress) } })
+      const result = await client.callTool(
+        { name: `${name}-trigger-long-running-operation`, arguments: { duration: 0.4, steps: 4 } },
+        undefined,
+        {
+          onprogress: (progress) => {
+            seen.push(progress.progress)
+          }
+        }
+      )
       assert.match(text(result), /completed/)
       assert.deepEqual(seen, [1, 2, 3, 4], name)
     }
@@ -217,12 +290,19 @@ test('real servers, through the SDK\'s own client', async (t) => {
       const session = await Session.open(`${hub.url}/mcp/${name}`)
       const stream = await session.listen()
       assert.deepEqual(await session.ask('logging/setLevel', { level: 'debug' }), {})
-      const started = await session.post({ jsonrpc: '2.0', id: 'start', method: 'tools/call', params: { name: 'toggle-simulated-logging', arguments: {} } })
+      const started = await session.post({
+        jsonrpc: '2.0',
+        id: 'start',
+        method: 'tools/call',
+        params: { name: 'toggle-simulated-logging', arguments: {} }
+      })
       assert.match(text(started.messages.find((one) => one.id === 'start')?.result), /Started/)
       // the first comes at once, with the call or beside it; more every five seconds
       let message: Message | undefined
       await until(() => {
-        message = [...started.messages, ...stream.messages].find((one) => one.method === 'notifications/message' && /-level/.test(String(one.params?.data)))
+        message = [...started.messages, ...stream.messages].find(
+          (one) => one.method === 'notifications/message' && /-level/.test(String(one.params?.data))
+        )
         return message !== undefined
       }, 10_000, 'no message')
       assert.equal(typeof message?.params?.level, 'string')
@@ -236,7 +316,10 @@ test('real servers, through the SDK\'s own client', async (t) => {
     client.setNotificationHandler(ResourceUpdatedNotificationSchema, ({ params }) => { updates.push(params.uri) })
     const stranger = await Session.open(`${hub.url}/mcp`)
     const overheard = await stranger.listen()
-    const entity = (name: string): { name: string, arguments: Json } => ({ name: 'notes-create_entities', arguments: { entities: [{ name, entityType: 'person', observations: [] }] } })
+    const entity = (name: string): { name: string; arguments: Json } => ({
+      name: 'notes-create_entities',
+      arguments: { entities: [{ name, entityType: 'person', observations: [] }] }
+    })
     await client.subscribeResource({ uri: 'memory://knowledge-graph' })
     await client.callTool(entity('Grace'))
     await until(() => updates.length === 1, 5_000, 'no update')
@@ -262,7 +345,11 @@ test('real servers, through the SDK\'s own client', async (t) => {
     await web.listTools()
     const seen: string[] = []
     let last: unknown
-    for await (const message of web.experimental.tasks.callToolStream({ name: 'simulate-research-query', arguments: { topic: 'gateways' } }, CallToolResultSchema, { task: { ttl: 60_000 } })) {
+    for await (const message of web.experimental.tasks.callToolStream(
+      { name: 'simulate-research-query', arguments: { topic: 'gateways' } },
+      CallToolResultSchema,
+      { task: { ttl: 60_000 } }
+    )) {
       seen.push(message.type)
       last = message
     }
@@ -287,7 +374,9 @@ test('real servers, through the SDK\'s own client', async (t) => {
 
   await t.test('what stands behind a merged route shows in its capabilities and instructions', async () => {
     const capabilities = client.getServerCapabilities()
-    for (const kind of ['tools', 'prompts', 'resources', 'logging', 'completions'] as const) assert.ok(capabilities?.[kind] !== undefined, kind)
+    for (const kind of ['tools', 'prompts', 'resources', 'logging', 'completions'] as const) {
+      assert.ok(capabilities?.[kind] !== undefined, kind)
+    }
     assert.notDeepEqual(client.getServerVersion(), direct.web?.getServerVersion())
     const start = (direct.web?.getInstructions() ?? '').trim().split('\n').find((line) => line.trim() !== '' && !line.startsWith('#')) ?? ''
     assert.ok(start !== '' && client.getInstructions()?.includes(start.trim()), client.getInstructions())
@@ -296,9 +385,14 @@ test('real servers, through the SDK\'s own client', async (t) => {
   await t.test('unknown names are errors, not crashes', async () => {
     const session = await Session.open(`${hub.url}/mcp`)
     for (const [method, params] of [
-      ['tools/call', { name: 'web-nope', arguments: {} }], ['tools/call', { name: 'nope' }], ['tools/call', { name: 'off-echo', arguments: { message: '' } }],
-      ['tools/call', { name: '__proto__' }], ['tools/call', { name: 'echo', arguments: { message: '' } }], ['prompts/get', { name: 'nope' }],
-      ['resources/read', { uri: 'nope://nope' }], ['completion/complete', { ref: { type: 'ref/prompt', name: 'nope' }, argument: { name: 'a', value: '' } }],
+      ['tools/call', { name: 'web-nope', arguments: {} }],
+      ['tools/call', { name: 'nope' }],
+      ['tools/call', { name: 'off-echo', arguments: { message: '' } }],
+      ['tools/call', { name: '__proto__' }],
+      ['tools/call', { name: 'echo', arguments: { message: '' } }],
+      ['prompts/get', { name: 'nope' }],
+      ['resources/read', { uri: 'nope://nope' }],
+      ['completion/complete', { ref: { type: 'ref/prompt', name: 'nope' }, argument: { name: 'a', value: '' } }],
       ['resources/subscribe', { uri: 'nope://nope' }]
     ] as const) {
       const message = await session.request(method, params)
@@ -309,7 +403,8 @@ test('real servers, through the SDK\'s own client', async (t) => {
 })
 
 test('what is passed on is passed on as it came', async (t) => {
-  const result = '{"content":[{"type":"text","text":"x","odd":12345678901234567890}],"structuredContent":{"big":12345678901234567890,"huge":1e400,"one":1.0},"x-unknown":{"deep":[1e400,null]},"_meta":{"vendor/a":9007199254740993}}'
+  const result =
+    '{"content":[{"type":"text","text":"x","odd":12345678901234567890}],"structuredContent":{"big":12345678901234567890,"huge":1e400,"one":1.0},"x-unknown":{"deep":[1e400,null]},"_meta":{"vendor/a":9007199254740993}}'
   const odd = tool('odd', {
     title: 'Odd',
     icons: [{ src: 'https://example.com/i.png', 'x-icon': 1 }],
@@ -321,7 +416,14 @@ test('what is passed on is passed on as it came', async (t) => {
   })
   const many = (kind: string): Json[] => Array.from({ length: 5 }, (_, index) => ({ name: `${kind}-${index}`, 'x-item': index }))
   const sent = {
-    capabilities: { tools: { listChanged: true, 'x-tools': 1 }, prompts: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {}, completions: {}, experimental: { 'vendor/c': { d: 1 } } },
+    capabilities: {
+      tools: { listChanged: true, 'x-tools': 1 },
+      prompts: { listChanged: true },
+      resources: { subscribe: true, listChanged: true },
+      logging: {},
+      completions: {},
+      experimental: { 'vendor/c': { d: 1 } }
+    },
     serverInfo: { name: 'exact', title: 'Exact', version: '9.9.9', websiteUrl: 'https://example.com', 'x-info': [1] },
     instructions: 'Use the exact tools exactly.'
   }
@@ -341,7 +443,13 @@ test('what is passed on is passed on as it came', async (t) => {
       if (params.name === 'refused') return new Refusal(-32055, 'nope', { why: ['because', 1] })
       if (params.name === 'big') return { content: [{ type: 'text', text: 'ü€😀\u2028'.repeat(200_000) }] }
       if (params.name === 'streamed') {
-        notify('notifications/progress', { progressToken: at(params, '_meta', 'progressToken'), progress: 1, total: 2, message: 'half', 'x-progress': [1] })
+        notify('notifications/progress', {
+          progressToken: at(params, '_meta', 'progressToken'),
+          progress: 1,
+          total: 2,
+          message: 'half',
+          'x-progress': [1]
+        })
         await sleep(50)
         return new Raw(result)
       }
@@ -366,17 +474,27 @@ test('what is passed on is passed on as it came', async (t) => {
   const single = await Session.open(`${hub.url}/mcp/exact`)
 
   await t.test('a single-server route\'s initialize: capabilities, serverInfo and instructions, unknown fields included', () => {
-    assert.deepEqual({ capabilities: single.init.capabilities, serverInfo: single.init.serverInfo, instructions: single.init.instructions }, sent)
+    assert.deepEqual(
+      { capabilities: single.init.capabilities, serverInfo: single.init.serverInfo, instructions: single.init.instructions },
+      sent
+    )
     assert.ok(String(global.init.instructions).includes(sent.instructions), String(global.init.instructions))
   })
 
   await t.test('every page of an upstream\'s lists is followed, and nothing of an item is lost', async () => {
-    const kinds = [['tools/list', 'tools', 7], ['prompts/list', 'prompts', 5], ['resources/list', 'resources', 5], ['resources/templates/list', 'resourceTemplates', 5]] as const
+    const kinds = [
+      ['tools/list', 'tools', 7],
+      ['prompts/list', 'prompts', 5],
+      ['resources/list', 'resources', 5],
+      ['resources/templates/list', 'resourceTemplates', 5]
+    ] as const
     for (const [method, key, count] of kinds) {
       const expected = upstream.options[key] ?? []
       assert.equal(expected.length, count)
       assert.deepEqual(await single.list(method, key), expected, method)
-      const merged = (await global.list(method, key)).filter((item) => /exact/.test(String(item.name)) || /^exact:/.test(String(item.uri ?? item.uriTemplate)))
+      const merged = (await global.list(method, key)).filter(
+        (item) => /exact/.test(String(item.name)) || /^exact:/.test(String(item.uri ?? item.uriTemplate))
+      )
       const qualified = key === 'tools' || key === 'prompts'
       assert.deepEqual(merged, expected.map((item) => qualified ? { ...item, name: `exact-${String(item.name)}` } : item), method)
     }
@@ -384,35 +502,65 @@ test('what is passed on is passed on as it came', async (t) => {
 
   await t.test('big numbers and unknown fields of results', async () => {
     for (const [session, prefix] of [[global, 'exact-'], [single, '']] as const) {
-      for (const [method, params] of [['tools/call', { name: `${prefix}raw`, arguments: {} }], ['prompts/get', { name: `${prefix}prompt-1` }], ['resources/read', { uri: 'exact://resource-3' }]] as const) {
+      for (const [method, params] of [
+        ['tools/call', { name: `${prefix}raw`, arguments: {} }],
+        ['prompts/get', { name: `${prefix}prompt-1` }],
+        ['resources/read', { uri: 'exact://resource-3' }]
+      ] as const) {
         const reply = await session.post({ jsonrpc: '2.0', id: 'r', method, params })
         assert.equal(reply.status, 200)
         assert.ok(reply.body.includes(result), `${method}: ${reply.body}`)
       }
-      const streamed = await session.post({ jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: `${prefix}streamed`, arguments: {}, _meta: { progressToken: 0 } } })
+      const streamed = await session.post({
+        jsonrpc: '2.0',
+        id: 's',
+        method: 'tools/call',
+        params: { name: `${prefix}streamed`, arguments: {}, _meta: { progressToken: 0 } }
+      })
       assert.ok(streamed.sse && streamed.body.includes(result), streamed.body)
       const progress = streamed.messages.find((one) => one.method === 'notifications/progress')
       assert.deepEqual(progress?.params, { progressToken: 0, progress: 1, total: 2, message: 'half', 'x-progress': [1] })
     }
-    const completion = await single.post({ jsonrpc: '2.0', id: 'c', method: 'completion/complete', params: { ref: { type: 'ref/prompt', name: 'prompt-1' }, argument: { name: 'a', value: '' } } })
+    const completion = await single.post({
+      jsonrpc: '2.0',
+      id: 'c',
+      method: 'completion/complete',
+      params: { ref: { type: 'ref/prompt', name: 'prompt-1' }, argument: { name: 'a', value: '' } }
+    })
     assert.ok(completion.body.includes('{"completion":{"values":["a"],"total":12345678901234567890},"x-unknown":1.0}'), completion.body)
-    const child = await global.post({ jsonrpc: '2.0', id: 'k', method: 'tools/call', params: { name: 'child-raw', arguments: { json: result } } })
+    const child = await global.post({
+      jsonrpc: '2.0',
+      id: 'k',
+      method: 'tools/call',
+      params: { name: 'child-raw', arguments: { json: result } }
+    })
     assert.ok(child.body.includes(result), child.body)
   })
 
   await t.test('big numbers and unknown fields of arguments', async () => {
     const args = '{"n":12345678901234567890,"huge":1e400,"nested":{"x-unknown":[1e-400,{"__proto__":{"a":1}}]},"text":"ü"}'
     for (const [session, name] of [[global, 'exact-raw'], [single, 'raw'], [single, 'exact-raw']] as const) {
-      await session.post(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${args},"_meta":{"vendor/key":{"z":9007199254740993}},"x-param":[1e400]}}`)
-      const { body, message } = upstream.received.filter((one) => one.message.method === 'tools/call').at(-1) ?? { body: '', message: {} as Message }
+      await session.post(
+        `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${args},"_meta":{"vendor/key":{"z":9007199254740993}},"x-param":[1e400]}}`
+      )
+      const { body, message } = upstream.received.filter((one) => one.message.method === 'tools/call').at(-1) ?? {
+        body: '',
+        message: {} as Message
+      }
       assert.equal(message.params?.name, 'raw')
-      for (const piece of [args, '"vendor/key":{"z":9007199254740993}', '"x-param":[1e400]']) assert.ok(body.includes(piece), `${piece} is not in ${body}`)
+      for (const piece of [args, '"vendor/key":{"z":9007199254740993}', '"x-param":[1e400]']) {
+        assert.ok(body.includes(piece), `${piece} is not in ${body}`)
+      }
     }
   })
 
   await t.test('an upstream\'s error: code, message and data', async () => {
     for (const [session, name] of [[global, 'exact-refused'], [single, 'refused']] as const) {
-      assert.deepEqual((await session.request('tools/call', { name, arguments: {} })).error, { code: -32055, message: 'nope', data: { why: ['because', 1] } })
+      assert.deepEqual((await session.request('tools/call', { name, arguments: {} })).error, {
+        code: -32055,
+        message: 'nope',
+        data: { why: ['because', 1] }
+      })
     }
   })
 
@@ -422,7 +570,12 @@ test('what is passed on is passed on as it came', async (t) => {
 
   await t.test('ids of every kind come back as they were', async () => {
     for (const id of [0, -1, 7, 'text', '', '0', 4294967296]) {
-      const reply = await global.post({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'exact-odd', arguments: { message: 'm' } } })
+      const reply = await global.post({
+        jsonrpc: '2.0',
+        id,
+        method: 'tools/call',
+        params: { name: 'exact-odd', arguments: { message: 'm' } }
+      })
       assert.equal(reply.messages.at(-1)?.id, id, reply.body)
       assert.equal(text(reply.messages.at(-1)?.result), 'm')
     }
@@ -441,20 +594,40 @@ test('what is passed on is passed on as it came', async (t) => {
     const on = upstream.options.on
     upstream.options.on = (call) => {
       if (call.method === 'logging/setLevel' && call.params.level === 'alert') return new Refusal(-32099, 'no alerts here', { a: 1 })
-      if (call.method === 'resources/subscribe') return call.params.uri === 'exact://none' ? new Refusal(-32098, 'no such thing', 7) : new Raw('{"_meta":{"n":1.0}}')
+      if (call.method === 'resources/subscribe') {
+        return call.params.uri === 'exact://none' ? new Refusal(-32098, 'no such thing', 7) : new Raw('{"_meta":{"n":1.0}}')
+      }
       return call.method === 'resources/unsubscribe' ? new Raw('{"x":1e400}') : on?.(call)
     }
     const own = await Session.open(`${hub.url}/mcp/exact`, { capabilities: { sampling: {} } })
-    const raw = async (method: string, params: string): Promise<string> => (await own.post(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`)).body
+    const raw = async (method: string, params: string): Promise<string> =>
+      (await own.post(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`)).body
     const params = '{"uri":"exact://resource-3","n":1.0,"_meta":{"my":1e400}}'
     assert.match(await raw('resources/subscribe', params), /"result":\{"_meta":\{"n":1\.0\}\}/)
     assert.match(await raw('resources/unsubscribe', params.replace('"my"', '"progressToken":1,"my"')), /"result":\{"x":1e400\}/)
-    for (const method of ['subscribe', 'unsubscribe']) assert.ok(upstream.received.some(({ message, body }) => message.method === `resources/${method}` && body.includes(`"params":${params}`)), method)
-    assert.deepEqual((await own.request('resources/subscribe', { uri: 'exact://none' })).error, { code: -32098, message: 'no such thing', data: 7 })
-    assert.deepEqual((await own.request('logging/setLevel', { level: 'alert' })).error, { code: -32099, message: 'no alerts here', data: { a: 1 } })
+    for (const method of ['subscribe', 'unsubscribe']) {
+      assert.ok(
+        upstream.received.some(({ message, body }) => message.method === `resources/${method}` && body.includes(`"params":${params}`)),
+        method
+      )
+    }
+    assert.deepEqual((await own.request('resources/subscribe', { uri: 'exact://none' })).error, {
+      code: -32098,
+      message: 'no such thing',
+      data: 7
+    })
+    assert.deepEqual((await own.request('logging/setLevel', { level: 'alert' })).error, {
+      code: -32099,
+      message: 'no alerts here',
+      data: { a: 1 }
+    })
     const call = await own.start({ jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'talk', arguments: {} } })
     await call.done
-    assert.deepEqual(call.messages.flatMap(({ method, params }) => method === 'notifications/message' ? [params?.level] : []), ['info', 'error'], 'a level that was refused is none')
+    assert.deepEqual(
+      call.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [params?.level] : [])),
+      ['info', 'error'],
+      'a level that was refused is none'
+    )
     await own.end()
     upstream.options.on = on
   })
@@ -469,7 +642,9 @@ test('what is passed on is passed on as it came', async (t) => {
       const stream = await session.listen()
       const reply = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'talk', arguments: {} } })
       await sleep(200)
-      const levels = [...reply.messages, ...stream.messages].filter((one) => one.method === 'notifications/message').map((one) => String(one.params?.level))
+      const levels = [...reply.messages, ...stream.messages]
+        .filter((one) => one.method === 'notifications/message')
+        .map((one) => String(one.params?.level))
       assert.deepEqual([...new Set(levels)].sort(), expected)
       stream.close()
     }
@@ -521,21 +696,32 @@ test('what is passed on is passed on as it came', async (t) => {
     upstream.options.on = ((on) => (call) => call.method === 'tools/list' ? 'never' : on?.(call))(upstream.options.on)
     await upstream.broadcast('notifications/tools/list_changed')
     await single.call('raw', {})
-    const timed = async (): Promise<number> => { const begun = Date.now(); assert.ok((await single.tools()).length > 0); return Date.now() - begun }
+    const timed = async (): Promise<number> => {
+      const begun = Date.now()
+      assert.ok((await single.tools()).length > 0)
+      return Date.now() - begun
+    }
     const [first, second] = [await timed(), await timed()]
     assert.ok(first < 2_000 && second < 400, `${first} ms, then ${second} ms`)
   })
 
   await t.test('configured headers go upstream, the caller\'s key never does', () => {
     assert.ok(upstream.received.every(({ headers }) => headers['x-static'] === 'yes'))
-    for (const { headers, body } of [...upstream.received, ...other.received]) assert.ok(!JSON.stringify(headers).includes(KEY) && !body.includes(KEY))
+    for (const { headers, body } of [...upstream.received, ...other.received]) {
+      assert.ok(!JSON.stringify(headers).includes(KEY) && !body.includes(KEY))
+    }
   })
 })
 
 test('names longer than 64 characters are cut, always in the same way, and still work', async (t) => {
   const long = 'a_tool_whose_name_goes_on_and_on_and_on_for_far_longer_than_anyone_needs_'
   const tools = [`${long}1`, `${long}2`, 'short'].map((name) => tool(name))
-  const upstream = await startUpstream(t, { tools, prompts: [{ name: `${long}p` }], on: ({ method, params }) => method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined })
+  const upstream = await startUpstream(t, {
+    tools,
+    prompts: [{ name: `${long}p` }],
+    on: ({ method, params }) =>
+      method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: String(params.name) } }] } : undefined
+  })
   const content = settings({ long: { type: 'streamable-http', url: upstream.url } })
   const seen: string[][] = []
   let previous: string | undefined
@@ -609,7 +795,9 @@ test('sessions', async (t) => {
   await t.test('another key\'s session, and another route\'s, is unknown', async () => {
     const session = await Session.open(url)
     for (const [where, key] of [[url, OTHER], [`${url}/fake`, KEY], [`${hub.url}/mcp/fake`, OTHER]] as const) {
-      for (const method of ['POST', 'GET', 'DELETE']) assertRefused(await send(where, { method, key, body: method === 'POST' ? list : undefined, headers: on(session.id) }), 404, -32001)
+      for (const method of ['POST', 'GET', 'DELETE']) {
+        assertRefused(await send(where, { method, key, body: method === 'POST' ? list : undefined, headers: on(session.id) }), 404, -32001)
+      }
     }
     assert.equal((await send(url, { key: null, body: list, headers: on(session.id) })).status, 401)
     assert.ok((await session.tools()).includes('fake-echo'))
@@ -618,8 +806,10 @@ test('sessions', async (t) => {
   await t.test('notifications and answers to nothing: 202 without a body', async () => {
     const session = await Session.open(url)
     for (const body of [
-      { jsonrpc: '2.0', method: 'notifications/roots/list_changed' }, { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'never asked' } },
-      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'x', progress: 1 } }, { jsonrpc: '2.0', method: 'notifications/vendor' }
+      { jsonrpc: '2.0', method: 'notifications/roots/list_changed' },
+      { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 'never asked' } },
+      { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'x', progress: 1 } },
+      { jsonrpc: '2.0', method: 'notifications/vendor' }
     ]) {
       const reply = await session.post(body)
       assert.equal(reply.status, 202, JSON.stringify(body))
@@ -635,7 +825,8 @@ test('sessions', async (t) => {
     for (let round = 1; round <= 3; round++) {
       upstream.options.tools = [...upstream.options.tools ?? [], tool(`round${round}`)]
       await upstream.broadcast('notifications/tools/list_changed')
-      const heard = (): number => streams.flatMap((stream) => stream.messages).filter((one) => one.method === 'notifications/tools/list_changed').length
+      const heard = (): number =>
+        streams.flatMap((stream) => stream.messages).filter((one) => one.method === 'notifications/tools/list_changed').length
       await until(() => heard() >= round, 5_000, `round ${round} was not heard`)
       await sleep(300)
       assert.equal(heard(), round)
@@ -687,7 +878,8 @@ test('sessions', async (t) => {
     await session.tools()
     await sleep(100)
     const stream = await session.listen()
-    const sizes = (): number[] => stream.messages.flatMap(({ method, params }) => method === 'notifications/message' ? [String(params?.data).length] : [])
+    const sizes = (): number[] =>
+      stream.messages.flatMap(({ method, params }) => (method === 'notifications/message' ? [String(params?.data).length] : []))
     await until(() => sizes().length >= 2, 5_000, 'the messages did not come')
     assert.deepEqual(sizes(), [10, 1_000])
     await upstream.broadcast('notifications/message', { level: 'info', data: 'x'.repeat(300_000) })
@@ -696,7 +888,12 @@ test('sessions', async (t) => {
   })
 
   await t.test('a batch is answered at 2025-03-26 and refused later', async () => {
-    const batch = [{ jsonrpc: '2.0', id: 'a', method: 'ping' }, { jsonrpc: '2.0', method: 'notifications/vendor' }, { jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'batched' } } }, { jsonrpc: '2.0', id: 'c', method: 'nope' }]
+    const batch = [
+      { jsonrpc: '2.0', id: 'a', method: 'ping' },
+      { jsonrpc: '2.0', method: 'notifications/vendor' },
+      { jsonrpc: '2.0', id: 'b', method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'batched' } } },
+      { jsonrpc: '2.0', id: 'c', method: 'nope' }
+    ]
     const session = await Session.open(url, { version: '2025-03-26' })
     const reply = await session.post(batch)
     assert.equal(reply.status, 200, reply.body)
@@ -707,9 +904,28 @@ test('sessions', async (t) => {
     assert.equal(answers.get('c')?.error?.code, -32601)
     const silent = await session.post([{ jsonrpc: '2.0', method: 'notifications/vendor' }])
     assert.equal(silent.status, 202)
-    const errorsOf = (reply: Stream): Array<[unknown, number | undefined]> => reply.messages.map((one): [unknown, number | undefined] => [one.id, one.error?.code])
-    const mixed = await session.post([{ jsonrpc: '2.0', id: 1, method: 'ping' }, 5, { jsonrpc: '2.0', id: 'bad', method: 7 }, { jsonrpc: '2.0', method: 'notifications/vendor' }, { jsonrpc: '2.0', id: {}, method: 'ping' }])
-    assert.deepEqual([mixed.status, errorsOf(mixed).sort((a, b) => String(a[0]) < String(b[0]) ? -1 : 1)], [200, [[1, undefined], ['bad', -32600], [null, -32600], [null, -32600]]], mixed.body)
+    const errorsOf = (reply: Stream): Array<[unknown, number | undefined]> =>
+      reply.messages.map((one): [unknown, number | undefined] => [one.id, one.error?.code])
+    const mixed = await session.post([
+      { jsonrpc: '2.0', id: 1, method: 'ping' },
+      5,
+      { jsonrpc: '2.0', id: 'bad', method: 7 },
+      { jsonrpc: '2.0', method: 'notifications/vendor' },
+      { jsonrpc: '2.0', id: {}, method: 'ping' }
+    ])
+    assert.deepEqual(
+      [mixed.status, errorsOf(mixed).sort((a, b) => (String(a[0]) < String(b[0]) ? -1 : 1))],
+      [
+        200,
+        [
+          [1, undefined],
+          ['bad', -32600],
+          [null, -32600],
+          [null, -32600]
+        ]
+      ],
+      mixed.body
+    )
     const none = await session.post([1, 2, 3])
     assert.deepEqual([none.status, errorsOf(none)], [400, [[null, -32600], [null, -32600], [null, -32600]]], none.body)
     assertRefused(await session.post([]), 400, -32600)
@@ -720,9 +936,16 @@ test('sessions', async (t) => {
 
 test('enableSessionRebuild', async (t) => {
   const upstream = await startUpstream(t)
-  const hub = await startHub(t, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { enableSessionRebuild: true } }) })
+  const hub = await startHub(t, {
+    settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }, { systemConfig: { enableSessionRebuild: true } })
+  })
   await connected(hub, 1)
-  const call = (name: string, id: string | number = 1): Json => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: { message: `to ${name}` } } })
+  const call = (name: string, id: string | number = 1): Json => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: { message: `to ${name}` } }
+  })
   const on = (id: string): Record<string, string> => ({ 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' })
 
   await t.test('a POST rebuilds the session and is answered', async () => {
@@ -751,7 +974,12 @@ test('enableSessionRebuild', async (t) => {
   })
 
   await t.test('many requests at once on one unknown id are all answered', async () => {
-    const replies = await Promise.all(Array.from({ length: 16 }, async (_, index) => await send(`${hub.url}/mcp`, { body: call('fake-echo', index), headers: on('3'.repeat(64)) })))
+    const replies = await Promise.all(
+      Array.from(
+        { length: 16 },
+        async (_, index) => await send(`${hub.url}/mcp`, { body: call('fake-echo', index), headers: on('3'.repeat(64)) })
+      )
+    )
     for (const [index, reply] of replies.entries()) {
       assert.equal(reply.status, 200, reply.body)
       assert.equal(reply.messages.at(-1)?.id, index)
@@ -768,7 +996,9 @@ test('enableSessionRebuild', async (t) => {
 
   await t.test('DELETE of an unknown id is 404, a missing id 400, a key still needed, an absurd id refused', async () => {
     assertRefused(await send(`${hub.url}/mcp`, { method: 'DELETE', headers: on('5'.repeat(64)) }), 404, -32001)
-    for (const method of ['POST', 'GET', 'DELETE']) assertRefused(await send(`${hub.url}/mcp`, { method, body: method === 'POST' ? call('fake-echo') : undefined }), 400, -32000)
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      assertRefused(await send(`${hub.url}/mcp`, { method, body: method === 'POST' ? call('fake-echo') : undefined }), 400, -32000)
+    }
     assert.equal((await send(`${hub.url}/mcp`, { key: null, body: call('fake-echo'), headers: on('6'.repeat(64)) })).status, 401)
     const absurd = await send(`${hub.url}/mcp`, { body: call('fake-echo'), headers: on('7'.repeat(4_000)) })
     assert.ok(absurd.status >= 400 && absurd.status < 500, String(absurd.status))
@@ -779,7 +1009,8 @@ test('keys and routes', async (t) => {
   const upstreams = await Promise.all([startUpstream(t), startUpstream(t), startUpstream(t)])
   const [one, two, three] = upstreams.map(({ url }) => ({ type: 'streamable-http', url }))
   const token = (letter: string): string => `thk_${letter.repeat(64)}`
-  const key = (letter: string, more: Json): Json => bearerKey({ id: `33333333-3333-4333-8333-33333333333${letter}`, name: letter, token: token(letter), ...more })
+  const key = (letter: string, more: Json): Json =>
+    bearerKey({ id: `33333333-3333-4333-8333-33333333333${letter}`, name: letter, token: token(letter), ...more })
   const groups = [
     { id: TEAM, name: 'team', description: '', owner: 'admin', servers: ['one', 'two'] },
     { id: CHOSEN, name: 'empty', description: '', owner: 'admin', servers: [] }
@@ -803,7 +1034,17 @@ test('keys and routes', async (t) => {
 
   await t.test('no key, a wrong key, a disabled key: 401, which says how', async () => {
     const body = initialize()
-    const malformed = ['', 'Bearer', 'Bearer ', `Basic ${KEY}`, `Bearer ${KEY}x`, `Bearer ${KEY.slice(0, -1)}`, 'Bearer thk_', `Bearer ${token('1')}`, 'Bearer __proto__']
+    const malformed = [
+      '',
+      'Bearer',
+      'Bearer ',
+      `Basic ${KEY}`,
+      `Bearer ${KEY}x`,
+      `Bearer ${KEY.slice(0, -1)}`,
+      'Bearer thk_',
+      `Bearer ${token('1')}`,
+      'Bearer __proto__'
+    ]
     for (const route of ['/mcp', '/mcp/one', '/mcp/team', '/mcp/nowhere', '/api/mcp']) {
       for (const headers of [{}, ...malformed.map((authorization) => ({ authorization }))]) {
         const reply = await send(`${hub.url}${route}`, { key: null, headers, body })
@@ -837,7 +1078,9 @@ test('keys and routes', async (t) => {
         assert.equal(reply.status, statuses[index], `key ${letter} on ${route}: ${reply.body}`)
       }
     }
-    for (const letter of ['5', '7']) assert.equal((await send(`${hub.url}/mcp/empty`, { key: token(letter), body: initialize() })).status, 403, 'a group without members')
+    for (const letter of ['5', '7']) {
+      assert.equal((await send(`${hub.url}/mcp/empty`, { key: token(letter), body: initialize() })).status, 403, 'a group without members')
+    }
   })
 
   await t.test('a scoped key finds what it opened', async () => {
@@ -848,7 +1091,16 @@ test('keys and routes', async (t) => {
   })
 
   await t.test('an unknown name is 404', async () => {
-    for (const name of ['nowhere', '__proto__', 'constructor', 'toString', '%2e%2e', 'One', 'one%20', '99999999-9999-4999-8999-999999999999']) {
+    for (const name of [
+      'nowhere',
+      '__proto__',
+      'constructor',
+      'toString',
+      '%2e%2e',
+      'One',
+      'one%20',
+      '99999999-9999-4999-8999-999999999999'
+    ]) {
       assertRefused(await send(`${hub.url}/mcp/${name}`, { body: initialize() }), 404)
     }
   })
@@ -879,10 +1131,16 @@ test('keys and routes', async (t) => {
   await t.test('BASE_PATH, bearerAuthHeaderName, nameSeparator; enableGlobalRoute and enableGroupNameRoute off', async (t) => {
     const hub = await startHub(t, {
       env: { BASE_PATH: '/gate' },
-      settings: settings({ one, two }, {
-        groups,
-        systemConfig: { nameSeparator: '__', routing: { bearerAuthHeaderName: 'X-Hub-Key', enableGlobalRoute: false, enableGroupNameRoute: false } }
-      })
+      settings: settings(
+        { one, two },
+        {
+          groups,
+          systemConfig: {
+            nameSeparator: '__',
+            routing: { bearerAuthHeaderName: 'X-Hub-Key', enableGlobalRoute: false, enableGroupNameRoute: false }
+          }
+        }
+      )
     })
     await connected(hub, 2)
     const keyed = { 'x-hub-key': KEY }
@@ -907,25 +1165,36 @@ test('keys and routes', async (t) => {
 
   await t.test('enableBearerAuth=false: the anonymous view', async (t) => {
     const hub = await startHub(t, {
-      settings: settings({
-        open: { ...one, visibility: 'public', owner: 'bob' },
-        defaulted: { ...two },
-        admins: { ...two, owner: 'admin' },
-        closed: { ...three, visibility: 'private' },
-        grouped: { ...three, visibility: 'group' },
-        bobs: { ...three, owner: 'bob' }
-      }, {
-        users: [{ username: 'admin', password: 'x', isAdmin: true }, { username: 'bob', password: 'x', isAdmin: false }],
-        groups: [{ id: TEAM, name: 'team', description: '', owner: 'admin', servers: ['open', 'closed'] }, { id: CHOSEN, name: 'hidden', description: '', owner: 'admin', servers: ['closed', 'bobs'] }],
-        systemConfig: { routing: { enableBearerAuth: false } }
-      })
+      settings: settings(
+        {
+          open: { ...one, visibility: 'public', owner: 'bob' },
+          defaulted: { ...two },
+          admins: { ...two, owner: 'admin' },
+          closed: { ...three, visibility: 'private' },
+          grouped: { ...three, visibility: 'group' },
+          bobs: { ...three, owner: 'bob' }
+        },
+        {
+          users: [
+            { username: 'admin', password: 'x', isAdmin: true },
+            { username: 'bob', password: 'x', isAdmin: false }
+          ],
+          groups: [
+            { id: TEAM, name: 'team', description: '', owner: 'admin', servers: ['open', 'closed'] },
+            { id: CHOSEN, name: 'hidden', description: '', owner: 'admin', servers: ['closed', 'bobs'] }
+          ],
+          systemConfig: { routing: { enableBearerAuth: false } }
+        }
+      )
     })
     await connected(hub, 6)
     const anonymous = await Session.open(`${hub.url}/mcp`, { key: null })
     assert.deepEqual(await anonymous.tools(), ['open-echo', 'defaulted-echo', 'admins-echo'])
     assert.equal(text(await anonymous.call('open-echo', { message: 'hello' })), 'hello')
     assert.ok(failed(await anonymous.request('tools/call', { name: 'closed-echo', arguments: {} })))
-    for (const name of ['closed', 'grouped', 'bobs']) assertRefused(await send(`${hub.url}/mcp/${name}`, { key: null, body: initialize() }), 404)
+    for (const name of ['closed', 'grouped', 'bobs']) {
+      assertRefused(await send(`${hub.url}/mcp/${name}`, { key: null, body: initialize() }), 404)
+    }
     const absent = await send(`${hub.url}/mcp/nowhere`, { key: null, body: initialize() })
     const hidden = await send(`${hub.url}/mcp/closed`, { key: null, body: initialize() })
     assert.equal(hidden.body, absent.body.replaceAll('nowhere', 'closed'), 'hidden and absent must look the same')
@@ -934,17 +1203,35 @@ test('keys and routes', async (t) => {
     assertRefused(await send(`${hub.url}/mcp/hidden`, { key: null, body: initialize() }), 404)
     const keyed = await Session.open(`${hub.url}/mcp`)
     assert.deepEqual(await keyed.tools(), ['open', 'defaulted', 'admins', 'closed', 'grouped', 'bobs'].map((name) => `${name}-echo`))
-    assertRefused(await send(`${hub.url}/mcp`, { key: null, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' }, headers: { 'mcp-session-id': keyed.id } }), 404, -32001)
+    assertRefused(
+      await send(`${hub.url}/mcp`, {
+        key: null,
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+        headers: { 'mcp-session-id': keyed.id }
+      }),
+      404,
+      -32001
+    )
   })
 
   await t.test('a user\'s key sees what its owner may see', async (t) => {
     const hub = await startHub(t, {
-      settings: settings({
-        open: { ...one, visibility: 'public', owner: 'admin' }, mine: { ...two, owner: 'bob', visibility: 'private' }, defaulted: { ...three }, theirs: { ...three, owner: 'eve', visibility: 'private' }
-      }, {
-        users: [{ username: 'admin', password: 'x', isAdmin: true }, { username: 'bob', password: 'x', isAdmin: false }, { username: 'eve', password: 'x', isAdmin: false }],
-        bearerKeys: [key('8', { kind: 'user', owner: 'bob' }), key('9', { kind: 'user', owner: 'nobody' })]
-      })
+      settings: settings(
+        {
+          open: { ...one, visibility: 'public', owner: 'admin' },
+          mine: { ...two, owner: 'bob', visibility: 'private' },
+          defaulted: { ...three },
+          theirs: { ...three, owner: 'eve', visibility: 'private' }
+        },
+        {
+          users: [
+            { username: 'admin', password: 'x', isAdmin: true },
+            { username: 'bob', password: 'x', isAdmin: false },
+            { username: 'eve', password: 'x', isAdmin: false }
+          ],
+          bearerKeys: [key('8', { kind: 'user', owner: 'bob' }), key('9', { kind: 'user', owner: 'nobody' })]
+        }
+      )
     })
     await connected(hub, 4)
     const bob = await Session.open(`${hub.url}/mcp`, { key: token('8') })
@@ -960,7 +1247,11 @@ test('the SDK client: a wrong key fails, a group\'s tools work after a reconnect
   const hub = await startHub(t, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
   await connected(hub, 1)
   const refused = new Client({ name: 'test', version: '1.0.0' })
-  await assert.rejects(refused.connect(new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit: { headers: { authorization: 'Bearer wrong' } } })))
+  await assert.rejects(
+    refused.connect(
+      new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit: { headers: { authorization: 'Bearer wrong' } } })
+    )
+  )
   const headers = { authorization: `Bearer ${KEY}` }
   const first = new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`), { requestInit: { headers } })
   const client = new Client({ name: 'test', version: '1.0.0' })
@@ -989,27 +1280,45 @@ test('two clients with the same ids, 20,000 interleaved calls: no answer crosses
     }
   })
   const hub = await startHub(t, {
-    settings: settings({
-      http: { type: 'streamable-http', url: upstream.url }, stdio: { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
-    }, { bearerKeys: [bearerKey(), otherKey()] })
+    settings: settings(
+      {
+        http: { type: 'streamable-http', url: upstream.url },
+        stdio: { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
+      },
+      { bearerKeys: [bearerKey(), otherKey()] }
+    )
   })
   await connected(hub, 2)
   const pool = new Pool(hub.url, { connections: 32 })
   t.after(async () => { await pool.close() })
   const clients = [{ name: 'one', key: KEY, next: 0 }, { name: 'two', key: OTHER, next: 0 }]
   const work = clients.flatMap((client) => Array.from({ length: 16 }, () => client))
-  const sessions = new Map(await Promise.all(clients.map(async (client) => [client.name, await Session.open(`${hub.url}/mcp`, { key: client.key })] as const)))
+  const sessions = new Map(
+    await Promise.all(clients.map(async (client) => [client.name, await Session.open(`${hub.url}/mcp`, { key: client.key })] as const))
+  )
   let crossed: string | undefined
   await Promise.all(work.map(async (client) => {
-    const headers = { ...sessions.get(client.name)?.headers, authorization: `Bearer ${client.key}`, accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const headers = {
+      ...sessions.get(client.name)?.headers,
+      authorization: `Bearer ${client.key}`,
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json'
+    }
     while (client.next < 10_000 && crossed === undefined) {
       const id = client.next++
       const message = `${client.name} ${id}`
       const name = `${id % 2 === 0 ? 'http' : 'stdio'}-echo`
-      const { statusCode, body } = await pool.request({ method: 'POST', path: '/mcp', headers, body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: { message } } }) })
+      const { statusCode, body } = await pool.request({
+        method: 'POST',
+        path: '/mcp',
+        headers,
+        body: JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: { message } } })
+      })
       const answer = (await body.text()).replace(/^[^{]*/, '').trim()
       const parsed: unknown = statusCode === 200 ? JSON.parse(answer) : undefined
-      if (at(parsed, 'id') !== id || at(parsed, 'result', 'content', 0, 'text') !== message) crossed ??= `${message} was answered with HTTP ${statusCode} ${answer}`
+      if (at(parsed, 'id') !== id || at(parsed, 'result', 'content', 0, 'text') !== message) {
+        crossed ??= `${message} was answered with HTTP ${statusCode} ${answer}`
+      }
     }
   }))
   assert.equal(crossed, undefined)

@@ -51,35 +51,67 @@ async function tls (t: Cleanup): Promise<{ port: number, names: string[] }> {
 }
 
 /** An HTTP proxy that opens tunnels, and what it was asked for. */
-async function proxy (t: Cleanup, refuse = false): Promise<{ port: number, url: string, asked: Array<{ target: string, authorization: string | undefined }> }> {
-  const asked: Array<{ target: string, authorization: string | undefined }> = []
-  const server = createHttpServer((_request, response) => { response.writeHead(501).end() })
+async function proxy (
+  t: Cleanup,
+  refuse = false
+): Promise<{ port: number; url: string; asked: Array<{ target: string; authorization: string | undefined }> }> {
+  const asked: Array<{ target: string; authorization: string | undefined }> = []
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(501).end()
+  })
   server.on('connect', (request, socket: Socket) => {
     asked.push({ target: request.url ?? '', authorization: request.headers['proxy-authorization'] })
-    if (refuse) { socket.end('HTTP/1.1 403 Forbidden\r\n\r\n'); return }
+    if (refuse) {
+      socket.end('HTTP/1.1 403 Forbidden\r\n\r\n')
+      return
+    }
     // whatever name it is, it is here
-    const there = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1', () => { socket.write('HTTP/1.1 200 OK\r\n\r\n'); there.pipe(socket).pipe(there) })
-    for (const end of [there, socket]) end.on('error', () => { there.destroy(); socket.destroy() })
+    const there = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      there.pipe(socket).pipe(there)
+    })
+    for (const end of [there, socket]) {
+      end.on('error', () => {
+        there.destroy()
+        socket.destroy()
+      })
+    }
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   const { port } = server.address() as AddressInfo
   return { port, url: `http://127.0.0.1:${port}`, asked }
 }
 
 /** An outbound client whose names are those of a table, and every name that it looked up. */
-function outbound (t: Cleanup, { allow = '', names = {} }: { allow?: string, names?: Record<string, string[] | (() => string[])> } = {}): { out: Outbound, lookups: string[] } {
+function outbound (
+  t: Cleanup,
+  { allow = '', names = {} }: { allow?: string; names?: Record<string, string[] | (() => string[])> } = {}
+): { out: Outbound; lookups: string[] } {
   const lookups: string[] = []
   const out = new Outbound({
     allow,
     resolve: (name, _options, callback) => {
       lookups.push(name)
       const found = names[name]
-      const addresses = (typeof found === 'function' ? found() : found ?? []).map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 }))
-      setImmediate(() => { if (addresses.length === 0) callback(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }), []); else callback(null, addresses) })
+      const addresses = (typeof found === 'function' ? found() : (found ?? [])).map((address): LookupAddress => ({
+        address,
+        family: address.includes(':') ? 6 : 4
+      }))
+      setImmediate(() => {
+        if (addresses.length === 0) callback(Object.assign(new Error('no such host'), { code: 'ENOTFOUND' }), [])
+        else callback(null, addresses)
+      })
     }
   })
-  t.after(async () => { await out.close() })
+  t.after(async () => {
+    await out.close()
+  })
   return { out, lookups }
 }
 
@@ -94,21 +126,118 @@ async function failing (promise: Promise<unknown>): Promise<UpstreamError> {
 
 /** Hosts of URLs that all lead to this machine or its network. */
 const local = [
-  '127.0.0.1', '127.1', '127.255.255.254', '2130706433', '0x7f000001', '0x7f.1', '0177.0.0.1', '017700000001', '0x7F.0x0.0x0.0x1', '127.0.0.1.', '%31%32%37.0.0.1', '１２７.０.０.１', '127。0。0。1',
-  '0', '0.0.0.0', '0.1.2.3', '[::]', '[::1]', '[0:0:0:0:0:0:0:1]', '[0000::0001]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::FFFF:0:0]', '[::127.0.0.1]', '[::7f00:1]', '[::ffff:0:127.0.0.1]',
-  '[2002:7f00:1::]', '[2002:a00:1::1]', '[64:ff9b::127.0.0.1]', '[64:ff9b::a00:1]', '[64:ff9b:1::7f00:1]', '[64:ff9b:1::808:808]', '[2001:0:1:2::80ff:fffe]',
-  '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1', '0xc0a80101', '100.64.0.1', '100.127.255.255', '198.18.0.1', '198.19.255.255', '192.0.0.1', '192.0.2.1', '198.51.100.1', '203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255',
-  '[fc00::1]', '[fd12:3456::1]', '[fec0::1]', '[feff::1]', '[ff02::1]', '[2001:db8::1]', '[100::1]', '[4000::1]', '[5f00::1]', '[3fff::1]',
-  'localhost', 'LOCALHOST', 'localhost.', 'a.localhost'
+  '127.0.0.1',
+  '127.1',
+  '127.255.255.254',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0177.0.0.1',
+  '017700000001',
+  '0x7F.0x0.0x0.0x1',
+  '127.0.0.1.',
+  '%31%32%37.0.0.1',
+  '１２７.０.０.１',
+  '127。0。0。1',
+  '0',
+  '0.0.0.0',
+  '0.1.2.3',
+  '[::]',
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[0000::0001]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::FFFF:0:0]',
+  '[::127.0.0.1]',
+  '[::7f00:1]',
+  '[::ffff:0:127.0.0.1]',
+  '[2002:7f00:1::]',
+  '[2002:a00:1::1]',
+  '[64:ff9b::127.0.0.1]',
+  '[64:ff9b::a00:1]',
+  '[64:ff9b:1::7f00:1]',
+  '[64:ff9b:1::808:808]',
+  '[2001:0:1:2::80ff:fffe]',
+  '10.0.0.1',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.1.1',
+  '0xc0a80101',
+  '100.64.0.1',
+  '100.127.255.255',
+  '198.18.0.1',
+  '198.19.255.255',
+  '192.0.0.1',
+  '192.0.2.1',
+  '198.51.100.1',
+  '203.0.113.1',
+  '224.0.0.1',
+  '240.0.0.1',
+  '255.255.255.255',
+  '[fc00::1]',
+  '[fd12:3456::1]',
+  '[fec0::1]',
+  '[feff::1]',
+  '[ff02::1]',
+  '[2001:db8::1]',
+  '[100::1]',
+  '[4000::1]',
+  '[5f00::1]',
+  '[3fff::1]',
+  'localhost',
+  'LOCALHOST',
+  'localhost.',
+  'a.localhost'
 ]
 /** ... and those that nobody reaches. */
 const never = [
-  '169.254.169.254', '169.254.0.1', '169.254.170.2', '2852039166', '0xa9fea9fe', '0251.0376.0251.0376', '169.254.43518', '100.100.100.200', '168.63.129.16', '192.0.0.192',
-  '[fe80::1]', '[febf::1]', '[fd00:ec2::254]', '[fd00:0ec2:0::0254]', '[fd20:ce::254]', '[::ffff:169.254.169.254]', '[::ffff:a9fe:a9fe]', '[::169.254.169.254]', '[::ffff:0:a9fe:a9fe]',
-  '[2002:a9fe:a9fe::]', '[64:ff9b::169.254.169.254]', '[64:ff9b:1::a9fe:a9fe]', '[64:ff9b:1:a9fe:a9:fe00::]', '[64:ff9b:1:a9:fe:a9fe::]', '[::ffff:100.100.100.200]', '[2001:0:1:2::5601:5601]',
-  'metadata.google.internal', 'METADATA.google.internal.', 'metadata.goog', 'metadata'
+  '169.254.169.254',
+  '169.254.0.1',
+  '169.254.170.2',
+  '2852039166',
+  '0xa9fea9fe',
+  '0251.0376.0251.0376',
+  '169.254.43518',
+  '100.100.100.200',
+  '168.63.129.16',
+  '192.0.0.192',
+  '[fe80::1]',
+  '[febf::1]',
+  '[fd00:ec2::254]',
+  '[fd00:0ec2:0::0254]',
+  '[fd20:ce::254]',
+  '[::ffff:169.254.169.254]',
+  '[::ffff:a9fe:a9fe]',
+  '[::169.254.169.254]',
+  '[::ffff:0:a9fe:a9fe]',
+  '[2002:a9fe:a9fe::]',
+  '[64:ff9b::169.254.169.254]',
+  '[64:ff9b:1::a9fe:a9fe]',
+  '[64:ff9b:1:a9fe:a9:fe00::]',
+  '[64:ff9b:1:a9:fe:a9fe::]',
+  '[::ffff:100.100.100.200]',
+  '[2001:0:1:2::5601:5601]',
+  'metadata.google.internal',
+  'METADATA.google.internal.',
+  'metadata.goog',
+  'metadata'
 ]
-const open = ['8.8.8.8', '1.1.1.1', '172.32.0.1', '100.128.0.1', '198.20.0.1', '11.0.0.1', '[2606:4700::1111]', '[::ffff:8.8.8.8]', '[64:ff9b::808:808]', '[2002:808:808::1]', 'example.com', 'localhost.example.com', 'metadata.google.internal.example.com']
+const open = [
+  '8.8.8.8',
+  '1.1.1.1',
+  '172.32.0.1',
+  '100.128.0.1',
+  '198.20.0.1',
+  '11.0.0.1',
+  '[2606:4700::1111]',
+  '[::ffff:8.8.8.8]',
+  '[64:ff9b::808:808]',
+  '[2002:808:808::1]',
+  'example.com',
+  'localhost.example.com',
+  'metadata.google.internal.example.com'
+]
 
 test('every spelling of an address means what it means', async (t) => {
   const { out, lookups } = outbound(t)
@@ -128,17 +257,31 @@ test('every spelling of an address means what it means', async (t) => {
   for (const host of open) for (const reach of [trusted, untrusted]) assert.equal(out.warning(`http://${host}/`, reach), undefined, host)
   assert.deepEqual(lookups, [], 'nothing of this needs looking up')
   // A zone stands in no URL, but in what names resolve to.
-  for (const address of ['fe80::1%eth0', 'fe80::1%1', '169.254.169.254', 'fd00:ec2::254%eth0', 'nonsense', '']) assert.equal(kindOf(address).level, 'never', address)
-  for (const bad of ['http://[fe80::1%25eth0]/', 'http://1.2.3.4.5/', 'http://256.256.256.256/', 'http://[::1/']) assert.ok(!URL.canParse(bad), bad)
+  for (const address of ['fe80::1%eth0', 'fe80::1%1', '169.254.169.254', 'fd00:ec2::254%eth0', 'nonsense', '']) {
+    assert.equal(kindOf(address).level, 'never', address)
+  }
+  for (const bad of ['http://[fe80::1%25eth0]/', 'http://1.2.3.4.5/', 'http://256.256.256.256/', 'http://[::1/']) {
+    assert.ok(!URL.canParse(bad), bad)
+  }
 })
 
 test('only http and https, without user names', async (t) => {
   const { out } = outbound(t)
   const { port, connections } = await silent(t)
-  for (const address of ['file:///etc/passwd', `ftp://127.0.0.1:${port}/`, `gopher://127.0.0.1:${port}/`, 'data:text/plain,x', `ws://127.0.0.1:${port}/`]) {
+  for (const address of [
+    'file:///etc/passwd',
+    `ftp://127.0.0.1:${port}/`,
+    `gopher://127.0.0.1:${port}/`,
+    'data:text/plain,x',
+    `ws://127.0.0.1:${port}/`
+  ]) {
     assert.match((await failing(out.fetch(address, { trusted: true, ...MAX }))).message, /only http and https/, address)
   }
-  for (const address of [`http://example.com@127.0.0.1:${port}/`, `http://user:pass@127.0.0.1:${port}/`, `http://:pass@127.0.0.1:${port}/`]) {
+  for (const address of [
+    `http://example.com@127.0.0.1:${port}/`,
+    `http://user:pass@127.0.0.1:${port}/`,
+    `http://:pass@127.0.0.1:${port}/`
+  ]) {
     assert.match((await failing(out.fetch(address, { trusted: true, ...MAX }))).message, /user name or password/, address)
     assert.match(out.warning(address, { trusted: true }) ?? '', /user name or password/)
   }
@@ -147,15 +290,37 @@ test('only http and https, without user names', async (t) => {
 
 test('names are reached where they were checked, and nowhere else', async (t) => {
   const seen: string[] = []
-  const far = await web(t, (request, response) => { seen.push(String(request.headers.host)); response.writeHead(200, { connection: 'close' }).end('far') }, '127.0.0.2')
+  const far = await web(
+    t,
+    (request, response) => {
+      seen.push(String(request.headers.host))
+      response.writeHead(200, { connection: 'close' }).end('far')
+    },
+    '127.0.0.2'
+  )
   const near = await silent(t, far.port)
 
   await t.test('a name that resolves to what is forbidden says so', async (t) => {
-    const { out } = outbound(t, { names: { 'in.example': ['127.0.0.1'], 'ten.example': ['10.0.0.1', '10.0.0.2'], 'cloud.example': ['169.254.169.254'], 'six.example': ['::ffff:127.0.0.1'], 'zone.example': ['fe80::1%lo'], 'nat.example': ['64:ff9b::7f00:1'] } })
-    const why = async (name: string, trusted = false): Promise<string> => (await failing(out.fetch(`http://${name}:${near.port}/`, { trusted, ...MAX }))).message
-    assert.equal(await why('in.example'), 'in.example resolves to 127.0.0.1, a loopback address; an address stored by a non-admin must be public. OUTBOUND_ALLOW=127.0.0.1 widens this')
+    const { out } = outbound(t, {
+      names: {
+        'in.example': ['127.0.0.1'],
+        'ten.example': ['10.0.0.1', '10.0.0.2'],
+        'cloud.example': ['169.254.169.254'],
+        'six.example': ['::ffff:127.0.0.1'],
+        'zone.example': ['fe80::1%lo'],
+        'nat.example': ['64:ff9b::7f00:1']
+      }
+    })
+    const why = async (name: string, trusted = false): Promise<string> =>
+      (await failing(out.fetch(`http://${name}:${near.port}/`, { trusted, ...MAX }))).message
+    assert.equal(
+      await why('in.example'),
+      'in.example resolves to 127.0.0.1, a loopback address; an address stored by a non-admin must be public. OUTBOUND_ALLOW=127.0.0.1 widens this'
+    )
     assert.match(await why('ten.example'), /10\.0\.0\.1, a private address/)
-    for (const trusted of [false, true]) for (const name of ['cloud.example', 'zone.example']) assert.match(await why(name, trusted), /link-local address; such addresses are never reached/)
+    for (const trusted of [false, true]) {
+      for (const name of ['cloud.example', 'zone.example']) { assert.match(await why(name, trusted), /link-local address; such addresses are never reached/) }
+    }
     assert.match(await why('six.example'), /loopback/)
     assert.match(await why('nat.example'), /loopback/)
     assert.match(await why('away.example'), /no such host/)
@@ -168,10 +333,16 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
 
   await t.test('a name that changes between look-ups', async (t) => {
     let turn = 0
-    const { out, lookups } = outbound(t, { allow: '127.0.0.2', names: { 'turns.example': () => [turn++ === 0 ? '127.0.0.2' : '127.0.0.1'] } })
+    const { out, lookups } = outbound(t, {
+      allow: '127.0.0.2',
+      names: { 'turns.example': () => [turn++ === 0 ? '127.0.0.2' : '127.0.0.1'] }
+    })
     assert.equal(String((await out.fetch(`http://turns.example:${far.port}/`, { trusted: false, ...MAX })).body), 'far')
     assert.equal(lookups.length, 1, 'what was checked is what was dialled')
-    assert.match((await failing(out.fetch(`http://turns.example:${far.port}/`, { trusted: false, ...MAX }))).message, /resolves to 127\.0\.0\.1/)
+    assert.match(
+      (await failing(out.fetch(`http://turns.example:${far.port}/`, { trusted: false, ...MAX }))).message,
+      /resolves to 127\.0\.0\.1/
+    )
     assert.equal(lookups.length, 2)
     assert.equal(seen.at(-1), `turns.example:${far.port}`, 'Host keeps the name')
   })
@@ -196,10 +367,17 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
 })
 
 test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
-  const { out } = outbound(t, { allow: '10.0.0.0/8, 127.0.0.1,[fd00::1], fe80::/10,169.254.169.254 , wiki.lan,*.corp.example,', names: { 'wiki.lan': ['192.168.0.1', '169.254.1.1'], 'bare.example': ['192.168.0.1'] } })
+  const { out } = outbound(t, {
+    allow: '10.0.0.0/8, 127.0.0.1,[fd00::1], fe80::/10,169.254.169.254 , wiki.lan,*.corp.example,',
+    names: { 'wiki.lan': ['192.168.0.1', '169.254.1.1'], 'bare.example': ['192.168.0.1'] }
+  })
   const reached = (host: string, trusted = false): boolean => out.warning(`http://${host}/`, { trusted }) === undefined
-  for (const host of ['10.1.2.3', '0xa010203', '[::ffff:10.1.2.3]', '127.0.0.1', '[fd00::1]', '[fe80::1]', '169.254.169.254']) assert.ok(reached(host), host)
-  for (const host of ['127.0.0.2', '[fd00::2]', '192.168.0.1', '169.254.169.253', 'localhost', 'metadata.google.internal']) assert.ok(!reached(host), host)
+  for (const host of ['10.1.2.3', '0xa010203', '[::ffff:10.1.2.3]', '127.0.0.1', '[fd00::1]', '[fe80::1]', '169.254.169.254']) {
+    assert.ok(reached(host), host)
+  }
+  for (const host of ['127.0.0.2', '[fd00::2]', '192.168.0.1', '169.254.169.253', 'localhost', 'metadata.google.internal']) {
+    assert.ok(!reached(host), host)
+  }
 
   const allowed = new Allowed('wiki.lan,*.corp.example')
   for (const name of ['wiki.lan', 'a.corp.example', 'a.b.corp.example']) assert.ok(allowed.name(name), name)
@@ -213,8 +391,26 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
     assert.match((await failing(out.fetch(`http://meta.lan:${here.port}/`, { trusted: false, ...MAX }))).message, /never reached/)
   })
 
-  for (const bad of ['10.0.0.0/33', '10.0.0', '256.1.1.1', 'http://x', 'a b', '*', '*.', 'fe80::/129', '10.0.0.0/8;x', '0x7f.1', 'a/8', '-x', 'x..y']) {
-    assert.throws(() => new Allowed(bad), (error: Error) => error.message.includes('OUTBOUND_ALLOW') && error.message.includes(JSON.stringify(bad)), bad)
+  for (const bad of [
+    '10.0.0.0/33',
+    '10.0.0',
+    '256.1.1.1',
+    'http://x',
+    'a b',
+    '*',
+    '*.',
+    'fe80::/129',
+    '10.0.0.0/8;x',
+    '0x7f.1',
+    'a/8',
+    '-x',
+    'x..y'
+  ]) {
+    assert.throws(
+      () => new Allowed(bad),
+      (error: Error) => error.message.includes('OUTBOUND_ALLOW') && error.message.includes(JSON.stringify(bad)),
+      bad
+    )
   }
   await t.test('what cannot be read ends the start', async (t) => {
     const hub = await startHub(t, { env: { OUTBOUND_ALLOW: '127.0.0.1,10.0.0.0/99' }, wait: false })
@@ -235,18 +431,34 @@ test('redirects stay within the origin', async (t) => {
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://x')
       seen.push({ method: request.method ?? '', url: request.url ?? '', authorization: request.headers.authorization, body })
       const hops = Number(searchParams.get('hops') ?? 0)
-      if (pathname === '/out') response.writeHead(Number(searchParams.get('status')), { location: searchParams.get('to') ?? '' }).end('a page that nobody should see')
-      else if (hops > 0) response.writeHead(Number(searchParams.get('status') ?? 307), { location: `/x?hops=${hops - 1}&status=${searchParams.get('status') ?? 307}` }).end()
-      else response.end('arrived')
+      if (pathname === '/out') {
+        response
+          .writeHead(Number(searchParams.get('status')), { location: searchParams.get('to') ?? '' })
+          .end('a page that nobody should see')
+      } else if (hops > 0) {
+        response
+          .writeHead(Number(searchParams.get('status') ?? 307), {
+            location: `/x?hops=${hops - 1}&status=${searchParams.get('status') ?? 307}`
+          })
+          .end()
+      } else response.end('arrived')
     })
   })
   const { out } = outbound(t)
-  const get = async (path: string, more: object = {}): Promise<string> => String((await out.fetch(`${site.url}${path}`, { trusted: true, headers: { authorization: 'Bearer canary' }, ...MAX, ...more })).body)
+  const get = async (path: string, more: object = {}): Promise<string> =>
+    String((await out.fetch(`${site.url}${path}`, { trusted: true, headers: { authorization: 'Bearer canary' }, ...MAX, ...more })).body)
 
   for (const status of [301, 302, 303, 307, 308]) {
     for (const hops of [1, 3]) assert.equal(await get(`/x?hops=${hops}&status=${status}`), 'arrived')
     assert.match((await failing(get(`/x?hops=4&status=${status}`))).message, /more than 3 times/)
-    for (const to of [`http://127.0.0.1:${elsewhere.port}/`, `https://127.0.0.1:${site.port}/`, `http://localhost:${site.port}/`, `//127.0.0.1:${elsewhere.port}/x`, 'file:///etc/passwd', 'http://169.254.169.254/latest']) {
+    for (const to of [
+      `http://127.0.0.1:${elsewhere.port}/`,
+      `https://127.0.0.1:${site.port}/`,
+      `http://localhost:${site.port}/`,
+      `//127.0.0.1:${elsewhere.port}/x`,
+      'file:///etc/passwd',
+      'http://169.254.169.254/latest'
+    ]) {
       const error = await failing(get(`/out?status=${status}&to=${encodeURIComponent(to)}`))
       assert.match(error.message, /another origin/, to)
       assert.equal(error.fault, 'refused')
@@ -256,9 +468,14 @@ test('redirects stay within the origin', async (t) => {
   }
   for (const status of [307, 308]) {
     assert.equal(await get(`/x?hops=2&status=${status}`, { method: 'POST', body: 'kept' }), 'arrived')
-    assert.deepEqual(seen.slice(-3).map(({ method, body, authorization }) => [method, body, authorization]), [0, 1, 2].map(() => ['POST', 'kept', 'Bearer canary']))
+    assert.deepEqual(
+      seen.slice(-3).map(({ method, body, authorization }) => [method, body, authorization]),
+      [0, 1, 2].map(() => ['POST', 'kept', 'Bearer canary'])
+    )
   }
-  for (const status of [301, 302]) assert.match((await failing(get(`/x?hops=1&status=${status}`, { method: 'POST', body: 'kept' }))).message, /would lose its body/)
+  for (const status of [301, 302]) {
+    assert.match((await failing(get(`/x?hops=1&status=${status}`, { method: 'POST', body: 'kept' }))).message, /would lose its body/)
+  }
   assert.equal(await get('/x?hops=2&status=303', { method: 'POST', body: 'kept', headers: { 'Content-Type': 'text/plain' } }), 'arrived')
   assert.deepEqual(seen.slice(-3).map(({ method, body }) => [method, body]), [['POST', 'kept'], ['GET', ''], ['GET', '']])
   assert.equal(elsewhere.connections(), 0)
@@ -285,14 +502,24 @@ test('answers are bounded in size and time', async (t) => {
   const site = await web(t, (request, response) => {
     const answer = bodies[request.url ?? '']
     if (answer) response.writeHead(request.url === '/empty' ? 204 : 200, answer[0]).end(answer[1])
-    else if (request.url === '/slow') setInterval(() => { response.write('x') }, 50).unref()
-    else if (request.url === '/error') response.writeHead(503, { 'x-why': 'because' }).end('out of order')
-    else if (request.url === '/cut') { response.writeHead(200, { 'content-length': '100' }).write('x'); setTimeout(() => { response.destroy() }, 20) }
+    else if (request.url === '/slow') {
+      setInterval(() => {
+        response.write('x')
+      }, 50).unref()
+    } else if (request.url === '/error') response.writeHead(503, { 'x-why': 'because' }).end('out of order')
+    else if (request.url === '/cut') {
+      response.writeHead(200, { 'content-length': '100' }).write('x')
+      setTimeout(() => {
+        response.destroy()
+      }, 20)
+    }
   })
   const { out } = outbound(t)
   const get = async (path: string, more: object = {}) => await out.fetch(`${site.url}${path}`, { trusted: true, ...MAX, ...more })
 
-  for (const path of ['/plain', '/gzip', '/x-gzip', '/br', '/deflate', '/identity']) assert.ok((await get(path)).body.equals(plainText), path)
+  for (const path of ['/plain', '/gzip', '/x-gzip', '/br', '/deflate', '/identity']) {
+    assert.ok((await get(path)).body.equals(plainText), path)
+  }
   assert.equal((await get('/empty')).body.length, 0)
   assert.equal((await get('/plain', { maxSize: plainText.length })).body.length, plainText.length)
   assert.match((await failing(get('/plain', { maxSize: plainText.length - 1 }))).message, /too large: more than 1099 bytes/)
@@ -308,7 +535,9 @@ test('answers are bounded in size and time', async (t) => {
   assert.equal(late.fault, 'timeout')
   assert.match(late.message, /did not answer within 0\.3 s/)
   assert.ok(Date.now() - began < 2_000)
-  for (const timeout of [5_000, undefined]) assert.equal((await failing(get('/slow', { timeout, signal: AbortSignal.timeout(100) }))).fault, 'closed')
+  for (const timeout of [5_000, undefined]) {
+    assert.equal((await failing(get('/slow', { timeout, signal: AbortSignal.timeout(100) }))).fault, 'closed')
+  }
   assert.equal((await failing(get('/plain', { signal: AbortSignal.abort() }))).fault, 'closed')
 })
 
@@ -336,15 +565,27 @@ test('a proxy reaches names that it looks up itself', async (t) => {
   await failing(get(`https://only-the-proxy-knows.example:${port}/`))
   assert.deepEqual([way.asked.length, names], [3, ['only-the-proxy-knows.example']])
 
-  for (const host of ['169.254.169.254', '[::ffff:169.254.169.254]', 'metadata.google.internal']) assert.match((await failing(get(`http://${host}/`))).message, /never reached/, host)
-  for (const url of ['http://169.254.169.254:3128', 'http://evil.example:3128', 'http://metadata.google.internal']) assert.match((await failing(get(site.url, { proxy: { url } }))).message, /never reached/, url)
-  for (const url of ['socks5://127.0.0.1:1080', 'nonsense']) assert.match((await failing(get(site.url, { proxy: { url } }))).message, /"proxy\.url" must be/)
+  for (const host of ['169.254.169.254', '[::ffff:169.254.169.254]', 'metadata.google.internal']) {
+    assert.match((await failing(get(`http://${host}/`))).message, /never reached/, host)
+  }
+  for (const url of ['http://169.254.169.254:3128', 'http://evil.example:3128', 'http://metadata.google.internal']) {
+    assert.match((await failing(get(site.url, { proxy: { url } }))).message, /never reached/, url)
+  }
+  for (const url of ['socks5://127.0.0.1:1080', 'nonsense']) {
+    assert.match((await failing(get(site.url, { proxy: { url } }))).message, /"proxy\.url" must be/)
+  }
   assert.match((await failing(get('http://8.8.8.8/', { trusted: false }))).message, /"proxy" works only in servers that an admin stored/)
   assert.equal(way.asked.length, 3)
 
-  assert.match((await failing(get(site.url, { proxy: { url: 'http://127.0.0.1:9' } }))).message, /cannot reach the proxy 127\.0\.0\.1:9: ECONNREFUSED/)
+  assert.match(
+    (await failing(get(site.url, { proxy: { url: 'http://127.0.0.1:9' } }))).message,
+    /cannot reach the proxy 127\.0\.0\.1:9: ECONNREFUSED/
+  )
   const closed = await proxy(t, true)
-  assert.match((await failing(get('http://there.example/', { proxy: { url: closed.url } }))).message, /opens no way to there\.example:80 \(HTTP 403\)/)
+  assert.match(
+    (await failing(get('http://there.example/', { proxy: { url: closed.url } }))).message,
+    /opens no way to there\.example:80 \(HTTP 403\)/
+  )
 
   const direct = await get(site.url, { proxy: { url: way.url, noProxy: 'x.example, 127.0.0.1' } })
   assert.equal(String(direct.body), 'behind the proxy')
@@ -353,9 +594,22 @@ test('a proxy reaches names that it looks up itself', async (t) => {
   assert.equal(String((await get(site.url, { proxy: { enabled: true, type: 'socks5', host: '10.0.0.1' } })).body), 'behind the proxy')
 
   const by: Array<[string, string, boolean]> = [
-    ['*', 'http://a.example/', true], ['', 'http://a.example/', false], ['a.example', 'http://a.example/', true], ['a.example', 'http://b.a.example/', false], ['.a.example', 'http://b.a.example/', true],
-    ['.a.example', 'http://a.example/', true], ['.a.example', 'http://ba.example/', false], ['A.Example.', 'http://a.example/', true], ['x, y ,a.example', 'http://a.example/', true], ['a.example:8080', 'http://a.example:8080/', true],
-    ['a.example:8080', 'http://a.example/', false], ['a.example:443', 'https://a.example/', true], ['[::1]', 'http://[::1]:3000/', true], ['::1', 'http://[::1]/', true], ['[::1]:3000', 'http://[::1]:3000/', true], ['[::1]:3000', 'http://[::1]/', false]
+    ['*', 'http://a.example/', true],
+    ['', 'http://a.example/', false],
+    ['a.example', 'http://a.example/', true],
+    ['a.example', 'http://b.a.example/', false],
+    ['.a.example', 'http://b.a.example/', true],
+    ['.a.example', 'http://a.example/', true],
+    ['.a.example', 'http://ba.example/', false],
+    ['A.Example.', 'http://a.example/', true],
+    ['x, y ,a.example', 'http://a.example/', true],
+    ['a.example:8080', 'http://a.example:8080/', true],
+    ['a.example:8080', 'http://a.example/', false],
+    ['a.example:443', 'https://a.example/', true],
+    ['[::1]', 'http://[::1]:3000/', true],
+    ['::1', 'http://[::1]/', true],
+    ['[::1]:3000', 'http://[::1]:3000/', true],
+    ['[::1]:3000', 'http://[::1]/', false]
   ]
   for (const [noProxy, url, expected] of by) assert.equal(bypasses(noProxy, new URL(url)), expected, `${noProxy} ${url}`)
 })
@@ -363,10 +617,17 @@ test('a proxy reaches names that it looks up itself', async (t) => {
 // ---- the whole gateway ----------------------------------------------------------------------------
 
 /** Somebody at the management API. */
-async function login (hub: Hub, username: string): Promise<(method: string, route: string, body?: unknown) => Promise<{ status: number, body: unknown, message: string, data: Json }>> {
+async function login (
+  hub: Hub,
+  username: string
+): Promise<(method: string, route: string, body?: unknown) => Promise<{ status: number; body: unknown; message: string; data: Json }>> {
   const headers: Record<string, string> = { 'content-type': 'application/json' }
   const ask = async (method: string, route: string, body?: unknown) => {
-    const answer = await fetch(`${hub.url}/api${route}`, { method, headers: body === undefined ? { 'x-auth-token': headers['x-auth-token'] ?? '' } : headers, body: body === undefined ? undefined : JSON.stringify(body) })
+    const answer = await fetch(`${hub.url}/api${route}`, {
+      method,
+      headers: body === undefined ? { 'x-auth-token': headers['x-auth-token'] ?? '' } : headers,
+      body: body === undefined ? undefined : JSON.stringify(body)
+    })
     const parsed: unknown = await answer.json()
     return { status: answer.status, body: parsed, message: String(at(parsed, 'message') ?? ''), data: (at(parsed, 'data') ?? {}) as Json }
   }
@@ -386,15 +647,28 @@ test('who stored a server last decides what it reaches', async (t) => {
   const first = await startHub(t, { settings: settings({ file: { url: upstream.url, owner: 'bob' } }, users()) })
   await connected(first, 1)
   let [admin, bob] = [await login(first, 'admin'), await login(first, 'bob')]
-  const onDisk = async (name: string): Promise<Json> => at(JSON.parse(await readFile(first.settingsPath, 'utf8')), 'mcpServers', name) as Json
+  const onDisk = async (name: string): Promise<Json> =>
+    at(JSON.parse(await readFile(first.settingsPath, 'utf8')), 'mcpServers', name) as Json
   const has = async (name: string, status: string, error = /^/): Promise<void> => {
     let record: Json = {}
-    await until(async () => { record = (await admin('GET', `/servers/${name}`)).data; return record.status === status && error.test(String(record.error)) }, 10_000, () => `${name}: ${JSON.stringify(record)}`)
+    await until(
+      async () => {
+        record = (await admin('GET', `/servers/${name}`)).data
+        return record.status === status && error.test(String(record.error))
+      },
+      10_000,
+      () => `${name}: ${JSON.stringify(record)}`
+    )
   }
-  const refusal = /^127\.0\.0\.1 is a loopback address; an address stored by a non-admin must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 widens this$/
+  const refusal =
+    /^127\.0\.0\.1 is a loopback address; an address stored by a non-admin must be public\. OUTBOUND_ALLOW=127\.0\.0\.1 widens this$/
 
   await t.test('a user stores what is not public: with a warning, and without a connection', async () => {
-    for (const [name, url, why] of [['mine', hidden, /127\.0\.0\.1 is a loopback address/], ['named', hidden.replace('127.0.0.1', 'localhost'), /localhost is this machine itself/], ['cloud', 'http://169.254.169.254/mcp', /link-local address; such addresses are never reached/]] as const) {
+    for (const [name, url, why] of [
+      ['mine', hidden, /127\.0\.0\.1 is a loopback address/],
+      ['named', hidden.replace('127.0.0.1', 'localhost'), /localhost is this machine itself/],
+      ['cloud', 'http://169.254.169.254/mcp', /link-local address; such addresses are never reached/]
+    ] as const) {
       const answer = await bob('POST', '/servers', { name, config: { type: 'streamable-http', url, storedByUser: false } })
       assert.equal(answer.status, 200, JSON.stringify(answer.body))
       assert.match(answer.message, why)
@@ -405,7 +679,10 @@ test('who stored a server last decides what it reaches', async (t) => {
     }
     await has('mine', 'disconnected', refusal)
     assert.match(String((await bob('GET', '/servers/mine')).data.error), refusal)
-    for (const [who, list] of [['bob', await bob('GET', '/servers')], ['admin', await admin('GET', '/servers')]] as const) assert.ok(!JSON.stringify(list.body).includes('storedByUser'), who)
+    for (const [who, list] of [
+      ['bob', await bob('GET', '/servers')],
+      ['admin', await admin('GET', '/servers')]
+    ] as const) { assert.ok(!JSON.stringify(list.body).includes('storedByUser'), who) }
     assert.equal((await onDisk('mine')).storedByUser, true)
     const run = await bob('POST', '/tools/call/mine', { toolName: 'x' })
     assert.ok(run.status >= 400, JSON.stringify(run.body))
@@ -413,7 +690,12 @@ test('who stored a server last decides what it reaches', async (t) => {
   })
 
   await t.test('many at once: each with its warning', async () => {
-    const answer = await bob('POST', '/servers/batch', { servers: [{ name: 'batch1', config: { url: hidden } }, { name: 'batch2', config: { url: 'https://a.example/mcp', enabled: false } }] })
+    const answer = await bob('POST', '/servers/batch', {
+      servers: [
+        { name: 'batch1', config: { url: hidden } },
+        { name: 'batch2', config: { url: 'https://a.example/mcp', enabled: false } }
+      ]
+    })
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
     assert.match(String(at(answer.data, 'results', 0, 'message')), /will not be connected: 127\.0\.0\.1 is a loopback address/)
     assert.equal(at(answer.data, 'results', 1, 'message'), undefined)
@@ -458,23 +740,43 @@ test('who stored a server last decides what it reaches', async (t) => {
   await t.test('a user\'s redirect to what is hidden, and an admin\'s', async (t) => {
     let to = hidden
     let status = 307
-    const lure = await startUpstream(t, { raw: (_request, response) => { response.writeHead(status, { location: to }).end(); return true } })
+    const lure = await startUpstream(t, {
+      raw: (_request, response) => {
+        response.writeHead(status, { location: to }).end()
+        return true
+      }
+    })
     for (const kind of ['streamable-http', 'sse', undefined]) {
       for (status of [301, 302, 307, 308]) {
         await admin('DELETE', '/servers/lure')
-        assert.equal((await admin('POST', '/servers', { name: 'lure', config: { type: kind, url: lure.url, headers: { authorization: 'Bearer canary' } } })).status, 200)
+        assert.equal(
+          (
+            await admin('POST', '/servers', {
+              name: 'lure',
+              config: { type: kind, url: lure.url, headers: { authorization: 'Bearer canary' } }
+            })
+          ).status,
+          200
+        )
         await has('lure', 'disconnected', /redirects to another origin \(http:\/\/127\.0\.0\.1:\d+\), which is not followed/)
       }
     }
     to = '/elsewhere'
     status = 302
     assert.equal((await admin('PUT', '/servers/lure', { config: { type: 'streamable-http', url: lure.url } })).status, 200)
-    await has('lure', 'disconnected', /redirects a POST to http:\/\/127\.0\.0\.1:\d+\/elsewhere in a way that would lose its body \(HTTP 302\): configure that address/)
+    await has(
+      'lure',
+      'disconnected',
+      /redirects a POST to http:\/\/127\.0\.0\.1:\d+\/elsewhere in a way that would lose its body \(HTTP 302\): configure that address/
+    )
     assert.equal(secret.connections(), 0)
   })
 
   await t.test('OUTBOUND_ALLOW opens it to users', async (t) => {
-    const hub = await startHub(t, { settings: settings({ theirs: { url: upstream.url, owner: 'bob', storedByUser: true } }, users()), env: { OUTBOUND_ALLOW: '127.0.0.0/8' } })
+    const hub = await startHub(t, {
+      settings: settings({ theirs: { url: upstream.url, owner: 'bob', storedByUser: true } }, users()),
+      env: { OUTBOUND_ALLOW: '127.0.0.0/8' }
+    })
     await connected(hub, 1)
     const answer = await (await login(hub, 'bob'))('POST', '/servers', { name: 'mine', config: { url: upstream.url } })
     assert.doesNotMatch(answer.message, /will not be connected/)
@@ -493,7 +795,14 @@ test('upstreams behind redirects, proxies and compression', async (t) => {
     }
   })
   const bomb = gzipSync(Buffer.concat([Buffer.from(': a comment\n\ndata: '), Buffer.alloc(128 * 1024 * 1024, ' ')]))
-  const pack = (kind: unknown, answer: string): [string, Buffer] => kind === 'br' ? ['br', brotliCompressSync(answer)] : kind === 'chain' ? ['gzip, gzip', gzipSync(gzipSync(answer))] : kind === 'cut' ? ['gzip', gzipSync(answer).subarray(0, -20)] : ['gzip', gzipSync(answer)]
+  const pack = (kind: unknown, answer: string): [string, Buffer] =>
+    kind === 'br'
+      ? ['br', brotliCompressSync(answer)]
+      : kind === 'chain'
+        ? ['gzip, gzip', gzipSync(gzipSync(answer))]
+        : kind === 'cut'
+          ? ['gzip', gzipSync(answer).subarray(0, -20)]
+          : ['gzip', gzipSync(answer)]
   const packed = await startUpstream(t, {
     tools: [tool('pack'), tool('stream'), tool('bomb'), tool('echo')],
     on: ({ method, params, id, res }) => {
@@ -541,11 +850,16 @@ test('upstreams behind redirects, proxies and compression', async (t) => {
     const answer = await bob('POST', '/servers', { name: 'sneaky', config: { url: straight.url, proxy: { url: way.url } } })
     assert.match(answer.message, /"proxy" works only in servers that an admin stored/)
     await until(async () => /"proxy" works only/.test(String((await bob('GET', '/servers/sneaky')).data.error)))
-    assert.equal((await bob('POST', '/servers', { name: 'odd', config: { url: 'https://a.example', proxy: { url: 'socks5://x' } } })).status, 400)
+    assert.equal(
+      (await bob('POST', '/servers', { name: 'odd', config: { url: 'https://a.example', proxy: { url: 'socks5://x' } } })).status,
+      400
+    )
   })
 
   await t.test('redirects of one origin are followed, by calls side by side too', async () => {
-    const answers = await Promise.all(Array.from({ length: 10 }, async (_, n) => text(await session.call('moved-echo', { message: `m${n}` }))))
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => text(await session.call('moved-echo', { message: `m${n}` })))
+    )
     assert.deepEqual(answers, Array.from({ length: 10 }, (_, n) => `m${n}`))
   })
 
@@ -561,7 +875,9 @@ test('upstreams behind redirects, proxies and compression', async (t) => {
   await t.test('a bomb ends as an error, and the gateway goes on', async () => {
     const rss = async (): Promise<number> => Number(/VmRSS:\s+(\d+) kB/.exec(await readFile(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) / 1024
     const before = await rss()
-    for (const type of ['application/json', 'text/event-stream']) assert.match(failure(await session.request('tools/call', { name: 'packed-bomb', arguments: { type } })), /too large/, type)
+    for (const type of ['application/json', 'text/event-stream']) {
+      assert.match(failure(await session.request('tools/call', { name: 'packed-bomb', arguments: { type } })), /too large/, type)
+    }
     await sleep(100)
     assert.ok(await rss() - before < 150, `grew from ${before} to ${await rss()} MiB`)
     assert.equal(text(await session.call('packed-echo', { message: 'on' })), 'on')

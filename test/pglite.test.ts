@@ -23,7 +23,15 @@ before(emptyFolder)
 
 storeContract('PGlite', openPglite, { alone: true, model: false })
 
-const openAt = async (dbUrl: string): Promise<Storage> => await openStorage({ settingsPath: '/nonexistent/mcp_settings.json', dbUrl, startupTimeout: 10_000, vault: await vault(), warn: () => {}, info: () => {} })
+const openAt = async (dbUrl: string): Promise<Storage> =>
+  await openStorage({
+    settingsPath: '/nonexistent/mcp_settings.json',
+    dbUrl,
+    startupTimeout: 10_000,
+    vault: await vault(),
+    warn: () => {},
+    info: () => {}
+  })
 
 void test('PGlite: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
   const { url } = await pglite(t)
@@ -54,7 +62,10 @@ void test('PGlite: a folder that holds something else is refused, and left as it
   for (const [path, names] of [[folder, ['server']], [server, ['PG_VERSION', 'postmaster.opts']]] as const) {
     if (path === server) for (const name of names) await writeFile(join(path, name), '18')
     await chmod(path, 0o755)
-    await assert.rejects(openAt(`pglite://${path}`), (error: Error) => error.message.includes(path) && error.message.includes('holds something else'))
+    await assert.rejects(
+      openAt(`pglite://${path}`),
+      (error: Error) => error.message.includes(path) && error.message.includes('holds something else')
+    )
     assert.equal((await stat(path)).mode & 0o777, 0o755)
     assert.deepEqual(await readdir(path), names)
     await assert.rejects(stat(`${path}.lock`))
@@ -73,31 +84,35 @@ void test('PGlite: through a symbolic link the real folder is opened, and locked
   await store.close()
 })
 
-void test('a gateway on an embedded database: all of it is there after a restart, and a second gateway is refused', { timeout }, async (t) => {
-  const { url, folder } = await pglite(t)
-  const upstream = await startUpstream(t)
-  const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
-  await connected(hub, 1)
-  assert.equal(text(await (await Session.open(`${hub.url}/mcp`)).call('fake-echo', { message: 'embedded' })), 'embedded')
-  const headers = await loggedIn(hub)
-  await managed(hub, 'POST', '/servers', { name: 'kept', config: { ...parked(), headers: { 'X-Secret': 'canary-of-a-header' } } })
-  const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept' })
-  const second = await startReplica(t, url, { wait: false })
-  if (second.child.exitCode === null) await within(20_000, 'the exit', once(second.child, 'exit'))
-  assert.equal(second.child.exitCode, 1, second.output())
-  assert.ok(second.output().includes(folder), `the folder is not named: ${second.output()}`)
-  assert.doesNotMatch(second.output(), /^\s+at .+:\d+:\d+\)?$/m)
-  await managed(hub, 'POST', '/servers', { name: 'later', config: parked() })
-  assert.equal(await hub.stop(), 0)
+void test(
+  'a gateway on an embedded database: all of it is there after a restart, and a second gateway is refused',
+  { timeout },
+  async (t) => {
+    const { url, folder } = await pglite(t)
+    const upstream = await startUpstream(t)
+    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    await connected(hub, 1)
+    assert.equal(text(await (await Session.open(`${hub.url}/mcp`)).call('fake-echo', { message: 'embedded' })), 'embedded')
+    const headers = await loggedIn(hub)
+    await managed(hub, 'POST', '/servers', { name: 'kept', config: { ...parked(), headers: { 'X-Secret': 'canary-of-a-header' } } })
+    const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept' })
+    const second = await startReplica(t, url, { wait: false })
+    if (second.child.exitCode === null) await within(20_000, 'the exit', once(second.child, 'exit'))
+    assert.equal(second.child.exitCode, 1, second.output())
+    assert.ok(second.output().includes(folder), `the folder is not named: ${second.output()}`)
+    assert.doesNotMatch(second.output(), /^\s+at .+:\d+:\d+\)?$/m)
+    await managed(hub, 'POST', '/servers', { name: 'later', config: parked() })
+    assert.equal(await hub.stop(), 0)
 
-  const again = await startReplica(t, url)
-  assert.deepEqual(await serverNames(again, headers), ['fake', 'kept', 'later'])
-  await Session.open(`${again.url}/mcp`, { key: String(key.token) })
-  again.child.kill('SIGKILL')
-  await again.stop()
-  // What a killed process leaves behind keeps nobody out.
-  assert.deepEqual(await serverNames(await startReplica(t, url), headers), ['fake', 'kept', 'later'])
-})
+    const again = await startReplica(t, url)
+    assert.deepEqual(await serverNames(again, headers), ['fake', 'kept', 'later'])
+    await Session.open(`${again.url}/mcp`, { key: String(key.token) })
+    again.child.kill('SIGKILL')
+    await again.stop()
+    // What a killed process leaves behind keeps nobody out.
+    assert.deepEqual(await serverNames(await startReplica(t, url), headers), ['fake', 'kept', 'later'])
+  }
+)
 
 void test('a gateway on a settings file loads no database', { timeout }, async (t) => {
   const folder = await temporaryFolder(t)

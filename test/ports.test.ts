@@ -35,7 +35,14 @@ async function open (t: Cleanup, dbUrl?: string, settings?: object): Promise<Ope
   const opened: Storage[] = []
   t.after(async () => { for (const { store } of opened) await store.close() })
   const another = async (): Promise<Storage> => {
-    const storage = await openStorage({ settingsPath: path, dbUrl, startupTimeout: 10_000, vault: await vault(), warn: () => {}, info: () => {} })
+    const storage = await openStorage({
+      settingsPath: path,
+      dbUrl,
+      startupTimeout: 10_000,
+      vault: await vault(),
+      warn: () => {},
+      info: () => {}
+    })
     opened.push(storage)
     await storage.store.load()
     return storage
@@ -56,36 +63,50 @@ portsContract('PGlite', async (t) => await open(t, (await pglite(t)).url), { dat
 
 // ---- several replicas -----------------------------------------------------------------------------
 
-void test('two replicas: 20 takes and 20 swaps at once have one first, and what one revokes the other does not find', { timeout }, async (t) => {
-  const { storage, another } = await openPostgres(t)
-  const both = [storage, await another()]
-  const at = (n: number): Storage => both[n % 2] ?? storage
-  for (let round = 0; round < 5; round++) {
-    const hash = fresh()
-    await storage.grants.put(hash, 'family', { round }, soon())
-    const taken = await race(20, async (n) => await at(n).grants.take(hash))
-    assert.deepEqual(taken.filter((each) => each?.first === true), [{ first: true, family: 'family', value: { round } }])
-    assert.equal(taken.filter((each) => each?.first === false).length, 19)
+void test(
+  'two replicas: 20 takes and 20 swaps at once have one first, and what one revokes the other does not find',
+  { timeout },
+  async (t) => {
+    const { storage, another } = await openPostgres(t)
+    const both = [storage, await another()]
+    const at = (n: number): Storage => both[n % 2] ?? storage
+    for (let round = 0; round < 5; round++) {
+      const hash = fresh()
+      await storage.grants.put(hash, 'family', { round }, soon())
+      const taken = await race(20, async (n) => await at(n).grants.take(hash))
+      assert.deepEqual(
+        taken.filter((each) => each?.first === true),
+        [{ first: true, family: 'family', value: { round } }]
+      )
+      assert.equal(taken.filter((each) => each?.first === false).length, 19)
 
-    const [refresh, next] = [issued('refresh'), Array.from({ length: 20 }, () => issued('refresh'))]
-    await storage.tokens.put(authorization(), [refresh])
-    assert.deepEqual(counted(await race(20, async (n) => await at(n).tokens.swap(refresh.hash, next.slice(n, n + 1)))), { reused: 19, swapped: 1 })
-    for (const [n, { hash }] of next.entries()) assert.equal(await at(n).tokens.find(hash), undefined)
+      const [refresh, next] = [issued('refresh'), Array.from({ length: 20 }, () => issued('refresh'))]
+      await storage.tokens.put(authorization(), [refresh])
+      assert.deepEqual(counted(await race(20, async (n) => await at(n).tokens.swap(refresh.hash, next.slice(n, n + 1)))), {
+        reused: 19,
+        swapped: 1
+      })
+      for (const [n, { hash }] of next.entries()) assert.equal(await at(n).tokens.find(hash), undefined)
+    }
+    const [own, token] = [authorization({ username: 'bob' }), issued('access')]
+    await at(0).tokens.put(own, [token])
+    assert.deepEqual(await at(1).tokens.find(token.hash), { ...own, ...token })
+    await at(1).tokens.revoke({ username: 'bob' })
+    assert.equal(await at(0).tokens.find(token.hash), undefined)
   }
-  const [own, token] = [authorization({ username: 'bob' }), issued('access')]
-  await at(0).tokens.put(own, [token])
-  assert.deepEqual(await at(1).tokens.find(token.hash), { ...own, ...token })
-  await at(1).tokens.revoke({ username: 'bob' })
-  assert.equal(await at(0).tokens.find(token.hash), undefined)
-})
+)
 
 void test('two replicas: whoever revokes users and clients while tokens are swapped hinders nobody', { timeout }, async (t) => {
   const { storage, another } = await openPostgres(t)
   const other = await another()
   const refresh = Array.from({ length: 40 }, () => issued('refresh'))
-  for (const [n, token] of refresh.entries()) await storage.tokens.put(authorization({ username: `u${n % 2}`, clientId: `c${n % 3}` }), [token])
+  for (const [n, token] of refresh.entries()) {
+    await storage.tokens.put(authorization({ username: `u${n % 2}`, clientId: `c${n % 3}` }), [token])
+  }
   const swaps = race(40, async (n) => await (n % 2 === 0 ? storage : other).tokens.swap(refresh[n]?.hash ?? '', [issued('refresh')]))
-  const ends = race(12, async (n) => { await (n % 2 === 0 ? other : storage).tokens.revoke(n % 3 === 0 ? { clientId: `c${n % 3}` } : { username: `u${n % 2}` }) })
+  const ends = race(12, async (n) => {
+    await (n % 2 === 0 ? other : storage).tokens.revoke(n % 3 === 0 ? { clientId: `c${n % 3}` } : { username: `u${n % 2}` })
+  })
   assert.ok((await swaps).every((answer) => answer === 'swapped' || answer === 'unknown'))
   await ends
 })
@@ -97,9 +118,14 @@ void test('no secret stands in a table: values of grants are sealed, and gone on
   const [code, state, token] = [canary('code'), canary('state'), canary('token')]
   for (const each of [code, state]) await grants.put(hashOf(each), 'family', { verifier: canary('verifier'), last: canary('last') }, soon())
   await tokens.put(authorization(), [issued('access', { hash: hashOf(token) })])
-  const rows = async (table: string): Promise<string[]> => (await query<{ row: string }>(`SELECT t::text AS row FROM ${table} t`)).map(({ row }) => row)
+  const rows = async (table: string): Promise<string[]> =>
+    (await query<{ row: string }>(`SELECT t::text AS row FROM ${table} t`)).map(({ row }) => row)
   assertNoCanary([...await rows('grants'), ...await rows('tokens'), ...await rows('token_families')], 'a table')
-  assert.deepEqual(await query("SELECT DISTINCT data->>'secret' AS shown FROM grants"), [{ shown: '••••' }], 'a mask shows how a value ends')
+  assert.deepEqual(
+    await query("SELECT DISTINCT data->>'secret' AS shown FROM grants"),
+    [{ shown: '••••' }],
+    'a mask shows how a value ends'
+  )
   assert.equal((await grants.take(hashOf(code)))?.first, true)
   assert.equal((await query('SELECT 1 FROM grants WHERE taken AND data IS NULL AND sealed IS NULL')).length, 1)
   // What is sealed for one hash opens for no other.
@@ -118,7 +144,11 @@ void test('what is over is swept away by a write in passing, and too much of it,
   const next = await another()
   await next.grants.put(fresh(), 'kept', {}, soon())
   await next.tokens.put(authorization(), [issued('access')])
-  await until(async () => await count('grants') === 1 && await count('tokens') === 1 && await count('token_families') === 1, 5_000, 'not swept')
+  await until(
+    async () => (await count('grants')) === 1 && (await count('tokens')) === 1 && (await count('token_families')) === 1,
+    5_000,
+    'not swept'
+  )
 
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })
@@ -129,9 +159,18 @@ void test('what is over is swept away by a write in passing, and too much of it,
   for (let n = 0; n < 4; n++) await storage.grants.put(n === 3 ? last : fresh(), 'more', {}, soon() + n)
   await new PostgresGrants(asks, await vault(), 3).put(fresh(), 'newest', {}, soon() + 9)
   await until(async () => await count('grants') === 3, 5_000, 'too many grants')
-  assert.deepEqual([await storage.grants.take(taken), (await storage.grants.take(last))?.first], [undefined, true], 'what was taken goes first, then what expires first')
+  assert.deepEqual(
+    [await storage.grants.take(taken), (await storage.grants.take(last))?.first],
+    [undefined, true],
+    'what was taken goes first, then what expires first'
+  )
 
-  await boundOf(async () => new PostgresTokens(asks, 8), async () => { await until(async () => await count('tokens') <= 8, 5_000, 'too many tokens') })
+  await boundOf(
+    async () => new PostgresTokens(asks, 8),
+    async () => {
+      await until(async () => (await count('tokens')) <= 8, 5_000, 'too many tokens')
+    }
+  )
 })
 
 /** Many small families stay, the one that has most goes. */
@@ -163,7 +202,11 @@ void test('in memory, the oldest go first; in the file, the families that have m
   assert.deepEqual(taken, [undefined, undefined, true, true, true])
   await grants.put(hashes[0] ?? '', 'f', {}, soon())
   await grants.take(hashes[0] ?? '')
-  assert.deepEqual([await grants.take(hashes[2] ?? ''), await grants.take(hashes[3] ?? '')], [undefined, { first: false, family: 'f' }], 'of what was taken, the oldest is forgotten')
+  assert.deepEqual(
+    [await grants.take(hashes[2] ?? ''), await grants.take(hashes[3] ?? '')],
+    [undefined, { first: false, family: 'f' }],
+    'of what was taken, the oldest is forgotten'
+  )
 
   const vectors = new MemoryVectors(6)
   await vectors.put('a', [{ id: '1', hash: 'h', embedding: [1, 0] }, { id: '2', hash: 'h', embedding: [1, 0] }])
@@ -179,35 +222,49 @@ void test('in memory, the oldest go first; in the file, the families that have m
 
 // ---- the settings file ----------------------------------------------------------------------------
 
-const document = async (path: string): Promise<{ oauthTokens: Array<Record<string, unknown>>, [name: string]: unknown }> => JSON.parse(await readFile(path, 'utf8'))
+const document = async (path: string): Promise<{ oauthTokens: Array<Record<string, unknown>>; [name: string]: unknown }> =>
+  JSON.parse(await readFile(path, 'utf8'))
 
-void test('file: tokens stand under oauthTokens as hashes; foreign entries stay; readers keep their version, and are told nothing', { timeout }, async (t) => {
-  const foreign = [{ accessToken: 'plain', refreshToken: 'of another program', clientId: 'c1' }, 'odd', null]
-  const { path, storage: { store, tokens }, another } = await open(t, undefined, { mcpServers: { a: { command: 'node' } }, oauthTokens: foreign, 'x-more': 1 })
-  const snapshot = await store.load()
-  let told = 0
-  store.onChange(() => { told++ })
-  const secret = canary('token')
-  const [own, access, refresh] = [authorization(), issued('access', { hash: hashOf(secret) }), issued('refresh')]
-  await tokens.put(own, [access, refresh])
-  await tokens.swap(refresh.hash, [issued('refresh')])
-  const { oauthTokens, ...rest } = await document(path)
-  assert.deepEqual(rest, { mcpServers: { a: { command: 'node' } }, 'x-more': 1 })
-  assert.deepEqual(oauthTokens.slice(0, 4), [...foreign, { ...own, ...access }])
-  assert.deepEqual(oauthTokens[4], { ...own, ...refresh, used: true })
-  assertNoCanary([await readFile(path, 'utf8')], 'the settings file')
-  assert.equal((await stat(path)).mode & 0o777, 0o600)
-  assert.equal(await store.load(), snapshot)
-  assert.equal((await store.commit([{ entity: 'mcpServers', key: 'b', value: { command: 'node' } }], snapshot.version)).version, snapshot.version + 1)
-  await tokens.revoke({ username: 'ann' })
-  assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
-  assert.equal(told, 0)
-  await store.close()
-  await assert.rejects(tokens.put(own, [access]), StorageError)
-  assert.deepEqual((await document(path)).mcpServers, { a: { command: 'node' }, b: { command: 'node' } })
-  await (await another()).tokens.put(own, [issued('access')])
-  assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
-})
+void test(
+  'file: tokens stand under oauthTokens as hashes; foreign entries stay; readers keep their version, and are told nothing',
+  { timeout },
+  async (t) => {
+    const foreign = [{ accessToken: 'plain', refreshToken: 'of another program', clientId: 'c1' }, 'odd', null]
+    const {
+      path,
+      storage: { store, tokens },
+      another
+    } = await open(t, undefined, { mcpServers: { a: { command: 'node' } }, oauthTokens: foreign, 'x-more': 1 })
+    const snapshot = await store.load()
+    let told = 0
+    store.onChange(() => {
+      told++
+    })
+    const secret = canary('token')
+    const [own, access, refresh] = [authorization(), issued('access', { hash: hashOf(secret) }), issued('refresh')]
+    await tokens.put(own, [access, refresh])
+    await tokens.swap(refresh.hash, [issued('refresh')])
+    const { oauthTokens, ...rest } = await document(path)
+    assert.deepEqual(rest, { mcpServers: { a: { command: 'node' } }, 'x-more': 1 })
+    assert.deepEqual(oauthTokens.slice(0, 4), [...foreign, { ...own, ...access }])
+    assert.deepEqual(oauthTokens[4], { ...own, ...refresh, used: true })
+    assertNoCanary([await readFile(path, 'utf8')], 'the settings file')
+    assert.equal((await stat(path)).mode & 0o777, 0o600)
+    assert.equal(await store.load(), snapshot)
+    assert.equal(
+      (await store.commit([{ entity: 'mcpServers', key: 'b', value: { command: 'node' } }], snapshot.version)).version,
+      snapshot.version + 1
+    )
+    await tokens.revoke({ username: 'ann' })
+    assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
+    assert.equal(told, 0)
+    await store.close()
+    await assert.rejects(tokens.put(own, [access]), StorageError)
+    assert.deepEqual((await document(path)).mcpServers, { a: { command: 'node' }, b: { command: 'node' } })
+    await (await another()).tokens.put(own, [issued('access')])
+    assert.deepEqual((await document(path)).oauthTokens.slice(0, 3), foreign)
+  }
+)
 
 void test('file: tokens and settings that are written at once are all there', { timeout }, async (t) => {
   const { path, storage: { store, tokens } } = await open(t)
@@ -249,36 +306,72 @@ void test('file: where tokens cannot be written, nothing is changed, and the rea
   const good = await readFile(path, 'utf8')
   await writeFile(path, '{"cut off')
   const next = issued('refresh')
-  await assert.rejects(tokens.swap(refresh.hash, [next]), (error: Error) => error instanceof StorageError && error.message.includes('edited'))
+  await assert.rejects(
+    tokens.swap(refresh.hash, [next]),
+    (error: Error) => error instanceof StorageError && error.message.includes('edited')
+  )
   assert.deepEqual(await tokens.find(access.hash), { ...own, ...access })
   await writeFile(path, good)
   assert.equal(await tokens.find(next.hash), undefined)
   assert.equal(await tokens.swap(refresh.hash, [next]), 'swapped')
 
   const odd = await open(t, undefined, { oauthTokens: { of: 'another kind' } })
-  await assert.rejects(odd.storage.tokens.put(own, [access]), (error: Error) => error instanceof StorageError && error.message.includes('oauthTokens'))
+  await assert.rejects(
+    odd.storage.tokens.put(own, [access]),
+    (error: Error) => error instanceof StorageError && error.message.includes('oauthTokens')
+  )
   assert.equal(await odd.storage.tokens.find(access.hash), undefined)
   assert.deepEqual((await document(odd.path)).oauthTokens, { of: 'another kind' })
 })
 
-void test('a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked', { timeout }, async (t) => {
-  const foreign = { accessToken: 'of another program' }
-  const [own, { url }] = [{ ...authorization(), ...issued('refresh') }, await database(t)]
-  const { storage } = await open(t, url, { oauthTokens: [own, foreign] })
-  assert.equal(await storage.tokens.find(own.hash), undefined)
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
-  assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthTokens, [foreign])
-})
+void test(
+  'a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked',
+  { timeout },
+  async (t) => {
+    const foreign = { accessToken: 'of another program' }
+    const [own, { url }] = [{ ...authorization(), ...issued('refresh') }, await database(t)]
+    const { storage } = await open(t, url, { oauthTokens: [own, foreign] })
+    assert.equal(await storage.tokens.find(own.hash), undefined)
+    const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
+    t.after(async () => {
+      await driver.end()
+    })
+    assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthTokens, [foreign])
+  }
+)
 
 // ---- away -----------------------------------------------------------------------------------------
 
 /** One call of each method that asks the database. */
 const asks = ({ grants, tokens, vectors, activities }: Storage): Array<() => Promise<unknown>> => [
-  async () => { await grants.put(fresh(), 'f', {}, soon()) }, async () => await grants.take(fresh()),
-  async () => { await tokens.put(authorization(), [issued('access')]) }, async () => await tokens.find(fresh()), async () => await tokens.swap(fresh(), []), async () => { await tokens.revoke({ username: 'nobody' }) },
-  async () => { await vectors.put('c', [{ id: 'i', hash: 'h', embedding: [1] }]) }, async () => await vectors.hashes('c', ['i']), async () => await vectors.nearest('c', [1], ['i'], 1), async () => { await vectors.keep('c', ['i']) },
-  async () => { await activities?.append([activity()]) }, async () => await activities?.list({}, 1, 10), async () => await activities?.find(activity().id), async () => await activities?.values({}), async () => await activities?.stats({}), async () => await activities?.cleanup(0)
+  async () => {
+    await grants.put(fresh(), 'f', {}, soon())
+  },
+  async () => await grants.take(fresh()),
+  async () => {
+    await tokens.put(authorization(), [issued('access')])
+  },
+  async () => await tokens.find(fresh()),
+  async () => await tokens.swap(fresh(), []),
+  async () => {
+    await tokens.revoke({ username: 'nobody' })
+  },
+  async () => {
+    await vectors.put('c', [{ id: 'i', hash: 'h', embedding: [1] }])
+  },
+  async () => await vectors.hashes('c', ['i']),
+  async () => await vectors.nearest('c', [1], ['i'], 1),
+  async () => {
+    await vectors.keep('c', ['i'])
+  },
+  async () => {
+    await activities?.append([activity()])
+  },
+  async () => await activities?.list({}, 1, 10),
+  async () => await activities?.find(activity().id),
+  async () => await activities?.values({}),
+  async () => await activities?.stats({}),
+  async () => await activities?.cleanup(0)
 ]
 
 void describe('away', { concurrency: 2, timeout: 150_000 }, () => {
@@ -322,11 +415,27 @@ void describe('away', { concurrency: 2, timeout: 150_000 }, () => {
     })
     await locked
     const since = performance.now()
-    const asked = [storage.grants.take(fresh()), storage.tokens.find(fresh()), storage.vectors.keep('c', []), storage.tokens.put(authorization(), [issued('access')])]
+    const asked = [
+      storage.grants.take(fresh()),
+      storage.tokens.find(fresh()),
+      storage.vectors.keep('c', []),
+      storage.tokens.put(authorization(), [issued('access')])
+    ]
     // Behind those, lines that have a bound.
-    const found = race(1_100, async () => await storage.tokens.find(fresh()).then(() => 'found', (error: unknown) => error instanceof StorageError && error.message.includes('too much') ? 'too much' : String(error)))
+    const found = race(
+      1_100,
+      async () =>
+        await storage.tokens.find(fresh()).then(
+          () => 'found',
+          (error: unknown) => (error instanceof StorageError && error.message.includes('too much') ? 'too much' : String(error))
+        )
+    )
     const kept = race(20, async () => { await storage.vectors.keep('c', []).catch(() => {}) })
-    await Promise.all(asked.map(async (each) => { await assert.rejects(each, (error: Error) => error instanceof StorageError && error.message.includes('too long')) }))
+    await Promise.all(
+      asked.map(async (each) => {
+        await assert.rejects(each, (error: Error) => error instanceof StorageError && error.message.includes('too long'))
+      })
+    )
     const took = performance.now() - since
     assert.ok(took > 9_000 && took < 15_000, `after ${took} ms`)
     assert.equal(storage.store.health(), undefined, 'the store waits for ports')

@@ -5,7 +5,12 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema, type ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  ListRootsRequestSchema,
+  type ClientCapabilities
+} from '@modelcontextprotocol/sdk/types.js'
 import { agent, at, everything, failed, listed, names, Session, settings, sleep, text, within, type Json } from './client.ts'
 import { startUpstream, tool, type Answer, type Call } from './fakes/fault-http.ts'
 import { bearerKey, npmServer, path, startHub, until, type Cleanup, type Hub } from './helper.ts'
@@ -38,7 +43,14 @@ class AskedClient {
     this.root = `file:///home/${name}`
   }
 
-  static async open (t: Cleanup, url: string, name: string, key?: string, capabilities: ClientCapabilities = ALL, root?: string): Promise<AskedClient> {
+  static async open (
+    t: Cleanup,
+    url: string,
+    name: string,
+    key?: string,
+    capabilities: ClientCapabilities = ALL,
+    root?: string
+  ): Promise<AskedClient> {
     const asker = new AskedClient(name)
     if (root !== undefined) asker.root = root
     asker.client = await agent(t, url, {
@@ -74,15 +86,23 @@ class AskedClient {
     return await within(15_000, `${this.name} calls ${name}`, this.client.callTool({ name, arguments: args }))
   }
 
-  async tools (): Promise<string[]> { return names((await this.client?.listTools())?.tools ?? []) }
+  async tools (): Promise<string[]> {
+    return names((await this.client?.listTools())?.tools ?? [])
+  }
 }
 
 /** The question that the tool `ask` of both fakes asks; its tag comes from the call that caused it. */
 const question = (kind: typeof KINDS[number], tag: string): [string, Json] => {
   switch (kind) {
-    case 'sampling': return ['sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: tag } }], maxTokens: 10, 'x-unknown': [tag] }]
-    case 'elicitation': return ['elicitation/create', { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }]
-    case 'roots': return ['roots/list', {}]
+    case 'sampling':
+      return [
+        'sampling/createMessage',
+        { messages: [{ role: 'user', content: { type: 'text', text: tag } }], maxTokens: 10, 'x-unknown': [tag] }
+      ]
+    case 'elicitation':
+      return ['elicitation/create', { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }]
+    case 'roots':
+      return ['roots/list', {}]
   }
 }
 
@@ -99,7 +119,13 @@ async function answer ({ method, params, ask, session }: Call): Promise<Answer> 
     : { content: [{ type: 'text', text: JSON.stringify(reply.error) }], isError: true }
 }
 
-const stdioFake = (more: Json = {}): Json => ({ type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], visibility: 'public', ...more })
+const stdioFake = (more: Json = {}): Json => ({
+  type: 'stdio',
+  command: process.execPath,
+  args: [path('test/fakes/fault-stdio.mjs')],
+  visibility: 'public',
+  ...more
+})
 
 /** Whose answer a tool `ask` brought back: a name, or the error's text. */
 function author (result: unknown): { name?: string, error?: string } {
@@ -109,12 +135,23 @@ function author (result: unknown): { name?: string, error?: string } {
 }
 
 /** Both ask at the same moment and stay open for a while; nobody may ever hear the other's question. */
-async function both (askers: [AskedClient, AskedClient], server: string, kind: typeof KINDS[number], more: Json = {}): Promise<{ name?: string, error?: string }[]> {
+async function both (
+  askers: [AskedClient, AskedClient],
+  server: string,
+  kind: (typeof KINDS)[number],
+  more: Json = {}
+): Promise<{ name?: string; error?: string }[]> {
   const before = askers.map((asker) => asker.asked.length)
-  const results = await Promise.all(askers.map(async (asker) => author(await asker.call(`${server}-ask`, { kind, tag: `${asker.name} asks ${server}`, delay: 250, linger: 400, ...more }))))
+  const results = await Promise.all(
+    askers.map(async (asker) =>
+      author(await asker.call(`${server}-ask`, { kind, tag: `${asker.name} asks ${server}`, delay: 250, linger: 400, ...more }))
+    )
+  )
   for (const [index, asker] of askers.entries()) {
     const heard = asker.asked.slice(before[index])
-    for (const one of heard) if (one !== 'roots') assert.equal(one, `${asker.name} asks ${server}`, `${asker.name} heard another's question`)
+    for (const one of heard) {
+      if (one !== 'roots') assert.equal(one, `${asker.name} asks ${server}`, `${asker.name} heard another's question`)
+    }
     if (results[index]?.name !== undefined) {
       assert.equal(results[index]?.name, asker.name, `${asker.name} got another's answer from ${server}`)
       assert.equal(heard.length, 1)
@@ -138,8 +175,14 @@ test('two clients, one upstream that asks: every isolation, both transports, all
   const hub = await startHub(t, { settings: settings(servers, people) })
   await listed(hub, Object.keys(servers))
   // the same key for both: what tells them apart is their session
-  const askers: [AskedClient, AskedClient] = [await AskedClient.open(t, `${hub.url}/mcp`, 'one'), await AskedClient.open(t, `${hub.url}/mcp`, 'two')]
-  const users: [AskedClient, AskedClient] = [await AskedClient.open(t, `${hub.url}/mcp`, 'ann', ANN), await AskedClient.open(t, `${hub.url}/mcp`, 'ben', BEN)]
+  const askers: [AskedClient, AskedClient] = [
+    await AskedClient.open(t, `${hub.url}/mcp`, 'one'),
+    await AskedClient.open(t, `${hub.url}/mcp`, 'two')
+  ]
+  const users: [AskedClient, AskedClient] = [
+    await AskedClient.open(t, `${hub.url}/mcp`, 'ann', ANN),
+    await AskedClient.open(t, `${hub.url}/mcp`, 'ben', BEN)
+  ]
 
   for (const isolation of ISOLATIONS) {
     const pair = isolation === 'user' ? users : askers
@@ -169,7 +212,13 @@ test('two clients, one upstream that asks: every isolation, both transports, all
       for (const server of [`http-${isolation}`, `stdio-${isolation}`]) {
         for (const kind of KINDS) {
           for (const asker of pair) {
-            for (const via of ['post', 'get']) assert.deepEqual(author(await asker.call(`${server}-ask`, { kind, tag: 'alone', via })), { name: asker.name }, `${server} ${kind} ${via}`)
+            for (const via of ['post', 'get']) {
+              assert.deepEqual(
+                author(await asker.call(`${server}-ask`, { kind, tag: 'alone', via })),
+                { name: asker.name },
+                `${server} ${kind} ${via}`
+              )
+            }
           }
         }
       }
@@ -178,7 +227,11 @@ test('two clients, one upstream that asks: every isolation, both transports, all
     await t.test(`${isolation}: one client with several calls open`, async () => {
       const [asker] = pair
       for (const server of [`http-${isolation}`, `stdio-${isolation}`]) {
-        const results = await Promise.all([1, 2, 3].map(async (index) => author(await asker.call(`${server}-ask`, { kind: 'elicitation', tag: `call ${index}`, delay: 100, linger: 200 }))))
+        const results = await Promise.all(
+          [1, 2, 3].map(async (index) =>
+            author(await asker.call(`${server}-ask`, { kind: 'elicitation', tag: `call ${index}`, delay: 100, linger: 200 }))
+          )
+        )
         assert.deepEqual(results, [1, 2, 3].map(() => ({ name: asker.name })), server)
       }
     })
@@ -186,7 +239,11 @@ test('two clients, one upstream that asks: every isolation, both transports, all
 
   await t.test('auto, stdio: once seen asking with several owners open, each gets a link of its own', async () => {
     await both(askers, 'stdio-auto', 'sampling')
-    await until(async () => (await both(askers, 'stdio-auto', 'sampling')).every(({ name }) => name !== undefined), 15_000, 'still not isolated')
+    await until(
+      async () => (await both(askers, 'stdio-auto', 'sampling')).every(({ name }) => name !== undefined),
+      15_000,
+      'still not isolated'
+    )
     for (const kind of KINDS) mine(askers, await both(askers, 'stdio-auto', kind), kind)
   })
 
@@ -194,7 +251,9 @@ test('two clients, one upstream that asks: every isolation, both transports, all
     const twice: [AskedClient, AskedClient] = [users[0], await AskedClient.open(t, `${hub.url}/mcp`, 'ann2', ANN)]
     for (const kind of KINDS) {
       mine(twice, await both(twice, 'http-user', kind, { linger: 0 }), kind)
-      for (const { name, error } of await both(twice, 'stdio-user', kind)) if (name === undefined) assert.match(error ?? '', /isolation/, kind)
+      for (const { name, error } of await both(twice, 'stdio-user', kind)) {
+        if (name === undefined) assert.match(error ?? '', /isolation/, kind)
+      }
     }
   })
 
@@ -221,22 +280,38 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
     settings: settings({ http: { type: 'streamable-http', url: upstream.url }, stdio: stdioFake({ env: { FAULT_LOG: log } }) }, people)
   })
   await listed(hub, ['http', 'stdio'])
-  const capabilities = { sampling: { context: {} }, elicitation: { form: {}, 'x-form': 1 }, roots: {}, experimental: { 'vendor/x': { y: 1 } } }
-  const call = (server: string, id: number | string): Json => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: `${server}-ask`, arguments: { kind: 'sampling', tag: 'by hand' } } })
+  const capabilities = {
+    sampling: { context: {} },
+    elicitation: { form: {}, 'x-form': 1 },
+    roots: {},
+    experimental: { 'vendor/x': { y: 1 } }
+  }
+  const call = (server: string, id: number | string): Json => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name: `${server}-ask`, arguments: { kind: 'sampling', tag: 'by hand' } }
+  })
   const asked = { method: 'sampling/createMessage' }
 
   for (const server of ['http', 'stdio']) {
     await t.test(`${server}: asked on the call's own stream, answered by the one who was asked only`, async () => {
       const session = await Session.open(`${hub.url}/mcp`, { capabilities })
       const strangers = [
-        await Session.open(`${hub.url}/mcp`, { capabilities }), await Session.open(`${hub.url}/mcp/${server}`, { capabilities }), await Session.open(`${hub.url}/mcp`)
+        await Session.open(`${hub.url}/mcp`, { capabilities }),
+        await Session.open(`${hub.url}/mcp/${server}`, { capabilities }),
+        await Session.open(`${hub.url}/mcp`)
       ]
       const stream = await session.start(call(server, 0))
       const posed = await stream.wait((message) => message.method === asked.method)
       assert.ok(typeof posed.id === 'string' || typeof posed.id === 'number')
       assert.deepEqual(at(posed.params, 'messages', 0, 'content', 'text'), 'by hand')
       if (server === 'http') assert.deepEqual(posed.params, question('sampling', 'by hand')[1])
-      const said = (name: string): Json => ({ jsonrpc: '2.0', id: posed.id, result: { model: name, role: 'assistant', content: { type: 'text', text: name }, 'x-answer': [1] } })
+      const said = (name: string): Json => ({
+        jsonrpc: '2.0',
+        id: posed.id,
+        result: { model: name, role: 'assistant', content: { type: 'text', text: name }, 'x-answer': [1] }
+      })
       for (const stranger of strangers) {
         const reply = await stranger.post(said('stranger'))
         assert.ok(reply.status < 500, reply.body)
@@ -252,7 +327,12 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
 
     await t.test(`${server}: an error for an answer`, async () => {
       const session = await Session.open(`${hub.url}/mcp/${server}`, { capabilities })
-      const stream = await session.start({ jsonrpc: '2.0', id: 'e', method: 'tools/call', params: { name: 'ask', arguments: { kind: 'elicitation', tag: 'yes?' } } })
+      const stream = await session.start({
+        jsonrpc: '2.0',
+        id: 'e',
+        method: 'tools/call',
+        params: { name: 'ask', arguments: { kind: 'elicitation', tag: 'yes?' } }
+      })
       const posed = await stream.wait((message) => message.method === 'elicitation/create')
       await session.post({ jsonrpc: '2.0', id: posed.id, error: { code: -32077, message: 'user said no', data: { why: 1 } } })
       const result = (await stream.wait((message) => message.id === 'e' && message.method === undefined)).result
@@ -278,8 +358,20 @@ test('a question by hand: its bytes, its answer, and a stranger\'s answer', asyn
   await t.test('upstreams are told what this client really can', async () => {
     await (await Session.open(`${hub.url}/mcp/stdio`)).call('echo')
     assert.ok([...upstream.sessions.values()].some((one) => JSON.stringify(one.capabilities.sampling) === '{"context":{}}'))
-    const told = readFileSync(log, 'utf8').trim().split('\n').map((line) => JSON.parse(line) as Json).filter((one) => one.event === 'initialize')
-    assert.ok(told.some((one) => at(one.capabilities, 'sampling') === undefined && at(one.capabilities, 'elicitation') === undefined && at(one.capabilities, 'roots') === undefined), 'the link for clients that cannot be asked')
+    const told = readFileSync(log, 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Json)
+      .filter((one) => one.event === 'initialize')
+    assert.ok(
+      told.some(
+        (one) =>
+          at(one.capabilities, 'sampling') === undefined &&
+          at(one.capabilities, 'elicitation') === undefined &&
+          at(one.capabilities, 'roots') === undefined
+      ),
+      'the link for clients that cannot be asked'
+    )
     assert.ok(told.some((one) => at(one.capabilities, 'sampling') !== undefined), 'the link for clients that can')
   })
 })
@@ -330,8 +422,12 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
   for (const server of single) {
     await t.test(`${server}: sampling and elicitation reach the client that called`, async (t) => {
       const keys = server.endsWith('user') ? [ANN, BEN] : [undefined, undefined]
-      const askers = await Promise.all(['one', 'two'].map(async (name, index) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name, keys[index])))
-      for (const asker of askers) await until(async () => (await asker.tools()).includes('trigger-url-elicitation'), 10_000, 'no tool that asks')
+      const askers = await Promise.all(
+        ['one', 'two'].map(async (name, index) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name, keys[index]))
+      )
+      for (const asker of askers) {
+        await until(async () => (await asker.tools()).includes('trigger-url-elicitation'), 10_000, 'no tool that asks')
+      }
       const round = async (asker: AskedClient): Promise<string[]> => [
         text(await asker.call('trigger-sampling-request', { prompt: `for ${asker.name}` })),
         text(await asker.call('trigger-elicitation-request')),
@@ -357,7 +453,11 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
       const askers = await Promise.all(['one', 'two'].map(async (name) => await AskedClient.open(t, `${hub.url}/mcp/${server}`, name)))
       for (const asker of askers) {
         await until(async () => (await asker.tools()).includes('get-roots-list'), 10_000, 'no tool for roots')
-        await until(async () => text(await asker.call('get-roots-list')).includes(asker.root), 5_000, `${server}: ${asker.name}'s roots never came`)
+        await until(
+          async () => text(await asker.call('get-roots-list')).includes(asker.root),
+          5_000,
+          `${server}: ${asker.name}'s roots never came`
+        )
         const listed = text(await asker.call('get-roots-list'))
         assert.ok(!listed.includes(asker.name === 'one' ? 'file:///home/two' : 'file:///home/one'), listed)
       }
@@ -369,7 +469,11 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
     for (const made of [first, second, third]) mkdirSync(made)
     const one = await AskedClient.open(t, `${hub.url}/mcp/files`, 'one', undefined, ALL, pathToFileURL(first).href)
     const two = await AskedClient.open(t, `${hub.url}/mcp/files`, 'two', undefined, ALL, pathToFileURL(second).href)
-    const allowed = async (asker: AskedClient): Promise<string> => text(await asker.call('list_allowed_directories')).split('\n').slice(1).join()
+    const allowed = async (asker: AskedClient): Promise<string> =>
+      text(await asker.call('list_allowed_directories'))
+        .split('\n')
+        .slice(1)
+        .join()
     await until(async () => await allowed(one) === first, 10_000, 'the first client\'s roots never came')
     await until(async () => await allowed(two) === second, 10_000, 'the second client\'s roots never came')
     one.root = pathToFileURL(third).href
@@ -381,7 +485,10 @@ test('server-everything and server-filesystem ask their clients', async (t) => {
   await t.test('an error that asks for a URL elicitation comes whole', async () => {
     const session = await Session.open(`${hub.url}/mcp/web-session`, { capabilities: { elicitation: { form: {}, url: {} } } })
     await until(async () => (await session.tools()).includes('trigger-url-elicitation'), 10_000, 'no tool')
-    const message = await session.request('tools/call', { name: 'trigger-url-elicitation', arguments: { url: 'https://example.com/', errorPath: true } })
+    const message = await session.request('tools/call', {
+      name: 'trigger-url-elicitation',
+      arguments: { url: 'https://example.com/', errorPath: true }
+    })
     assert.ok(failed(message))
     assert.equal(message.error?.code, -32042)
     assert.equal(at(message.error?.data, 'elicitations', 0, 'url'), 'https://modelcontextprotocol.io')

@@ -32,14 +32,30 @@ const printedAddress = 'http://127.0.0.1:3000'
 const printedPassword = 'the password that the first start printed'
 
 /** A program's output and how it ended, within so many milliseconds. */
-async function run (command: string, args: string[], input: string, env: Record<string, string>): Promise<{ code: number | null, output: string }> {
-  const child = spawn(command, args, { cwd: path(''), env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['pipe', 'pipe', 'pipe'], timeout: 25_000 })
+async function run (
+  command: string,
+  args: string[],
+  input: string,
+  env: Record<string, string>
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(command, args, {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: 25_000
+  })
   let output = ''
-  child.stdout.on('data', (chunk) => { output += String(chunk) })
-  child.stderr.on('data', (chunk) => { output += String(chunk) })
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk)
+  })
+  child.stderr.on('data', (chunk) => {
+    output += String(chunk)
+  })
   child.stdin.end(input)
   const code = await new Promise<number | null>((resolve, reject) => {
-    child.once('error', (error) => { reject(new Error(`${command} is needed to run the README's commands: ${error.message}`)) })
+    child.once('error', (error) => {
+      reject(new Error(`${command} is needed to run the README's commands: ${error.message}`))
+    })
     child.once('close', resolve)
   })
   return { code, output }
@@ -47,7 +63,9 @@ async function run (command: string, args: string[], input: string, env: Record<
 
 test('every command of the README is run, or says why not', () => {
   for (const block of commands.filter(notRun)) assert.match(block.mark ?? '', /^not run: \w.{10,}/, `line ${block.line} gives no reason`)
-  for (const block of commands.filter(({ text }) => text.includes('curl'))) assert.ok(!notRun(block), `line ${block.line}: curl lines are run`)
+  for (const block of commands.filter(({ text }) => text.includes('curl'))) {
+    assert.ok(!notRun(block), `line ${block.line}: curl lines are run`)
+  }
   assert.ok(commands.filter((block) => !notRun(block)).length >= 7)
 })
 
@@ -78,15 +96,30 @@ test('the settings file of the README is taken whole', async (t) => {
   assert.ok(example)
   const hub = await startHub(t, { settings: example.text })
   assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
-  const headers = { authorization: 'Bearer choose-something-long-and-random', 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const post = async (message: object, session?: string): Promise<Response> => await fetch(`${hub.url}/mcp/daily`, { method: 'POST', headers: session === undefined ? headers : { ...headers, 'mcp-session-id': session }, body: JSON.stringify({ jsonrpc: '2.0', ...message }) })
-  const hello = await post({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } } })
+  const headers = {
+    authorization: 'Bearer choose-something-long-and-random',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream'
+  }
+  const post = async (message: object, session?: string): Promise<Response> =>
+    await fetch(`${hub.url}/mcp/daily`, {
+      method: 'POST',
+      headers: session === undefined ? headers : { ...headers, 'mcp-session-id': session },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message })
+    })
+  const hello = await post({
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  })
   assert.equal(hello.status, 200)
   await hello.text()
   const session = hello.headers.get('mcp-session-id') ?? ''
   await post({ method: 'notifications/initialized' }, session)
   await until(async () => {
-    const { result } = await (await post({ id: 2, method: 'tools/list' }, session)).json() as { result: { tools: Array<{ name: string, description: string }> } }
+    const { result } = (await (await post({ id: 2, method: 'tools/list' }, session)).json()) as {
+      result: { tools: Array<{ name: string; description: string }> }
+    }
     assert.deepEqual(result.tools.map(({ name, description }) => [name, description]), [['try-echo', 'Says it again']])
     return true
   }, 10_000, () => `the group of the example does not list its tool: ${hub.output()}`)
@@ -95,7 +128,9 @@ test('the settings file of the README is taken whole', async (t) => {
 test('what the documents beside the README link to is there', () => {
   for (const document of ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/lifecycle.md']) {
     const text = readFileSync(path(document), 'utf8')
-    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) assert.ok(existsSync(join(dirname(path(document)), target)), `${document} links to ${target}`)
+    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
+      assert.ok(existsSync(join(dirname(path(document)), target)), `${document} links to ${target}`)
+    }
   }
 })
 
@@ -103,7 +138,12 @@ test('npm run demo prints a client configuration and a curl line that calls a to
   assert.ok(existsSync(path('dist/server.js')), 'the demo runs what npm ci builds: npm run build')
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
   const port = await freePort()
-  const demo: ChildProcess = spawn('npm', ['run', 'demo'], { cwd: path(''), env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, PORT: String(port) }, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+  const demo: ChildProcess = spawn('npm', ['run', 'demo'], {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true
+  })
   let output = ''
   demo.stdout?.on('data', (chunk) => { output += String(chunk) })
   demo.stderr?.on('data', (chunk) => { output += String(chunk) })

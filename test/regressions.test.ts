@@ -6,7 +6,25 @@ import { createConnection, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { at, connected, failed, failure, initialize, KEY, open, OTHER, otherKey, send, Session, settings, sleep, text, within, type Json, type Message } from './client.ts'
+import {
+  at,
+  connected,
+  failed,
+  failure,
+  initialize,
+  KEY,
+  open,
+  OTHER,
+  otherKey,
+  send,
+  Session,
+  settings,
+  sleep,
+  text,
+  within,
+  type Json,
+  type Message
+} from './client.ts'
 import { startUpstream, tool, type Call } from './fakes/fault-http.ts'
 import { bearerKey, path, startHub, until, type Cleanup, type Hub, type HubOptions } from './helper.ts'
 
@@ -18,22 +36,49 @@ const many = 24
 interface Entry { pid: number, event: string }
 
 /** A stdio fake with a log of what it saw; the log's entries so far, and its processes that are still there. */
-function stdioFake (t: Cleanup, env: Record<string, string> = {}, more: Json = {}): { config: Json, log: () => Entry[], left: () => number[] } {
+function stdioFake (
+  t: Cleanup,
+  env: Record<string, string> = {},
+  more: Json = {}
+): { config: Json; log: () => Entry[]; left: () => number[] } {
   const folder = mkdtempSync(join(tmpdir(), 'tool-hub-regression-'))
   const file = join(folder, 'log')
-  const log = (): Entry[] => existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line) as Entry) : []
+  const log = (): Entry[] =>
+    existsSync(file)
+      ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Entry)
+      : []
   const left = (): number[] => [...new Set(log().map(({ pid }) => pid))].filter(alive)
   t.after(() => {
-    for (const pid of left()) try { process.kill(pid, 'SIGKILL') } catch {}
+    for (const pid of left()) {
+      try {
+        process.kill(pid, 'SIGKILL')
+      } catch {}
+    }
     rmSync(folder, { recursive: true, force: true })
   })
-  return { config: { type: 'stdio', command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')], env: { FAULT_LOG: file, ...env }, ...more }, log, left }
+  return {
+    config: {
+      type: 'stdio',
+      command: process.execPath,
+      args: [path('test/fakes/fault-stdio.mjs')],
+      env: { FAULT_LOG: file, ...env },
+      ...more
+    },
+    log,
+    left
+  }
 }
 
 /** True for a process that runs this Node; a zombie counts as gone. */
 function alive (pid: number): boolean {
   try {
-    return !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(process.execPath)
+    return (
+      !/^[ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '')) &&
+      readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(process.execPath)
+    )
   } catch { return false }
 }
 
@@ -43,7 +88,12 @@ const rss = (hub: Hub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`
 
 const descriptors = (hub: Hub): number => readdirSync(`/proc/${hub.pid}/fd`).length
 
-const call = (name: string, args: Json = {}, id: string | number = 'call'): Json => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } })
+const call = (name: string, args: Json = {}, id: string | number = 'call'): Json => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args }
+})
 
 const event = (message: Json): string => `event: message\ndata: ${JSON.stringify(message)}\n\n`
 
@@ -61,7 +111,10 @@ function answerAndStay ({ res, id }: Call): 'taken' {
 }
 
 /** A legacy SSE upstream; `endpoint: false`: takes the GET and never says where to post. Its URL. */
-async function startSse (t: Cleanup, { endpoint = true, on = () => undefined }: { endpoint?: boolean, on?: (message: Message, answer: (result: string) => void) => void } = {}): Promise<string> {
+async function startSse (
+  t: Cleanup,
+  { endpoint = true, on = () => undefined }: { endpoint?: boolean; on?: (message: Message, answer: (result: string) => void) => void } = {}
+): Promise<string> {
   const streams = new Map<string, ServerResponse>()
   const server = createServer((req, res) => {
     if (req.method === 'GET') {
@@ -71,19 +124,31 @@ async function startSse (t: Cleanup, { endpoint = true, on = () => undefined }: 
       return
     }
     let body = ''
-    req.on('data', (chunk) => { body += String(chunk) }).on('end', () => {
-      res.writeHead(202).end()
-      const message = JSON.parse(body) as Message
-      if (message.id === undefined) return
-      const stream = streams.get(new URL(req.url ?? '', 'http://localhost').searchParams.get('session') ?? '')
-      const answer = (result: string): void => { stream?.write(`event: message\ndata: {"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${result}}\n\n`) }
-      if (message.method === 'initialize') answer('{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"sse","version":"1"}}')
-      else if (message.method === 'tools/list') answer(JSON.stringify({ tools: [tool('slow'), tool('deep'), tool('echo')] }))
-      else on(message, answer)
-    })
+    req
+      .on('data', (chunk) => {
+        body += String(chunk)
+      })
+      .on('end', () => {
+        res.writeHead(202).end()
+        const message = JSON.parse(body) as Message
+        if (message.id === undefined) return
+        const stream = streams.get(new URL(req.url ?? '', 'http://localhost').searchParams.get('session') ?? '')
+        const answer = (result: string): void => {
+          stream?.write(`event: message\ndata: {"jsonrpc":"2.0","id":${JSON.stringify(message.id)},"result":${result}}\n\n`)
+        }
+        if (message.method === 'initialize') {
+          answer('{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"sse","version":"1"}}')
+        } else if (message.method === 'tools/list') answer(JSON.stringify({ tools: [tool('slow'), tool('deep'), tool('echo')] }))
+        else on(message, answer)
+      })
   })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.closeAllConnections(); server.close() })
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve)
+  })
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
 }
 
@@ -110,7 +175,11 @@ const PASSWORD = 'Open-Sesame-1'
 async function shown (hub: Hub): Promise<(name: string) => Promise<unknown>> {
   let token = ''
   await until(async () => {
-    const login = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'admin', password: PASSWORD }) })
+    const login = await fetch(`${hub.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ username: 'admin', password: PASSWORD })
+    })
     token = String(at(await login.json(), 'token'))
     return login.ok
   }, 5_000, 'the admin cannot log in')
@@ -153,7 +222,12 @@ describe('regressions', { concurrency: many }, () => {
       }
     })
     // 4
-    const noGet = await startUpstream(t, { raw: (req, res) => { if (req.method === 'GET') res.writeHead(404, { 'content-type': 'text/html' }).end('Cannot GET /mcp'); return req.method === 'GET' } })
+    const noGet = await startUpstream(t, {
+      raw: (req, res) => {
+        if (req.method === 'GET') res.writeHead(404, { 'content-type': 'text/html' }).end('Cannot GET /mcp')
+        return req.method === 'GET'
+      }
+    })
     // 5, 6
     const large = await startUpstream(t, {
       tools: [tool('big')],
@@ -181,7 +255,10 @@ describe('regressions', { concurrency: many }, () => {
     })
     // 13
     let initializes = 0
-    const hangs = await startUpstream(t, { tools: [tool('x')], on: ({ method }) => method === 'initialize' && ++initializes > 1 ? 'never' : undefined })
+    const hangs = await startUpstream(t, {
+      tools: [tool('x')],
+      on: ({ method }) => (method === 'initialize' && ++initializes > 1 ? 'never' : undefined)
+    })
     const prompt = await startUpstream(t, { tools: [tool('y')] })
     // 14
     const privates = new Map<string, string>()
@@ -194,14 +271,22 @@ describe('regressions', { concurrency: many }, () => {
     // 15
     const news = await startUpstream(t)
     // 17, 18
-    const bodies = (owner: string) => ({ method, params }: Call) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: `${owner} ${String(params.uri)}` }] } : undefined
+    const bodies =
+      (owner: string) =>
+        ({ method, params }: Call) =>
+          method === 'resources/read' ? { contents: [{ uri: params.uri, text: `${owner} ${String(params.uri)}` }] } : undefined
     const papers = await startUpstream(t, {
       tools: [],
       resources: ['secret', 'other', 'open'].map((name) => ({ uri: `file:///${name}`, name })),
       resourceTemplates: [{ uriTemplate: 'file:///{name}', name: 't' }],
       on: bodies('papers')
     })
-    const greedy = await startUpstream(t, { tools: [], resources: [], resourceTemplates: [{ uriTemplate: '{x}', name: 't' }], on: bodies('greedy') })
+    const greedy = await startUpstream(t, {
+      tools: [],
+      resources: [],
+      resourceTemplates: [{ uriTemplate: '{x}', name: 't' }],
+      on: bodies('greedy')
+    })
     // 19
     const refusals: Message[] = []
     const forgetful = await startUpstream(t, {
@@ -245,37 +330,45 @@ describe('regressions', { concurrency: many }, () => {
 
     const hub = await hubOf(t, {
       env: { ADMIN_PASSWORD: PASSWORD },
-      settings: settings({
-        lateShared: http(lateShared.url, { isolation: 'shared' }),
-        lateAuto: http(lateAuto.url),
-        rebuilt: http(rebuilt.url, { isolation: 'session' }),
-        noGet: http(noGet.url),
-        large: http(large.url),
-        mute: mute.config,
-        mortal: mortal.config,
-        crashing: crashing.config,
-        dead: dead.config,
-        eager: http(eager.url),
-        hangs: http(hangs.url),
-        prompt: http(prompt.url),
-        personal: http(personal.url, { isolation: 'user' }),
-        news: http(news.url),
-        greedy: http(greedy.url),
-        papers: http(papers.url, { resources: { 'file:///secret': { enabled: false } } }),
-        forgetful: http(forgetful.url),
-        legacy: { type: 'sse', url: sse },
-        frail: http(frail.url),
-        moved: http(new URL('/old', moved.url).href),
-        subscribed: http(subscribed.url)
-      }, {
-        bearerKeys: [bearerKey({ owner: 'alice' }), otherKey({ owner: 'bob' })],
-        groups: [
-          { id: '00000000-0000-4000-8000-000000000001', name: 'lists', owner: 'admin', servers: ['hangs', 'prompt'] },
-          { id: '00000000-0000-4000-8000-000000000002', name: 'chosen', owner: 'admin', servers: [{ name: 'papers', resources: ['file:///open', 'file:///{name}'] }] },
-          { id: '00000000-0000-4000-8000-000000000003', name: 'library', owner: 'admin', servers: ['greedy', 'papers'] }
-        ],
-        systemConfig: { enableSessionRebuild: true }
-      })
+      settings: settings(
+        {
+          lateShared: http(lateShared.url, { isolation: 'shared' }),
+          lateAuto: http(lateAuto.url),
+          rebuilt: http(rebuilt.url, { isolation: 'session' }),
+          noGet: http(noGet.url),
+          large: http(large.url),
+          mute: mute.config,
+          mortal: mortal.config,
+          crashing: crashing.config,
+          dead: dead.config,
+          eager: http(eager.url),
+          hangs: http(hangs.url),
+          prompt: http(prompt.url),
+          personal: http(personal.url, { isolation: 'user' }),
+          news: http(news.url),
+          greedy: http(greedy.url),
+          papers: http(papers.url, { resources: { 'file:///secret': { enabled: false } } }),
+          forgetful: http(forgetful.url),
+          legacy: { type: 'sse', url: sse },
+          frail: http(frail.url),
+          moved: http(new URL('/old', moved.url).href),
+          subscribed: http(subscribed.url)
+        },
+        {
+          bearerKeys: [bearerKey({ owner: 'alice' }), otherKey({ owner: 'bob' })],
+          groups: [
+            { id: '00000000-0000-4000-8000-000000000001', name: 'lists', owner: 'admin', servers: ['hangs', 'prompt'] },
+            {
+              id: '00000000-0000-4000-8000-000000000002',
+              name: 'chosen',
+              owner: 'admin',
+              servers: [{ name: 'papers', resources: ['file:///open', 'file:///{name}'] }]
+            },
+            { id: '00000000-0000-4000-8000-000000000003', name: 'library', owner: 'admin', servers: ['greedy', 'papers'] }
+          ],
+          systemConfig: { enableSessionRebuild: true }
+        }
+      )
     })
     // all but `dead`; `moved`, should it not be followed, says so itself
     await connected(hub, 19)
@@ -364,10 +457,30 @@ describe('regressions', { concurrency: many }, () => {
 
       t.test('6: a batch that is answered by a stream is whole messages', async () => {
         const session = await Session.open(route('large'), { version: '2025-03-26' })
-        const reply = await session.post([{ jsonrpc: '2.0', id: 'list', method: 'tools/list' }, { jsonrpc: '2.0', id: 'ping', method: 'ping' }, call('big')])
+        const reply = await session.post([
+          { jsonrpc: '2.0', id: 'list', method: 'tools/list' },
+          { jsonrpc: '2.0', id: 'ping', method: 'ping' },
+          call('big')
+        ])
         assert.ok(reply.sse, 'a message before the answer makes it a stream')
-        for (const { data } of reply.events) if (data !== '') assert.doesNotThrow(() => { JSON.parse(data) }, `an event that is no JSON: ${data.slice(0, 200)}`)
-        assert.deepEqual(reply.messages.filter(({ id }) => id !== undefined).map(({ id }) => String(id)).sort(), ['call', 'list', 'ping'], reply.body)
+        for (const { data } of reply.events) {
+          if (data !== '') {
+            assert.doesNotThrow(
+              () => {
+                JSON.parse(data)
+              },
+              `an event that is no JSON: ${data.slice(0, 200)}`
+            )
+          }
+        }
+        assert.deepEqual(
+          reply.messages
+            .filter(({ id }) => id !== undefined)
+            .map(({ id }) => String(id))
+            .sort(),
+          ['call', 'list', 'ping'],
+          reply.body
+        )
         assert.ok(reply.messages.some(({ method }) => method === 'notifications/message'))
       }),
 
@@ -428,7 +541,9 @@ describe('regressions', { concurrency: many }, () => {
         assert.ok(own.length > 0, 'alice has no connection of her own')
         for (const session of own) await session.notify('notifications/tools/list_changed')
         await sleep(800)
-        const hers = [...first, ...await alice.tools(), ...await (await Session.open(route('personal'))).tools()].filter((name) => own.some(({ id }) => privates.get(id) === name))
+        const hers = [...first, ...(await alice.tools()), ...(await (await Session.open(route('personal'))).tools())].filter((name) =>
+          own.some(({ id }) => privates.get(id) === name)
+        )
         assert.ok(hers.length > 0, 'alice is not listed her own tool')
         const bobs = await (await Session.open(route('personal'), { key: OTHER })).tools()
         assert.ok(bobs.includes('common'))
@@ -451,7 +566,11 @@ describe('regressions', { concurrency: many }, () => {
         for (const [name, hidden] of [['papers', ['secret']], ['chosen', ['secret', 'other']], ['library', ['secret']]] as const) {
           const session = await Session.open(route(name))
           assert.equal(at(await session.ask('resources/read', { uri: 'file:///open' }), 'contents', 0, 'text'), 'papers file:///open', name)
-          assert.equal(at(await session.ask('resources/read', { uri: 'file:///by-template' }), 'contents', 0, 'text'), 'papers file:///by-template', name)
+          assert.equal(
+            at(await session.ask('resources/read', { uri: 'file:///by-template' }), 'contents', 0, 'text'),
+            'papers file:///by-template',
+            name
+          )
           for (const one of hidden) {
             const message = await session.request('resources/read', { uri: `file:///${one}` })
             assert.ok(message.error !== undefined, `${name}: ${one} was read: ${JSON.stringify(message.result)}`)
@@ -462,7 +581,9 @@ describe('regressions', { concurrency: many }, () => {
 
       t.test('18: a template that fits everything does not catch what is another server\'s', async () => {
         const session = await Session.open(route('library'))
-        for (const name of ['a', 'b']) assert.equal(at(await session.ask('resources/read', { uri: `file:///${name}` }), 'contents', 0, 'text'), `papers file:///${name}`)
+        for (const name of ['a', 'b']) {
+          assert.equal(at(await session.ask('resources/read', { uri: `file:///${name}` }), 'contents', 0, 'text'), `papers file:///${name}`)
+        }
         await session.request('resources/read', { uri: 'file:///secret' })
         assert.equal(greedy.count('resources/read'), 0)
       }),
@@ -475,8 +596,13 @@ describe('regressions', { concurrency: many }, () => {
           const asked = messages.find(({ method }) => method === 'elicitation/create')
           assert.ok(asked !== undefined, `call ${n} could not ask: ${JSON.stringify(messages)}`)
           if (n > 0) continue
-          const withdrawn = (message: Message): boolean => message.method === 'notifications/cancelled' && message.params?.requestId === asked.id
-          await until(() => [...messages, ...news.messages].some(withdrawn), 2_000, () => `the question was not withdrawn: ${JSON.stringify(messages)}`)
+          const withdrawn = (message: Message): boolean =>
+            message.method === 'notifications/cancelled' && message.params?.requestId === asked.id
+          await until(
+            () => [...messages, ...news.messages].some(withdrawn),
+            2_000,
+            () => `the question was not withdrawn: ${JSON.stringify(messages)}`
+          )
         }
         await until(() => refusals.length === 270, 3_000, () => `${refusals.length} of 270 questions have ended`)
         assert.ok(refusals.every(({ error }) => error !== undefined))
@@ -487,7 +613,9 @@ describe('regressions', { concurrency: many }, () => {
         const [a, b] = [await Session.open(route('legacy')), await Session.open(route('legacy'), { key: OTHER })]
         const slow = a.request('tools/call', { name: 'slow', arguments: {} })
         await sleep(300)
-        assert.ok(failed(await within(5_000, 'the failure of what cannot be read', b.request('tools/call', { name: 'deep', arguments: {} }))))
+        assert.ok(
+          failed(await within(5_000, 'the failure of what cannot be read', b.request('tools/call', { name: 'deep', arguments: {} })))
+        )
         assert.equal(text((await slow).result), 'well')
         assert.equal(text(await b.call('echo')), 'well')
       }),
@@ -499,7 +627,11 @@ describe('regressions', { concurrency: many }, () => {
         sick = true
         for (const { streams } of frail.sessions.values()) for (const open of streams) open.end()
         await until(() => bad === 1, 8_000, 'the stream was not asked for again')
-        await until(() => [...frail.sessions.values()].some(({ streams }) => streams.size > 0), 12_000, 'after the 502 it was never asked for again')
+        await until(
+          () => [...frail.sessions.values()].some(({ streams }) => streams.size > 0),
+          12_000,
+          'after the 502 it was never asked for again'
+        )
         await frail.broadcast(...log('well again'))
         await stream.wait(({ method }) => method === 'notifications/message')
         stream.close()
@@ -520,7 +652,12 @@ describe('regressions', { concurrency: many }, () => {
           const reply = await send(route('dead'), { body: initialize() })
           seen.push(reply.body)
           const id = reply.headers.get('mcp-session-id')
-          if (id !== null) seen.push((await send(route('dead'), { headers: { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' }, body: call('echo') })).body)
+          if (id !== null) {
+            seen.push(
+              (await send(route('dead'), { headers: { 'mcp-session-id': id, 'mcp-protocol-version': '2025-11-25' }, body: call('echo') }))
+                .body
+            )
+          }
         }
         assert.ok(seen.slice(2).some((body) => body.includes('"error"')), seen.join('\n'))
         for (const body of seen) assert.doesNotMatch(body, /hunter2|boom|licence/)
@@ -550,7 +687,10 @@ describe('regressions', { concurrency: many }, () => {
     const silent = await startSse(t, { endpoint: false })
     const good = await startUpstream(t)
     const quiet = ['one', 'two', 'three', 'four']
-    const hub = await hubOf(t, { env: { INIT_TIMEOUT: '3s', ADMIN_PASSWORD: PASSWORD }, settings: settings({ ...Object.fromEntries(quiet.map((name) => [name, { type: 'sse', url: silent }])), good: http(good.url) }) })
+    const hub = await hubOf(t, {
+      env: { INIT_TIMEOUT: '3s', ADMIN_PASSWORD: PASSWORD },
+      settings: settings({ ...Object.fromEntries(quiet.map((name) => [name, { type: 'sse', url: silent }])), good: http(good.url) })
+    })
     const start = Date.now()
     await connected(hub, 1, 10_000)
     assert.ok(Date.now() - start < 10_000)
@@ -558,7 +698,14 @@ describe('regressions', { concurrency: many }, () => {
     const status = await shown(hub)
     for (const name of quiet) {
       let seen: unknown
-      await until(async () => { seen = await status(name); return at(seen, 'status') === 'disconnected' && typeof at(seen, 'error') === 'string' && at(seen, 'error') !== '' }, 9_000, () => `${name}: ${JSON.stringify([at(seen, 'status'), at(seen, 'error')])}`)
+      await until(
+        async () => {
+          seen = await status(name)
+          return at(seen, 'status') === 'disconnected' && typeof at(seen, 'error') === 'string' && at(seen, 'error') !== ''
+        },
+        9_000,
+        () => `${name}: ${JSON.stringify([at(seen, 'status'), at(seen, 'error')])}`
+      )
     }
   })
 
@@ -576,7 +723,11 @@ describe('regressions', { concurrency: many }, () => {
     const asking = await session.start(call('ask'))
     const asked = await asking.wait(({ method }) => method === 'elicitation/create')
     await halfSend(t, hub, 'POST /mcp HTTP/1.1\r\n')
-    await halfSend(t, hub, `POST /mcp/asks HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\naccept: application/json\r\nmcp-session-id: ${session.id}\r\ncontent-length: 100\r\n\r\n{`)
+    await halfSend(
+      t,
+      hub,
+      `POST /mcp/asks HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\naccept: application/json\r\nmcp-session-id: ${session.id}\r\ncontent-length: 100\r\n\r\n{`
+    )
     await sleep(200)
     const start = Date.now()
     const stopped = hub.stop()
@@ -584,7 +735,10 @@ describe('regressions', { concurrency: many }, () => {
     await Promise.all([
       t.test('30: while it drains, a client can still answer a question', async () => {
         await sleep(500)
-        const reply = await send(session.url, { headers: session.headers, body: { jsonrpc: '2.0', id: asked.id, result: { action: 'accept', content: {} } } })
+        const reply = await send(session.url, {
+          headers: session.headers,
+          body: { jsonrpc: '2.0', id: asked.id, result: { action: 'accept', content: {} } }
+        })
         assert.equal(reply.status, 202, reply.body)
         const answer = await asking.wait(({ id }) => id === 'call', 5_000)
         assert.equal(at(JSON.parse(text(answer.result)), 'action'), 'accept')
@@ -609,7 +763,11 @@ describe('regressions', { concurrency: many }, () => {
     await sleep(300)
     hub.child.kill('SIGTERM')
     await within(12_000, 'the end', exited)
-    await until(() => shared.left().length + own.left().length === 0, 1_000, () => `left: ${shared.left().join(' ')}, ${own.left().join(' ')}`)
+    await until(
+      () => shared.left().length + own.left().length === 0,
+      1_000,
+      () => `left: ${shared.left().join(' ')}, ${own.left().join(' ')}`
+    )
   })
 
   test('a gateway whose size is watched, until it is to stop', async (t) => {
@@ -619,14 +777,20 @@ describe('regressions', { concurrency: many }, () => {
     })
     const child = stdioFake(t, { FAULT_EXTRA: '1' }, { isolation: 'session' })
     // a small nursery: what is garbage already says nothing about what is kept
-    const hub = await hubOf(t, { settings: settings({ s: http(upstream.url), child: child.config }), env: { NODE_OPTIONS: '--max-semi-space-size=1' } })
+    const hub = await hubOf(t, {
+      settings: settings({ s: http(upstream.url), child: child.config }),
+      env: { NODE_OPTIONS: '--max-semi-space-size=1' }
+    })
     await connected(hub, 2)
     const session = await Session.open(`${hub.url}/mcp/s`)
     await session.tools()
 
     await t.test('12: GET streams that have ended are not kept', async () => {
       const cycle = async (): Promise<void> => {
-        const request = get(session.url, { agent: false, headers: { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'text/event-stream' } })
+        const request = get(session.url, {
+          agent: false,
+          headers: { ...session.headers, authorization: `Bearer ${KEY}`, accept: 'text/event-stream' }
+        })
         const [response] = await once(request, 'response') as [IncomingMessage]
         assert.equal(response.statusCode, 200)
         response.on('error', () => {}).destroy()
@@ -646,7 +810,11 @@ describe('regressions', { concurrency: many }, () => {
       for (let n = 0; n < 10; n++) await Promise.all(Array.from({ length: 20 }, async () => await session.call('stay')))
       // The pool opens a connection anew for each that was cut off, uses it again, and lets it go when it has been idle for a while.
       // They are counted where they arrive: the gateway's other descriptors are this test's own connections to it, kept for later calls.
-      await until(async () => await upstream.connections() <= open, 15_000, () => `${open} connections before; ${descriptors(hub)} descriptors now`)
+      await until(
+        async () => (await upstream.connections()) <= open,
+        15_000,
+        () => `${open} connections before; ${descriptors(hub)} descriptors now`
+      )
     })
 
     await t.test('7: after SIGTERM no child of a session\'s link is left, though it ignores SIGTERM', async () => {

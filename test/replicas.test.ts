@@ -24,7 +24,9 @@ const stack = /^\s+at .+:\d+:\d+\)?$/m
 /** What may not be told: neither the database's password, in any spelling, nor SQL or a stack. */
 function assertDiscreet (said: string): void {
   assertPlain(said)
-  for (const secret of [passwordCanary, encodedCanary, 'canary']) assert.ok(!said.includes(secret), `tells ${secret}: ${said.slice(0, 3_000)}`)
+  for (const secret of [passwordCanary, encodedCanary, 'canary']) {
+    assert.ok(!said.includes(secret), `tells ${secret}: ${said.slice(0, 3_000)}`)
+  }
   assert.doesNotMatch(said, /\b(select|insert into|update) .+ (from|values|set)\b/i)
 }
 
@@ -45,10 +47,14 @@ class Load {
       if (answer.status === 200) { this.unknown.delete(name); this.acknowledged.add(name) }
       this.#look(`POST ${name}`, answer)
     }
-    const look = async (headers?: Record<string, string>): Promise<void> => { this.#look('GET', await manage(hub, 'GET', '/servers?limit=1', undefined, headers)) }
+    const look = async (headers?: Record<string, string>): Promise<void> => {
+      this.#look('GET', await manage(hub, 'GET', '/servers?limit=1', undefined, headers))
+    }
     this.#workers = [0, 1, 2, 3, 4, 5].map(async (worker) => {
       for (let n = 0; this.#going; n++) {
-        await (worker < 4 ? write(`w${worker}-${n}`) : look(worker === 4 ? undefined : headers)).catch((error: unknown) => { this.wrong.push(String(error)) })
+        await (worker < 4 ? write(`w${worker}-${n}`) : look(worker === 4 ? undefined : headers)).catch((error: unknown) => {
+          this.wrong.push(String(error))
+        })
         await sleep(100)
       }
     })
@@ -95,48 +101,83 @@ async function assertGuarded (hub: Hub): Promise<void> {
 }
 
 describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
-  void test('PostgreSQL crashes under load and comes back: 503 meanwhile, MCP goes on, nothing acknowledged is lost', { timeout }, async (t) => {
-    const server = await cluster(t)
-    const { url } = await database(t, server)
-    const upstream = await startUpstream(t)
-    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
-    await connected(hub, 1)
-    const headers = await loggedIn(hub)
-    const session = await Session.open(`${hub.url}/mcp`)
-    const load = new Load(t, hub, headers)
-    for (const mode of ['immediate', 'fast'] as const) {
-      const before = load.acknowledged.size
-      await until(() => load.acknowledged.size > before + 20, 15_000, () => `no writes: ${load.wrong.join('\n')}`)
-      await server.stop(mode)
-      const answers = await Promise.all([manage(hub, 'POST', '/servers', { name: `away-${mode}`, config: parked() }), manage(hub, 'DELETE', '/servers/fake'), manage(hub, 'POST', '/auth/keys', { name: 'k' }), manage(hub, 'POST', '/groups', { name: 'g' }), manage(hub, 'POST', '/groups', { name: 'g' }, headers)])
-      answers.forEach(assertAway)
-      await assertMcp(hub, session)
-      if (mode === 'immediate') await assertGuarded(hub)
-      assert.deepEqual([(await fetch(`${hub.url}/health`)).status, (await fetch(`${hub.url}/health/live`)).status, (await fetch(`${hub.url}/health/ready`)).status], [200, 200, 503])
-      const since = Date.now()
-      await server.start()
-      await until(async () => (await manage(hub, 'POST', '/servers', { name: `back-${mode}`, config: parked() })).status !== 503, 15_000, 'still away')
-      t.diagnostic(`normal ${Date.now() - since} ms after the start (${mode})`)
-      assert.ok(Date.now() - since < 15_000)
-      assert.ok((await serverNames(hub)).includes(`back-${mode}`))
-      await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
-      assert.equal((await login(hub)).status, 200)
+  void test(
+    'PostgreSQL crashes under load and comes back: 503 meanwhile, MCP goes on, nothing acknowledged is lost',
+    { timeout },
+    async (t) => {
+      const server = await cluster(t)
+      const { url } = await database(t, server)
+      const upstream = await startUpstream(t)
+      const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+      await connected(hub, 1)
+      const headers = await loggedIn(hub)
+      const session = await Session.open(`${hub.url}/mcp`)
+      const load = new Load(t, hub, headers)
+      for (const mode of ['immediate', 'fast'] as const) {
+        const before = load.acknowledged.size
+        await until(
+          () => load.acknowledged.size > before + 20,
+          15_000,
+          () => `no writes: ${load.wrong.join('\n')}`
+        )
+        await server.stop(mode)
+        const answers = await Promise.all([
+          manage(hub, 'POST', '/servers', { name: `away-${mode}`, config: parked() }),
+          manage(hub, 'DELETE', '/servers/fake'),
+          manage(hub, 'POST', '/auth/keys', { name: 'k' }),
+          manage(hub, 'POST', '/groups', { name: 'g' }),
+          manage(hub, 'POST', '/groups', { name: 'g' }, headers)
+        ])
+        answers.forEach(assertAway)
+        await assertMcp(hub, session)
+        if (mode === 'immediate') await assertGuarded(hub)
+        assert.deepEqual(
+          [
+            (await fetch(`${hub.url}/health`)).status,
+            (await fetch(`${hub.url}/health/live`)).status,
+            (await fetch(`${hub.url}/health/ready`)).status
+          ],
+          [200, 200, 503]
+        )
+        const since = Date.now()
+        await server.start()
+        await until(
+          async () => (await manage(hub, 'POST', '/servers', { name: `back-${mode}`, config: parked() })).status !== 503,
+          15_000,
+          'still away'
+        )
+        t.diagnostic(`normal ${Date.now() - since} ms after the start (${mode})`)
+        assert.ok(Date.now() - since < 15_000)
+        assert.ok((await serverNames(hub)).includes(`back-${mode}`))
+        await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
+        assert.equal((await login(hub)).status, 200)
+      }
+      await load.end()
+      assert.deepEqual(load.wrong, [])
+      load.away.forEach(assertAway)
+      assert.equal(text(await session.call('fake-echo', { message: 'still' })), 'still')
+      const possible = new Set([
+        'fake',
+        'back-immediate',
+        'back-fast',
+        ...load.acknowledged,
+        ...load.unknown,
+        'away-immediate',
+        'away-fast'
+      ])
+      // What this gateway says, what the next one says, and what is stored are one thing.
+      const told = await serverNames(hub)
+      assert.equal(await hub.stop(), 0)
+      const stored = await serverNames(await startReplica(t, url))
+      t.diagnostic(
+        `${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`
+      )
+      assert.deepEqual(stored, told)
+      for (const name of load.acknowledged) assert.ok(stored.includes(name), `${name} was acknowledged and is lost`)
+      for (const name of stored) assert.ok(possible.has(name), `nobody wrote ${name}`)
+      assertNoCanary([hub.output()], 'the output')
     }
-    await load.end()
-    assert.deepEqual(load.wrong, [])
-    load.away.forEach(assertAway)
-    assert.equal(text(await session.call('fake-echo', { message: 'still' })), 'still')
-    const possible = new Set(['fake', 'back-immediate', 'back-fast', ...load.acknowledged, ...load.unknown, 'away-immediate', 'away-fast'])
-    // What this gateway says, what the next one says, and what is stored are one thing.
-    const told = await serverNames(hub)
-    assert.equal(await hub.stop(), 0)
-    const stored = await serverNames(await startReplica(t, url))
-    t.diagnostic(`${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`)
-    assert.deepEqual(stored, told)
-    for (const name of load.acknowledged) assert.ok(stored.includes(name), `${name} was acknowledged and is lost`)
-    for (const name of stored) assert.ok(possible.has(name), `nobody wrote ${name}`)
-    assertNoCanary([hub.output()], 'the output')
-  })
+  )
 
   void test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout }, async (t) => {
     const server = await cluster(t)
@@ -149,7 +190,10 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     const thaw = server.freeze()
     try {
       const since = Date.now()
-      const answers = Array.from({ length: 20 }, async (_, n) => await manage(hub, 'POST', '/servers', { name: `frozen-${n}`, config: parked() }))
+      const answers = Array.from(
+        { length: 20 },
+        async (_, n) => await manage(hub, 'POST', '/servers', { name: `frozen-${n}`, config: parked() })
+      )
       await sleep(500)
       await assertMcp(hub, session)
       for (const answer of await Promise.all(answers)) assertAway(answer)
@@ -157,13 +201,19 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       assert.ok(Date.now() - since < 25_000)
       await assertMcp(hub, session)
     } finally { thaw() }
-    await until(async () => (await manage(hub, 'POST', '/servers', { name: 'thawed', config: parked() })).status !== 503, 15_000, 'still away')
+    await until(
+      async () => (await manage(hub, 'POST', '/servers', { name: 'thawed', config: parked() })).status !== 503,
+      15_000,
+      'still away'
+    )
     assert.ok((await serverNames(hub)).includes('thawed'))
     assertNoCanary([hub.output()], 'the output')
     // Nor does the end of the process wait for it.
     const thawAgain = server.freeze()
     try {
-      const waiting = Promise.all(Array.from({ length: 3 }, async (_, n) => await manage(hub, 'POST', '/servers', { name: `last-${n}`, config: parked() })))
+      const waiting = Promise.all(
+        Array.from({ length: 3 }, async (_, n) => await manage(hub, 'POST', '/servers', { name: `last-${n}`, config: parked() }))
+      )
       waiting.catch(() => {})
       await sleep(500)
       const since = Date.now()
@@ -196,7 +246,15 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     wrong.password = 'canary-that-is-wrong'
     await server.stop('fast')
     const late = await startReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
-    await until(async () => await fetch(`${late.url}/health`).then(({ status }) => status === 200, () => false), 15_000, () => `no answer while waiting: ${late.output()}`)
+    await until(
+      async () =>
+        await fetch(`${late.url}/health`).then(
+          ({ status }) => status === 200,
+          () => false
+        ),
+      15_000,
+      () => `no answer while waiting: ${late.output()}`
+    )
     assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'starting')
     assert.equal((await fetch(`${late.url}/health/live`)).status, 200)
     for (const [method, route] of [['GET', '/health/ready'], ['POST', '/mcp'], ['GET', '/api/servers'], ['GET', '/nothing']] as const) {
@@ -208,10 +266,24 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     await sleep(1_000)
     assert.equal(late.child.exitCode, null, late.output())
     await server.start()
-    await until(async () => await fetch(`${late.url}/health/ready`).then(({ status }) => status === 200, () => false), 15_000, () => `never ready: ${late.output()}`)
+    await until(
+      async () =>
+        await fetch(`${late.url}/health/ready`).then(
+          ({ status }) => status === 200,
+          () => false
+        ),
+      15_000,
+      () => `never ready: ${late.output()}`
+    )
     assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
     assertNoCanary([late.output()], 'the output')
-    for (const [bad, says] of [[wrong.href, /password|hub/], [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/], [`postgres://hub:100%${encodedCanary}@127.0.0.1/x`, /DB_URL.*%25/], [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/], [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]] as const) {
+    for (const [bad, says] of [
+      [wrong.href, /password|hub/],
+      [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/],
+      [`postgres://hub:100%${encodedCanary}@127.0.0.1/x`, /DB_URL.*%25/],
+      [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/],
+      [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
+    ] as const) {
       const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
       if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
       assert.equal(hub.child.exitCode, 1, hub.output())
@@ -222,24 +294,36 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
   })
 })
 
-void test('TLS that is asked for: who offers none, and a certificate that is not right, are told of in words; an address may stand in it', { timeout }, async (t) => {
-  const [plain, secure] = [await startTlsPostgres(t, false), await startTlsPostgres(t, true)]
-  const trusted = join(await temporaryFolder(t), 'ca.pem')
-  await writeFile(trusted, certificate)
-  for (const [place, mode, says, env] of [
-    [`127.0.0.1:${plain}`, 'require', /could not be reached .*it seems to offer no TLS, which sslmode in DB_URL asks for/, {}],
-    [`127.0.0.1:${secure}`, 'verify-full', /cannot be used: nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS/, {}],
-    [`localhost:${secure}`, 'verify-full', /cannot be used: its TLS certificate is for another name/, { NODE_EXTRA_CA_CERTS: trusted }],
-    [`127.0.0.1:${secure}`, 'verify-full', /it refuses the user or the password/, { NODE_EXTRA_CA_CERTS: trusted }],
-    [`127.0.0.1:${secure}`, 'require', /it refuses the user or the password/, {}]
-  ] as const) {
-    const hub = await startReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, { wait: false, env: { DB_STARTUP_TIMEOUT: '5s', ...env } })
-    if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
-    assert.equal(hub.child.exitCode, 1, hub.output())
-    assert.match(hub.output(), says)
-    assertNoCanary([hub.output()], 'the output')
+void test(
+  'TLS that is asked for: who offers none, and a certificate that is not right, are told of in words; an address may stand in it',
+  { timeout },
+  async (t) => {
+    const [plain, secure] = [await startTlsPostgres(t, false), await startTlsPostgres(t, true)]
+    const trusted = join(await temporaryFolder(t), 'ca.pem')
+    await writeFile(trusted, certificate)
+    for (const [place, mode, says, env] of [
+      [`127.0.0.1:${plain}`, 'require', /could not be reached .*it seems to offer no TLS, which sslmode in DB_URL asks for/, {}],
+      [
+        `127.0.0.1:${secure}`,
+        'verify-full',
+        /cannot be used: nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS/,
+        {}
+      ],
+      [`localhost:${secure}`, 'verify-full', /cannot be used: its TLS certificate is for another name/, { NODE_EXTRA_CA_CERTS: trusted }],
+      [`127.0.0.1:${secure}`, 'verify-full', /it refuses the user or the password/, { NODE_EXTRA_CA_CERTS: trusted }],
+      [`127.0.0.1:${secure}`, 'require', /it refuses the user or the password/, {}]
+    ] as const) {
+      const hub = await startReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, {
+        wait: false,
+        env: { DB_STARTUP_TIMEOUT: '5s', ...env }
+      })
+      if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+      assert.equal(hub.child.exitCode, 1, hub.output())
+      assert.match(hub.output(), says)
+      assertNoCanary([hub.output()], 'the output')
+    }
   }
-})
+)
 
 // ---- two gateways on one database -----------------------------------------------------------------
 
@@ -254,15 +338,22 @@ void test('two gateways that start at once on an empty database: migrated once, 
   const hubs = await pair(t, url)
   for (const hub of hubs) {
     const headers = await loggedIn(hub)
-    for (const other of hubs) assert.equal((await manage(other, 'GET', '/servers', undefined, headers)).status, 200, 'a login counts on both')
+    for (const other of hubs) {
+      assert.equal((await manage(other, 'GET', '/servers', undefined, headers)).status, 200, 'a login counts on both')
+    }
   }
   const journal = JSON.parse(await readFile(path('db/migrations/meta/_journal.json'), 'utf8')) as { entries: unknown[] }
-  const [table] = await query<{ schema: string, name: string }>("SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_name LIKE '%migrations%'")
+  const [table] = await query<{ schema: string; name: string }>(
+    "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_name LIKE '%migrations%'"
+  )
   assert.ok(table)
   assert.equal((await query(`SELECT * FROM "${table.schema}"."${table.name}"`)).length, journal.entries.length)
   assert.equal((await query('SELECT * FROM users')).length, 1)
   for (const hub of hubs) {
-    assert.deepEqual((await managed(hub, 'GET', '/users', undefined, await loggedIn(hub)) as unknown as Json[]).map(({ username }) => username), ['admin'])
+    assert.deepEqual(
+      ((await managed(hub, 'GET', '/users', undefined, await loggedIn(hub))) as unknown as Json[]).map(({ username }) => username),
+      ['admin']
+    )
     assert.doesNotMatch(hub.output(), /error|already exists|duplicate/i)
     assert.equal(await hub.stop(), 0)
   }
@@ -292,8 +383,16 @@ void test('two gateways on one database', { timeout }, async (t) => {
     const stream = await listener.listen()
     const heard = (): number => stream.messages.filter(({ method }) => method === 'notifications/tools/list_changed').length
     for (const [what, change, holds] of [
-      ['added', async () => await managed(a, 'POST', '/servers', { name: 'added', config: { type: 'streamable-http', url: upstream.url } }), (tools: string[]) => tools.includes('added-echo')],
-      ['renamed', async () => await managed(a, 'PUT', '/servers/added', { config: { type: 'streamable-http', url: upstream.url }, newName: 'other' }), (tools: string[]) => tools.includes('other-echo') && !tools.includes('added-echo')],
+      [
+        'added',
+        async () => await managed(a, 'POST', '/servers', { name: 'added', config: { type: 'streamable-http', url: upstream.url } }),
+        (tools: string[]) => tools.includes('added-echo')
+      ],
+      [
+        'renamed',
+        async () => await managed(a, 'PUT', '/servers/added', { config: { type: 'streamable-http', url: upstream.url }, newName: 'other' }),
+        (tools: string[]) => tools.includes('other-echo') && !tools.includes('added-echo')
+      ],
       ['removed', async () => await managed(a, 'DELETE', '/servers/other'), (tools: string[]) => !tools.includes('other-echo')]
     ] as const) {
       const before = heard()
@@ -311,14 +410,22 @@ void test('two gateways on one database', { timeout }, async (t) => {
     await t.test(`a key ${how} on one is refused on the other within 5 s, and its session ends there`, async () => {
       const key = await managed(a, 'POST', '/auth/keys', { name: 'leaves' })
       const token = String(key.token)
-      await until(async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 200, 5_000, 'a new key is unknown on the other')
+      await until(
+        async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 200,
+        5_000,
+        'a new key is unknown on the other'
+      )
       const session = await Session.open(`${b.url}/mcp`, { key: token })
       const stream = await session.listen()
       if (how === 'disabled') await managed(a, 'PUT', `/auth/keys/${String(key.id)}`, { enabled: false })
       else await managed(a, 'DELETE', `/auth/keys/${String(key.id)}`)
       const since = Date.now()
       assert.equal((await send(`${a.url}/mcp`, { key: token, body: initialize() })).status, 401)
-      await until(async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 401, 5_000, 'still accepted on the other')
+      await until(
+        async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 401,
+        5_000,
+        'still accepted on the other'
+      )
       t.diagnostic(`${how}: refused on the other after ${Date.now() - since} ms`)
       await within(2_000, 'the end of its stream', stream.done)
       assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
@@ -326,7 +433,10 @@ void test('two gateways on one database', { timeout }, async (t) => {
   }
 
   await t.test('50 same-name creates across both: one success, 49 times 400', async () => {
-    for (const [route, body, status] of [['/servers', { name: 'race', config: parked() }, 200], ['/groups', { name: 'race', servers: [] }, 201]] as const) {
+    for (const [route, body, status] of [
+      ['/servers', { name: 'race', config: parked() }, 200],
+      ['/groups', { name: 'race', servers: [] }, 201]
+    ] as const) {
       const answers = await Promise.all(Array.from({ length: 50 }, async (_, n) => await manage(n % 2 === 0 ? a : b, 'POST', route, body)))
       assert.deepEqual(answers.map((answer) => answer.status).sort(), [status, ...Array<number>(49).fill(400)].sort(), route)
     }
@@ -334,7 +444,9 @@ void test('two gateways on one database', { timeout }, async (t) => {
 
   await t.test('100 different creates across both all arrive on both', async () => {
     const wanted = Array.from({ length: 100 }, (_, n) => `many-${n}`)
-    const answers = await Promise.all(wanted.map(async (name, n) => await manage(n % 2 === 0 ? a : b, 'POST', '/servers', { name, config: parked() })))
+    const answers = await Promise.all(
+      wanted.map(async (name, n) => await manage(n % 2 === 0 ? a : b, 'POST', '/servers', { name, config: parked() }))
+    )
     for (const answer of answers) assert.equal(answer.status, 200, answer.text)
     await until(async () => {
       const [there, here] = [await serverNames(b), await serverNames(a)]
@@ -345,7 +457,11 @@ void test('two gateways on one database', { timeout }, async (t) => {
 
   await t.test('a session of one is unknown on the other, or rebuilt there with enableSessionRebuild', async () => {
     const session = await Session.open(`${a.url}/mcp`)
-    const elsewhere = async (): Promise<{ status: number, body: string }> => await send(`${b.url}/mcp`, { headers: session.headers, body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'there' } } } })
+    const elsewhere = async (): Promise<{ status: number; body: string }> =>
+      await send(`${b.url}/mcp`, {
+        headers: session.headers,
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'there' } } }
+      })
     assert.equal((await elsewhere()).status, 404)
     await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: true } }])
     await until(async () => (await elsewhere()).status === 200, 5_000, 'not rebuilt')
@@ -354,7 +470,17 @@ void test('two gateways on one database', { timeout }, async (t) => {
     assert.equal(text(await session.call('fake-echo', { message: 'here' })), 'here', 'the first one keeps it as well')
     await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: false } }])
     // Each time another one: what was rebuilt before the change arrived stays.
-    await until(async () => (await send(`${b.url}/mcp`, { headers: (await Session.open(`${a.url}/mcp`)).headers, body: { jsonrpc: '2.0', id: 1, method: 'ping' } })).status === 404, 5_000, 'still rebuilt')
+    await until(
+      async () =>
+        (
+          await send(`${b.url}/mcp`, {
+            headers: (await Session.open(`${a.url}/mcp`)).headers,
+            body: { jsonrpc: '2.0', id: 1, method: 'ping' }
+          })
+        ).status === 404,
+      5_000,
+      'still rebuilt'
+    )
   })
 
   await t.test('failed logins count together: 10 across both, then 429 on either', async () => {
@@ -387,7 +513,14 @@ void test('a listener that was lost is replaced while changes go on', { timeout 
     return (seen.get(name) ?? Infinity) - since
   }
   assert.ok(await latency('before') < 1_000)
-  assert.equal((await query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tool-hub listener'")).length, 2)
+  assert.equal(
+    (
+      await query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tool-hub listener'"
+      )
+    ).length,
+    2
+  )
   const latencies: number[] = []
   for (let n = 0; n < 6; n++) latencies.push(await latency(`after-${n}`))
   t.diagnostic(`seen after ${latencies.join(', ')} ms`)
@@ -403,7 +536,8 @@ void test('an authenticated tools/call makes no query', { timeout }, async (t) =
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   await session.call('fake-echo', { message: 'warm' })
-  const statements = (): string[] => [...server.log().matchAll(/^LOG: {2}(?:execute [^:]*|statement): (.*)$/gm)].map(([, statement = '']) => statement)
+  const statements = (): string[] =>
+    [...server.log().matchAll(/^LOG: {2}(?:execute [^:]*|statement): (.*)$/gm)].map(([, statement = '']) => statement)
   assert.ok(statements().length > 5, 'statements are not logged')
   await sleep(1_000)
   const quiet = statements().length
@@ -412,7 +546,13 @@ void test('an authenticated tools/call makes no query', { timeout }, async (t) =
   const idle = statements().slice(quiet)
   const since = Date.now()
   const before = statements().length
-  for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 10 }, async (_, n) => { assert.equal(text(await session.call('fake-echo', { message: String(n) })), String(n)) }))
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        assert.equal(text(await session.call('fake-echo', { message: String(n) })), String(n))
+      })
+    )
+  }
   await session.tools()
   await Session.open(`${hub.url}/mcp`)
   const during = statements().slice(before)

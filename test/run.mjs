@@ -22,7 +22,13 @@ const files = readdirSync(root, { recursive: true })
 // Gateways are started from the build, in half the time: hundreds of them are. It is made anew when a source is newer.
 const project = new URL('../', import.meta.url)
 const build = new URL('dist/server.js', project)
-const sources = ['app.ts', 'server.ts', ...['schemas', 'protocol', 'db', 'plugins', 'routes', 'cli'].flatMap((folder) => readdirSync(new URL(folder, project), { recursive: true }).map((name) => `${folder}/${name}`))]
+const sources = [
+  'app.ts',
+  'server.ts',
+  ...['schemas', 'protocol', 'db', 'plugins', 'routes', 'cli'].flatMap((folder) =>
+    readdirSync(new URL(folder, project), { recursive: true }).map((name) => `${folder}/${name}`)
+  )
+]
 if (!existsSync(build) || sources.some((name) => statSync(new URL(name, project)).mtimeMs > statSync(build).mtimeMs)) {
   console.log('building, since sources are newer than dist/')
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: project, stdio: 'inherit' })

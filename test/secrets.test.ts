@@ -36,7 +36,18 @@ void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, a
   const bytes = Buffer.from(HEX, 'hex')
   const passphrase = 'correct horse battery staple'
   const ids = new Map<string, string>()
-  for (const [what, key] of Object.entries({ hex: HEX, upper: HEX.toUpperCase(), base64: bytes.toString('base64'), base64url: bytes.toString('base64url'), spaces: ` ${HEX} ,`, passphrase, again: passphrase, other: OTHER, folded: 'ﬁfteen letters and more', plain: 'fifteen letters and more' })) ids.set(what, keyIdOf(await sealedBy(key)))
+  for (const [what, key] of Object.entries({
+    hex: HEX,
+    upper: HEX.toUpperCase(),
+    base64: bytes.toString('base64'),
+    base64url: bytes.toString('base64url'),
+    spaces: ` ${HEX} ,`,
+    passphrase,
+    again: passphrase,
+    other: OTHER,
+    folded: 'ﬁfteen letters and more',
+    plain: 'fifteen letters and more'
+  })) { ids.set(what, keyIdOf(await sealedBy(key))) }
   const id = (what: string): string => ids.get(what) ?? assert.fail(what)
   for (const same of ['upper', 'base64', 'base64url', 'spaces']) assert.equal(id(same), id('hex'), same)
   assert.equal(id('again'), id('passphrase'))
@@ -45,10 +56,21 @@ void test('ENCRYPTION_KEY: the forms of a key, and what is none', { timeout }, a
   // What these keys once sealed must open for ever: the derivation is part of the format.
   assert.deepEqual([id('hex'), id('passphrase')], ['2ff87bd0', '740e4785'])
   const ring = await openKeyRing({ dataDir: nowhere, encryptionKey: `${HEX},${passphrase}` })
-  for (const known of ['v1.2ff87bd0.8lzEYYGe6tlDzapMlKFjhW64_zzfhIcCuqE2SLiZgdE3q6g3SLRNm1VeBQ', 'v1.740e4785.luHc5AzjJGHa_WcBuvDZkHHwEFguzVj2yIf3eSRIVfOvUlVJ4eTHgnA0Tg']) assert.equal(unseal(ring, known, 'mcpServers/x'), 'sealed long ago')
+  for (const known of [
+    'v1.2ff87bd0.8lzEYYGe6tlDzapMlKFjhW64_zzfhIcCuqE2SLiZgdE3q6g3SLRNm1VeBQ',
+    'v1.740e4785.luHc5AzjJGHa_WcBuvDZkHHwEFguzVj2yIf3eSRIVfOvUlVJ4eTHgnA0Tg'
+  ]) { assert.equal(unseal(ring, known, 'mcpServers/x'), 'sealed long ago') }
   assert.ok(!inspect(ring, { depth: 9, showHidden: true }).includes('abab'), 'keys do not print')
   for (const bad of ['short', '0123456789abcde', `${HEX},short`, 'changeme,please']) {
-    await assert.rejects(openKeyRing({ dataDir: nowhere, encryptionKey: bad }), (error: Error) => error.message.includes('openssl rand -hex 32') && error.message.includes(bad.startsWith(HEX) ? 'Key 2' : 'Key 1') && !error.message.includes('short,') && !error.message.includes('changeme') && !error.message.includes('abab'))
+    await assert.rejects(
+      openKeyRing({ dataDir: nowhere, encryptionKey: bad }),
+      (error: Error) =>
+        error.message.includes('openssl rand -hex 32') &&
+        error.message.includes(bad.startsWith(HEX) ? 'Key 2' : 'Key 1') &&
+        !error.message.includes('short,') &&
+        !error.message.includes('changeme') &&
+        !error.message.includes('abab')
+    )
   }
   await assert.rejects(openKeyRing({ dataDir: nowhere, encryptionKey: ' , ' }), /holds no key.*openssl rand -hex 32/)
 })
@@ -70,7 +92,15 @@ void test('sealing: a text that was changed anywhere is refused, and the sentenc
   for (const text of ['hunter22hunter22', 'hunter22hunter22+', 'hunter22hunter22++', '']) {
     const sealed = seal(ring, text, 'mcpServers/a')
     const refused = (changed: string): void => {
-      assert.throws(() => unseal(ring, changed, 'mcpServers/a'), (error: Error) => /[.]$/.test(error.message) && error.message.includes('"mcpServers/a"') && !error.message.includes('hunter') && !error.message.includes(sealed.slice(12, 24)), changed)
+      assert.throws(
+        () => unseal(ring, changed, 'mcpServers/a'),
+        (error: Error) =>
+          /[.]$/.test(error.message) &&
+          error.message.includes('"mcpServers/a"') &&
+          !error.message.includes('hunter') &&
+          !error.message.includes(sealed.slice(12, 24)),
+        changed
+      )
     }
     for (let at = 0; at < sealed.length; at++) {
       for (const other of 'AQgw-_09af.= \n') if (other !== sealed[at]) refused(sealed.slice(0, at) + other + sealed.slice(at + 1))
@@ -96,7 +126,13 @@ void test('rotation: the first key seals, all open, and what an older one sealed
   const anew = both.hide(both.reveal(old.value, sealed, 'p'), 'p')
   assert.equal(both.outdated(anew.sealed ?? assert.fail()), false)
   assert.deepEqual(two.reveal(anew.value, anew.sealed, 'p'), value, 'then the old key can go')
-  assert.throws(() => two.reveal(old.value, sealed, 'mcpServers/x'), (error: Error) => error.message.includes(`sealed with key ${keyIdOf(sealed)}, which is neither among those of ENCRYPTION_KEY`) && error.message.includes('"mcpServers/x"') && !error.message.includes('secret-itself'))
+  assert.throws(
+    () => two.reveal(old.value, sealed, 'mcpServers/x'),
+    (error: Error) =>
+      error.message.includes(`sealed with key ${keyIdOf(sealed)}, which is neither among those of ENCRYPTION_KEY`) &&
+      error.message.includes('"mcpServers/x"') &&
+      !error.message.includes('secret-itself')
+  )
   assert.equal(two.outdated(sealed), false, 'what cannot be opened cannot be sealed anew, and must stay')
   // Replicas that go on meanwhile, as SECURITY.md says: at each step, each opens what those of the step before and after seal.
   const steps = [one, await withKey(`${HEX},${OTHER}`), both, two]
@@ -150,7 +186,9 @@ void test('key file: processes that start at once have one key', { timeout }, as
     const vault = await openVault({ dataDir: ${JSON.stringify(dataDir)} })
     console.log('ready')
     process.stdin.once('data', () => { console.log(JSON.stringify(vault.hide({ env: { TOKEN: String(process.pid) } }, 'p'))); process.exit() })`
-  const children = Array.from({ length: 4 }, () => spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], { stdio: ['pipe', 'pipe', 'inherit'] }))
+  const children = Array.from({ length: 4 }, () =>
+    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  )
   t.after(() => { for (const child of children) child.kill('SIGKILL') })
   const lines = children.map(({ stdout }) => createInterface(stdout)[Symbol.asyncIterator]())
   for (const line of lines) assert.equal((await line.next()).value, 'ready')
@@ -167,11 +205,21 @@ void test('key file: processes that start at once have one key', { timeout }, as
 void test('key file: one that cannot be used is refused with a sentence, and stays', { timeout }, async (t) => {
   const dataDir = await temporaryFolder(t)
   const path = join(dataDir, 'encryption.key')
-  for (const [content, mode, word] of [['', 0o600, 'is empty'], ['\n', 0o600, 'is empty'], ['secret-garbage', 0o600, '64 hexadecimal digits'], [HEX.slice(1), 0o600, '64 hexadecimal digits'], [HEX + HEX, 0o600, '64 hexadecimal digits'], ['a'.repeat(5_000), 0o600, '64 hexadecimal digits'], [HEX, 0o640, 'chmod 600'], [HEX, 0o604, 'chmod 600']] as const) {
+  for (const [content, mode, word] of [
+    ['', 0o600, 'is empty'],
+    ['\n', 0o600, 'is empty'],
+    ['secret-garbage', 0o600, '64 hexadecimal digits'],
+    [HEX.slice(1), 0o600, '64 hexadecimal digits'],
+    [HEX + HEX, 0o600, '64 hexadecimal digits'],
+    ['a'.repeat(5_000), 0o600, '64 hexadecimal digits'],
+    [HEX, 0o640, 'chmod 600'],
+    [HEX, 0o604, 'chmod 600']
+  ] as const) {
     const opened = await openVault({ dataDir })
     await writeFile(path, content)
     await chmod(path, mode)
-    const sentence = (error: Error): boolean => error.message.includes(path) && error.message.includes(word) && !error.message.includes('garbage') && !error.message.includes('abab')
+    const sentence = (error: Error): boolean =>
+      error.message.includes(path) && error.message.includes(word) && !error.message.includes('garbage') && !error.message.includes('abab')
     await assert.rejects(openVault({ dataDir }), sentence)
     await assert.rejects(openVault({ dataDir, encryptionKey: OTHER }), sentence)
     assert.throws(() => opened.hide({ env: { TOKEN: 'x' } }, 'p'), sentence)
@@ -188,17 +236,70 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
   for (const folder of [file, join(file, 'deeper')]) {
     const vault = await openVault({ dataDir: folder })
     assert.deepEqual(vault.hide({ command: 'node' }, 'p').sealed, null)
-    assert.throws(() => vault.hide({ env: { TOKEN: 'x' } }, 'p'), (error) => error instanceof StorageError && error.message.includes('set ENCRYPTION_KEY') && !error.message.includes(dataDir))
+    assert.throws(
+      () => vault.hide({ env: { TOKEN: 'x' } }, 'p'),
+      (error) => error instanceof StorageError && error.message.includes('set ENCRYPTION_KEY') && !error.message.includes(dataDir)
+    )
   }
   assert.deepEqual(await readdir(dataDir), ['file'])
 })
 
 /** Keys of configs, and such as break careless code. */
-const memberName = fc.oneof(fc.constantFrom('env', 'headers', 'args', 'url', 'dbUrl', 'proxy', 'oauth', 'apiKey', 'clientSecret', 'token', 'value', 'openapi', 'schema', 'tools', 'description', '__proto__', 'constructor', 'toString', '0', '1', 'length', ''), fc.string())
-const word = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom(MASK, `${MASK}abcd`, `--key=${MASK}`, '--token', '--api-key=aaaaaaaaaaaaaaaa', '-H', 'Authorization: Bearer abcdefghijklm', 'https://user:pa:ss@host/x?key=abcdefghijklmnop&plain#f', `https://${MASK}@host/?a=${MASK}`, 'postgres://u:p@one:1,two:2/db', 'a=b=c=d', '{"apiKey":"xyz"}', '\ud800', '\u0000'))
-const { tree } = fc.letrec<{ tree: unknown, leaf: unknown }>((tie) => ({
+const memberName = fc.oneof(
+  fc.constantFrom(
+    'env',
+    'headers',
+    'args',
+    'url',
+    'dbUrl',
+    'proxy',
+    'oauth',
+    'apiKey',
+    'clientSecret',
+    'token',
+    'value',
+    'openapi',
+    'schema',
+    'tools',
+    'description',
+    '__proto__',
+    'constructor',
+    'toString',
+    '0',
+    '1',
+    'length',
+    ''
+  ),
+  fc.string()
+)
+const word = fc.oneof(
+  fc.string(),
+  fc.string({ unit: 'binary' }),
+  fc.constantFrom(
+    MASK,
+    `${MASK}abcd`,
+    `--key=${MASK}`,
+    '--token',
+    '--api-key=aaaaaaaaaaaaaaaa',
+    '-H',
+    'Authorization: Bearer abcdefghijklm',
+    'https://user:pa:ss@host/x?key=abcdefghijklmnop&plain#f',
+    `https://${MASK}@host/?a=${MASK}`,
+    'postgres://u:p@one:1,two:2/db',
+    'a=b=c=d',
+    '{"apiKey":"xyz"}',
+    '\ud800',
+    '\u0000'
+  )
+)
+const { tree } = fc.letrec<{ tree: unknown; leaf: unknown }>((tie) => ({
   leaf: fc.oneof(word, fc.integer(), fc.boolean(), fc.constant(null), fc.double({ noNaN: true, noDefaultInfinity: true })),
-  tree: fc.oneof({ depthSize: 'small', withCrossShrink: true }, tie('leaf'), fc.array(tie('tree'), { maxLength: 5 }), fc.dictionary(memberName, tie('tree'), { maxKeys: 6 }))
+  tree: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    tie('leaf'),
+    fc.array(tie('tree'), { maxLength: 5 }),
+    fc.dictionary(memberName, tie('tree'), { maxKeys: 6 })
+  )
 }))
 
 void test('vault: what is revealed is what was hidden, member for member, in its order', { timeout }, async () => {
@@ -228,15 +329,60 @@ void test('vault: what is revealed is what was hidden, member for member, in its
 /** Every place where SECURITY says that a secret may stand. */
 const configWith = (next: () => string, query: () => string): Record<string, unknown> => ({
   command: 'npx',
-  args: ['-y', 'some-server', '--api-key', next(), `--token=${next()}`, '--client-secret', next(), `--db-password=${next()}`, '--verbose', `API_KEY=${next()}`, '-e', `GITHUB_TOKEN=${next()}`, `--env=MY_SECRET=${next()}`, '--header', `X-Anything: ${next()}`, '-H', `Authorization: Bearer ${next()}`, `--header=X-Other:${next()}`, `Authorization: ${next()}`, `postgresql://user:${next()}@host/db`, `--db=postgres://user:${next()}@host/db`, `https://host/mcp?key=${query()}`, JSON.stringify({ apiKey: next() })],
+  args: [
+    '-y',
+    'some-server',
+    '--api-key',
+    next(),
+    `--token=${next()}`,
+    '--client-secret',
+    next(),
+    `--db-password=${next()}`,
+    '--verbose',
+    `API_KEY=${next()}`,
+    '-e',
+    `GITHUB_TOKEN=${next()}`,
+    `--env=MY_SECRET=${next()}`,
+    '--header',
+    `X-Anything: ${next()}`,
+    '-H',
+    `Authorization: Bearer ${next()}`,
+    `--header=X-Other:${next()}`,
+    `Authorization: ${next()}`,
+    `postgresql://user:${next()}@host/db`,
+    `--db=postgres://user:${next()}@host/db`,
+    `https://host/mcp?key=${query()}`,
+    JSON.stringify({ apiKey: next() })
+  ],
   env: { ANYTHING: next(), __proto: next(), constructor: next() },
   headers: { Authorization: `Bearer ${next()}`, 'X-Anything': next() },
   url: `https://user:${next()}@host.example/mcp?api_key=${query()}&${query()}`,
   proxy: { url: `http://${query()}:${next()}@proxy.example:3128` },
-  oauth: { clientId: 'me', clientSecret: next(), accessToken: next(), refreshToken: next(), codeVerifier: next(), tokenEndpoint: `https://user:${next()}@idp.example/token`, deeper: [{ secrets: [next(), next()] }] },
-  openapi: { url: `https://host.example/v1?token=${query()}`, security: { type: 'apiKey', apiKey: { name: 'X-Api-Key', in: 'header', value: next() }, http: { scheme: 'basic', credentials: next() }, oauth2: { token: next(), tokenUrl: `https://u:${next()}@idp.example` } } },
+  oauth: {
+    clientId: 'me',
+    clientSecret: next(),
+    accessToken: next(),
+    refreshToken: next(),
+    codeVerifier: next(),
+    tokenEndpoint: `https://user:${next()}@idp.example/token`,
+    deeper: [{ secrets: [next(), next()] }]
+  },
+  openapi: {
+    url: `https://host.example/v1?token=${query()}`,
+    security: {
+      type: 'apiKey',
+      apiKey: { name: 'X-Api-Key', in: 'header', value: next() },
+      http: { scheme: 'basic', credentials: next() },
+      oauth2: { token: next(), tokenUrl: `https://u:${next()}@idp.example` }
+    }
+  },
   routing: { bearerAuthKey: next() },
-  smartRouting: { llmProviderApiKey: next(), openaiApiKey: next(), dbUrl: `postgres://user:${next()}@one:5432,two:5432/db`, llmProviderBaseUrl: `https://api.example/v1?key=${query()}` },
+  smartRouting: {
+    llmProviderApiKey: next(),
+    openaiApiKey: next(),
+    dbUrl: `postgres://user:${next()}@one:5432,two:5432/db`,
+    llmProviderBaseUrl: `https://api.example/v1?key=${query()}`
+  },
   mcpRouter: { apiKey: next() },
   install: { npmRegistry: `https://user:${next()}@npm.example/` },
   auth: { betterAuth: { secret: next(), providers: { oidc: { clientSecret: next() } } } }
@@ -244,7 +390,9 @@ const configWith = (next: () => string, query: () => string): Record<string, unk
 
 void test('vault: no secret is left in what a table shows, wherever it stood', { timeout }, async () => {
   const vault = await withKey()
-  const odd = fc.array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 }).map((each) => `Z${each.join('')}`)
+  const odd = fc
+    .array(fc.constantFrom(...'ABCDEFGHJKLM23456789@:/?#%&=+ $é😀'), { minLength: 6, maxLength: 40 })
+    .map((each) => `Z${each.join('')}`)
   fc.assert(fc.property(fc.infiniteStream(odd), (stream) => {
     const secrets: string[] = []
     const next = (): string => {
@@ -266,7 +414,14 @@ void test('vault: no secret is left in what a table shows, wherever it stood', {
 
 void test('vault: addresses that hold more than a place are sealed, also where all else is plain', { timeout }, async () => {
   const vault = await withKey(HEX)
-  const value = { install: { npmRegistry: 'https://npm.example.com/PATHTOKEN0123456789abcdef/', pythonIndexUrl: 'https://pypi.org/simple', baseUrl: 'https://hub.example.com' }, nameSeparator: '::' }
+  const value = {
+    install: {
+      npmRegistry: 'https://npm.example.com/PATHTOKEN0123456789abcdef/',
+      pythonIndexUrl: 'https://pypi.org/simple',
+      baseUrl: 'https://hub.example.com'
+    },
+    nameSeparator: '::'
+  }
   const { value: shown, sealed } = vault.hide(value, 'systemConfig', new Set(['install', 'nameSeparator']))
   assert.deepEqual(shown, { install: { ...value.install, npmRegistry: '••••def/' }, nameSeparator: '::' })
   assert.deepEqual(vault.reveal(shown, sealed, 'systemConfig'), value)
@@ -276,13 +431,37 @@ void test('masks: what is no secret is shown as it is', () => {
   const open = {
     type: 'streamable-http',
     command: 'npx',
-    args: ['-y', '--port', '3000', '--verbose', '/path/to:file', 'C:\\x', 'a=b', '--mode=fast', '--no-auth', '--other', 7, 'https://host/path/@scope'],
+    args: [
+      '-y',
+      '--port',
+      '3000',
+      '--verbose',
+      '/path/to:file',
+      'C:\\x',
+      'a=b',
+      '--mode=fast',
+      '--no-auth',
+      '--other',
+      7,
+      'https://host/path/@scope'
+    ],
     url: 'https://host.example:8443/a/@b/mcp#part',
     description: 'see https://host.example, or write to me@host.example',
     owner: 'admin',
     passthroughHeaders: ['Authorization', 'X-Api-Key'],
-    oauth: { clientId: 'me', scopes: ['a'], authorizationEndpoint: 'https://idp.example/authorize', tokenEndpoint: 'https://idp.example/token', tokenEndpointAuthMethod: 'none', redirectUri: 'http://127.0.0.1/callback' },
-    openapi: { url: 'https://host.example', schema: { components: { token: 'text', headers: { a: 'b' } } }, security: { type: 'apiKey', apiKey: { name: 'X-Api-Key', in: 'header' } } },
+    oauth: {
+      clientId: 'me',
+      scopes: ['a'],
+      authorizationEndpoint: 'https://idp.example/authorize',
+      tokenEndpoint: 'https://idp.example/token',
+      tokenEndpointAuthMethod: 'none',
+      redirectUri: 'http://127.0.0.1/callback'
+    },
+    openapi: {
+      url: 'https://host.example',
+      schema: { components: { token: 'text', headers: { a: 'b' } } },
+      security: { type: 'apiKey', apiKey: { name: 'X-Api-Key', in: 'header' } }
+    },
     tools: { get_token: { enabled: false, description: 'https://user@host' } },
     enableKeepAlive: true,
     routing: { bearerAuthHeaderName: 'X-Key', enableBearerAuth: true, jsonBodyLimit: '1mb' },
@@ -295,35 +474,111 @@ void test('masks: what is no secret is shown as it is', () => {
   }
   assert.deepEqual(maskConfig(open), open)
   // In an OpenAPI document the addresses are looked at, and nothing else.
-  const described = (server: string, token: string): object => ({ openapi: { schema: { servers: [{ url: server }], paths: { '/a': { servers: [{ url: server }], get: { description: 'https://u:p@h/?key=value' } } }, components: { securitySchemes: { o: { flows: { password: { tokenUrl: token, scopes: {} } } } } } } } })
-  assert.deepEqual(maskConfig(described('https://u:password1@h.example/v1', 'https://h.example/token?key=0123456789abcdef') as Record<string, unknown>), described(`https://${MASK}@h.example/v1`, `https://h.example/token?key=${MASK}cdef`))
+  const described = (server: string, token: string): object => ({
+    openapi: {
+      schema: {
+        servers: [{ url: server }],
+        paths: { '/a': { servers: [{ url: server }], get: { description: 'https://u:p@h/?key=value' } } },
+        components: { securitySchemes: { o: { flows: { password: { tokenUrl: token, scopes: {} } } } } }
+      }
+    }
+  })
+  assert.deepEqual(
+    maskConfig(described('https://u:password1@h.example/v1', 'https://h.example/token?key=0123456789abcdef') as Record<string, unknown>),
+    described(`https://${MASK}@h.example/v1`, `https://h.example/token?key=${MASK}cdef`)
+  )
   const harmless = described('https://h.example/v1', 'https://h.example/token') as { openapi: { schema: object } }
   assert.equal((maskConfig(harmless).openapi as typeof harmless.openapi).schema, harmless.openapi.schema, 'not even copied')
-  assert.deepEqual(maskConfig({ openapi: { schema: { swagger: '2.0', host: 'u:password1@h.example' } } }), { openapi: { schema: { swagger: '2.0', host: `${MASK}mple` } } })
+  assert.deepEqual(maskConfig({ openapi: { schema: { swagger: '2.0', host: 'u:password1@h.example' } } }), {
+    openapi: { schema: { swagger: '2.0', host: `${MASK}mple` } }
+  })
   for (const [text, shown] of [
     ['servers:\n  - url: https://u:password1@h.example/v1', `servers:\n  - url: https://${MASK}@h.example/v1`],
-    ['{"servers":[{"url":"https://h.example/?key=0123456789abcdef"},{"url":"https://u:password1@b"}]}', `{"servers":[{"url":"https://h.example/?key=${MASK}cdef"},{"url":"https://${MASK}@b"}]}`],
-    ["tokenUrl: 'https://h.example/token?key=short'\ndescription: see https://h.example/?q=words", `tokenUrl: 'https://h.example/token?key=${MASK}'\ndescription: see https://h.example/?q=words`]
-  ]) assert.deepEqual(maskConfig({ openapi: { schema: text } }), { openapi: { schema: shown } })
-  const document = 'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: Many animals at once\n'
+    [
+      '{"servers":[{"url":"https://h.example/?key=0123456789abcdef"},{"url":"https://u:password1@b"}]}',
+      `{"servers":[{"url":"https://h.example/?key=${MASK}cdef"},{"url":"https://${MASK}@b"}]}`
+    ],
+    [
+      "tokenUrl: 'https://h.example/token?key=short'\ndescription: see https://h.example/?q=words",
+      `tokenUrl: 'https://h.example/token?key=${MASK}'\ndescription: see https://h.example/?q=words`
+    ]
+  ]) { assert.deepEqual(maskConfig({ openapi: { schema: text } }), { openapi: { schema: shown } }) }
+  const document =
+    'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: Many animals at once\n'
   const redact = redactor({ openapi: { schema: document } })
-  assert.equal(redact('line 6: description: Many animals at once: no answer'), 'line 6: description: Many animals at once: no answer', 'the words of a document are no secrets')
-  for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) assert.ok(!redact(leak).includes('password1'), redact(leak))
+  assert.equal(
+    redact('line 6: description: Many animals at once: no answer'),
+    'line 6: description: Many animals at once: no answer',
+    'the words of a document are no secrets'
+  )
+  for (const leak of ['https://user:password1@h.example/v1 is away', 'wrong password: password1']) {
+    assert.ok(!redact(leak).includes('password1'), redact(leak))
+  }
   // Odd addresses: what names a user is hidden whole where its place cannot be told.
-  for (const url of ['http:user:password1@host/', 'http:\\\\user:password1@host/', ' https://user:password1@host/', 'ht\ntps://user:password1@host', 'user:password1@host/db', 'https://user:pass@word1@host/', '//user:password1@host', `https://u:password1@$${'{HOST}'}/x`]) {
+  for (const url of [
+    'http:user:password1@host/',
+    'http:\\\\user:password1@host/',
+    ' https://user:password1@host/',
+    'ht\ntps://user:password1@host',
+    'user:password1@host/db',
+    'https://user:pass@word1@host/',
+    '//user:password1@host',
+    `https://u:password1@$${'{HOST}'}/x`
+  ]) {
     const shown = maskUrl(url)
     assert.ok(isMask(shown) && !shown.includes('word1'), `${url}: ${shown}`)
   }
-  assert.equal(maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'), `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`)
+  assert.equal(
+    maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
+    `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`
+  )
   // Arguments that hold more than one thing.
   const secret = '0123456789abcdef'
   const masked = `${MASK}cdef`
   for (const [args, shown] of [
-    [['--bearer', secret], ['--bearer', masked]], [['--jwt', secret, '--pat', secret], ['--jwt', masked, '--pat', masked]], [['--user', `me:${secret}`], ['--user', `me:${masked}`]], [['-u', 'me'], ['-u', 'me']],
-    [[`Bearer ${secret}`], [`Bearer ${masked}`]], [[`host=h password=${secret} user=u`], [`host=h password=${masked} user=u`]], [['--connection-string', `Server=x;Password=${secret};`], ['--connection-string', `Server=x;Password=${masked};`]],
-    [['-c', `export TOKEN=${secret}; run`], ['-c', `export TOKEN=${masked}; run`]], [['-lc', `curl -H 'Authorization: Bearer ${secret}' https://h/`], ['-lc', `curl -H 'Authorization: Bearer ${MASK}def' https://h/`]],
-    [['-c', `run --api-key ${secret} --port 1`], ['-c', `run --api-key ${masked} --port 1`]], [['--config', `[{"apiKey":"${secret}"}]`], ['--config', `${MASK}f"}]`]], [['-c', 'echo two words; ls'], ['-c', 'echo two words; ls']]
-  ]) assert.deepEqual(maskConfig({ args }), { args: shown })
+    [
+      ['--bearer', secret],
+      ['--bearer', masked]
+    ],
+    [
+      ['--jwt', secret, '--pat', secret],
+      ['--jwt', masked, '--pat', masked]
+    ],
+    [
+      ['--user', `me:${secret}`],
+      ['--user', `me:${masked}`]
+    ],
+    [
+      ['-u', 'me'],
+      ['-u', 'me']
+    ],
+    [[`Bearer ${secret}`], [`Bearer ${masked}`]],
+    [[`host=h password=${secret} user=u`], [`host=h password=${masked} user=u`]],
+    [
+      ['--connection-string', `Server=x;Password=${secret};`],
+      ['--connection-string', `Server=x;Password=${masked};`]
+    ],
+    [
+      ['-c', `export TOKEN=${secret}; run`],
+      ['-c', `export TOKEN=${masked}; run`]
+    ],
+    [
+      ['-lc', `curl -H 'Authorization: Bearer ${secret}' https://h/`],
+      ['-lc', `curl -H 'Authorization: Bearer ${MASK}def' https://h/`]
+    ],
+    [
+      ['-c', `run --api-key ${secret} --port 1`],
+      ['-c', `run --api-key ${masked} --port 1`]
+    ],
+    [
+      ['--config', `[{"apiKey":"${secret}"}]`],
+      ['--config', `${MASK}f"}]`]
+    ],
+    [
+      ['-c', 'echo two words; ls'],
+      ['-c', 'echo two words; ls']
+    ]
+  ]) { assert.deepEqual(maskConfig({ args }), { args: shown }) }
   // What a JSON column of a database would not take is not in a mask: half a character, a NUL.
   for (const secret of ['aaaaaaaaaaaaaaaaa😀'.slice(0, -1), 'aaaaaaaaaaaaaaa\u0000', 'aaaaaaaaaaaaa😀a']) assert.equal(mask(secret), MASK)
   // Long arguments cost no more than their length.
@@ -332,17 +587,42 @@ void test('masks: what is no secret is shown as it is', () => {
 
 void test('vault: whoever edits the table by hand is believed', { timeout }, async () => {
   const vault = await withKey()
-  const config = { url: 'https://host/mcp?key=0123456789abcdef', args: ['--token', 'argument-secret'], env: { ONE: 'first-secret-1', TWO: 'second-secret-2', PUBLIC: MASK }, oauth: { clientSecret: 'third-secret-3' } }
+  const config = {
+    url: 'https://host/mcp?key=0123456789abcdef',
+    args: ['--token', 'argument-secret'],
+    env: { ONE: 'first-secret-1', TWO: 'second-secret-2', PUBLIC: MASK },
+    oauth: { clientSecret: 'third-secret-3' }
+  }
   const { value, sealed } = vault.hide(config, 'p')
   const reveal = (edited: unknown): unknown => vault.reveal(edited, sealed, 'p')
   assert.deepEqual(reveal(value), config)
   const shown = stored(value)
-  assert.deepEqual(reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }), { ...config, env: { ...config.env, ONE: 'a new one' } }, 'a value in a secret\'s place wins')
-  assert.deepEqual(reveal({ ...shown, url: 'https://other/mcp?key=••••cdef' }), { ...config, url: 'https://other/mcp?key=••••cdef' }, 'also one that still has a mask in it: it is not sent elsewhere')
-  assert.deepEqual(reveal({ ...shown, env: { TWO: shown.env.TWO } }), { ...config, env: { TWO: 'second-secret-2' } }, 'a secret whose place is gone is dropped')
-  assert.deepEqual(reveal({ ...shown, env: { THREE: shown.env.ONE } }), { ...config, env: { THREE: shown.env.ONE } }, 'a mask under another name stands for nothing')
+  assert.deepEqual(
+    reveal({ ...shown, env: { ...shown.env, ONE: 'a new one' } }),
+    { ...config, env: { ...config.env, ONE: 'a new one' } },
+    "a value in a secret's place wins"
+  )
+  assert.deepEqual(
+    reveal({ ...shown, url: 'https://other/mcp?key=••••cdef' }),
+    { ...config, url: 'https://other/mcp?key=••••cdef' },
+    'also one that still has a mask in it: it is not sent elsewhere'
+  )
+  assert.deepEqual(
+    reveal({ ...shown, env: { TWO: shown.env.TWO } }),
+    { ...config, env: { TWO: 'second-secret-2' } },
+    'a secret whose place is gone is dropped'
+  )
+  assert.deepEqual(
+    reveal({ ...shown, env: { THREE: shown.env.ONE } }),
+    { ...config, env: { THREE: shown.env.ONE } },
+    'a mask under another name stands for nothing'
+  )
   assert.deepEqual(reveal({ ...shown, args: ['--token'] }), { ...config, args: ['--token'] })
-  for (const [env, oauth] of [[null, 'text'], ['text', []], [[], 7]]) assert.deepEqual(reveal({ ...shown, env, oauth }), { ...config, env, oauth })
+  for (const [env, oauth] of [
+    [null, 'text'],
+    ['text', []],
+    [[], 7]
+  ]) { assert.deepEqual(reveal({ ...shown, env, oauth }), { ...config, env, oauth }) }
   assert.deepEqual(reveal({}), {})
   assert.deepEqual(reveal(JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}')), JSON.parse('{"__proto__":{"env":{"ONE":"••••et-1"}}}'))
   assert.equal(reveal('text'), 'text')

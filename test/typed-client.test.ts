@@ -25,7 +25,15 @@ const boot = async (t: Cleanup, options: Parameters<typeof startHub>[1]): Promis
 const documentOf = async (hub: Hub): Promise<Json> => await (await fetch(`${hub.url}/docs/json`)).json() as Json
 
 interface Operation { name: string, method: string, path: string, operation: Json }
-const operationsOf = (document: Json): Operation[] => Object.entries(document.paths as Json).flatMap(([path, item]) => Object.entries(item as Json).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, method, path, operation: operation as Json })))
+const operationsOf = (document: Json): Operation[] =>
+  Object.entries(document.paths as Json).flatMap(([path, item]) =>
+    Object.entries(item as Json).map(([method, operation]) => ({
+      name: `${method.toUpperCase()} ${path}`,
+      method,
+      path,
+      operation: operation as Json
+    }))
+  )
 
 /** What a reference within the document stands for. */
 const resolve = (document: Json, value: unknown): unknown => {
@@ -42,7 +50,8 @@ test('the document', async (t) => {
 
   /** The names of the operations of which something is missing. */
   const lacking = (has: (one: Operation) => boolean): string[] => operations.filter((one) => !has(one)).map(({ name }) => name)
-  const responses = ({ operation }: Operation): [string, unknown][] => Object.entries(operation.responses as Json).map(([status, one]) => [status, resolve(document, one)])
+  const responses = ({ operation }: Operation): [string, unknown][] =>
+    Object.entries(operation.responses as Json).map(([status, one]) => [status, resolve(document, one)])
   const managed = ({ path }: Operation): boolean => path.startsWith('/api/') && !/openapi|^\/api\/(\{name\}\/)?tools\/\{/.test(path)
 
   await t.test('is OpenAPI 3.1, by two validators that are not ours', async () => {
@@ -57,8 +66,12 @@ test('the document', async (t) => {
     const look = (value: unknown, where: string): void => {
       if (typeof value !== 'object' || value === null) return
       for (const [key, inner] of Object.entries(value)) {
-        if (key === 'schema' && typeof inner === 'object') assert.doesNotThrow(() => ajv.compile(JSON.parse(JSON.stringify(inner).replaceAll('"#/components/', '"document#/components/')) as Json), where)
-        else look(inner, `${where}/${key}`)
+        if (key === 'schema' && typeof inner === 'object') {
+          assert.doesNotThrow(
+            () => ajv.compile(JSON.parse(JSON.stringify(inner).replaceAll('"#/components/', '"document#/components/')) as Json),
+            where
+          )
+        } else look(inner, `${where}/${key}`)
       }
     }
     look(document.paths, '')
@@ -70,12 +83,39 @@ test('the document', async (t) => {
     assert.deepEqual(lacking(({ operation }) => typeof operation.operationId === 'string'), [])
     assert.equal(new Set(operations.map(({ operation }) => operation.operationId)).size, operations.length)
     assert.deepEqual(lacking(({ operation }) => (operation.tags as unknown[] | undefined)?.length === 1), [])
-    assert.deepEqual(lacking(({ path, operation }) => [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) => (operation.parameters as Json[]).some((parameter) => parameter.name === name && parameter.in === 'path'))), [])
+    assert.deepEqual(
+      lacking(({ path, operation }) =>
+        [...path.matchAll(/\{(\w+)\}/g)].every(([, name]) =>
+          (operation.parameters as Json[]).some((parameter) => parameter.name === name && parameter.in === 'path')
+        )
+      ),
+      []
+    )
   })
 
   await t.test('every operation says what it answers', () => {
-    assert.deepEqual(lacking((one) => responses(one).some(([status, response]) => status.startsWith('2') && Object.keys(at(response, 'content') as Json | undefined ?? {}).length > 0)), [])
-    assert.deepEqual(lacking((one) => !managed(one) || responses(one).filter(([status]) => status.startsWith('2')).every(([, response]) => at(resolve(document, at(response, 'content', 'application/json', 'schema')), 'properties', 'success') !== undefined || at(response, 'content', 'application/json', 'schema', 'anyOf') !== undefined)), [])
+    assert.deepEqual(
+      lacking((one) =>
+        responses(one).some(
+          ([status, response]) => status.startsWith('2') && Object.keys((at(response, 'content') as Json | undefined) ?? {}).length > 0
+        )
+      ),
+      []
+    )
+    assert.deepEqual(
+      lacking(
+        (one) =>
+          !managed(one) ||
+          responses(one)
+            .filter(([status]) => status.startsWith('2'))
+            .every(
+              ([, response]) =>
+                at(resolve(document, at(response, 'content', 'application/json', 'schema')), 'properties', 'success') !== undefined ||
+                at(response, 'content', 'application/json', 'schema', 'anyOf') !== undefined
+            )
+      ),
+      []
+    )
   })
 
   await t.test('and how it fails, in the envelope', () => {
@@ -84,13 +124,40 @@ test('the document', async (t) => {
     assert.ok(operations.filter(locked).length >= 40)
     for (const status of [401, 403]) assert.deepEqual(lacking((one) => !locked(one) || has(one, status)), [], String(status))
     assert.deepEqual(lacking((one) => !managed(one) || !one.path.includes('{') || has(one, 404)), [], '404')
-    assert.deepEqual(lacking((one) => !managed(one) || one.operation.requestBody === undefined || [400, 413, 415].every((status) => has(one, status))), [], '400, 413, 415')
-    assert.deepEqual(lacking((one) => !managed(one) || one.method === 'get' || [413, 415].every((status) => has(one, status))), [], 'a body that is not asked for is read, too')
-    assert.deepEqual(lacking((one) => !one.path.includes('tools/{server}/{tool}') || [400, 403, 404, 502, 503, 504, ...(one.method === 'post' ? [413, 415] : [])].every((status) => has(one, status))), [], 'open tools')
+    assert.deepEqual(
+      lacking((one) => !managed(one) || one.operation.requestBody === undefined || [400, 413, 415].every((status) => has(one, status))),
+      [],
+      '400, 413, 415'
+    )
+    assert.deepEqual(
+      lacking((one) => !managed(one) || one.method === 'get' || [413, 415].every((status) => has(one, status))),
+      [],
+      'a body that is not asked for is read, too'
+    )
+    assert.deepEqual(
+      lacking(
+        (one) =>
+          !one.path.includes('tools/{server}/{tool}') ||
+          [400, 403, 404, 502, 503, 504, ...(one.method === 'post' ? [413, 415] : [])].every((status) => has(one, status))
+      ),
+      [],
+      'open tools'
+    )
     assert.deepEqual(lacking((one) => one.path !== '/health/ready' || has(one, 503)), [])
     assert.deepEqual(lacking((one) => one.path.startsWith('/health') || has(one, 403)), [], 'a foreign Host')
-    assert.deepEqual(lacking((one) => !one.path.endsWith('.yaml') || Object.keys(at(responses(one).find(([status]) => status === '200')?.[1], 'content') as Json).join() === 'application/yaml'), [])
-    assert.deepEqual(lacking((one) => !/\/tools\/call\/|\/mcp\/\{/.test(one.path) || [502, 504].every((status) => has(one, status))), [], '502, 504')
+    assert.deepEqual(
+      lacking(
+        (one) =>
+          !one.path.endsWith('.yaml') ||
+          Object.keys(at(responses(one).find(([status]) => status === '200')?.[1], 'content') as Json).join() === 'application/yaml'
+      ),
+      []
+    )
+    assert.deepEqual(
+      lacking((one) => !/\/tools\/call\/|\/mcp\/\{/.test(one.path) || [502, 504].every((status) => has(one, status))),
+      [],
+      '502, 504'
+    )
     const failure = { success: false, message: 'Why', code: 'TH_X', errors: [{ path: 'a', message: 'b' }] }
     for (const one of operations.filter(managed)) {
       for (const [status, response] of responses(one).filter(([code]) => /^[45]/.test(code))) {
@@ -104,29 +171,74 @@ test('the document', async (t) => {
   await t.test('every body has an example, and so has what is answered to no body; each fits', () => {
     const examplesOf = (content: unknown): unknown[] => {
       const schema = resolve(document, at(content, 'schema'))
-      return [at(content, 'example'), ...Object.values(at(content, 'examples') as Json | undefined ?? {}).map((one) => at(one, 'value')), ...at(schema, 'examples') as unknown[] | undefined ?? []].filter((one) => one !== undefined)
+      return [
+        at(content, 'example'),
+        ...Object.values((at(content, 'examples') as Json | undefined) ?? {}).map((one) => at(one, 'value')),
+        ...((at(schema, 'examples') as unknown[] | undefined) ?? [])
+      ].filter((one) => one !== undefined)
     }
     const examples = ({ operation }: Operation): unknown[] => examplesOf(at(operation, 'requestBody', 'content', 'application/json'))
     assert.deepEqual(lacking((one) => one.operation.requestBody === undefined || examples(one).length > 0), [])
-    const answered = (one: Operation): unknown[] => responses(one).filter(([status]) => status.startsWith('2')).flatMap(([, response]) => Object.values(at(response, 'content') as Json))
-    assert.deepEqual(lacking((one) => one.operation.requestBody !== undefined || answered(one).every((content) => examplesOf(content).length > 0)), [])
+    const answered = (one: Operation): unknown[] =>
+      responses(one)
+        .filter(([status]) => status.startsWith('2'))
+        .flatMap(([, response]) => Object.values(at(response, 'content') as Json))
+    assert.deepEqual(
+      lacking((one) => one.operation.requestBody !== undefined || answered(one).every((content) => examplesOf(content).length > 0)),
+      []
+    )
     for (const one of operations) {
       for (const content of answered(one)) {
         const schema = JSON.parse(JSON.stringify(at(content, 'schema')).replaceAll('"#/components/', '"document#/components/')) as Json
-        for (const example of examplesOf(content)) assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+        for (const example of examplesOf(content)) {
+          assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+        }
       }
     }
-    assert.deepEqual(operations.filter(({ method, operation, path }) => ['post', 'put'].includes(method) && operation.requestBody === undefined && !path.endsWith('/reload')).map(({ name }) => name), [], 'bodies')
+    assert.deepEqual(
+      operations
+        .filter(
+          ({ method, operation, path }) =>
+            ['post', 'put'].includes(method) && operation.requestBody === undefined && !path.endsWith('/reload')
+        )
+        .map(({ name }) => name),
+      [],
+      'bodies'
+    )
     for (const one of operations.filter(({ operation }) => operation.requestBody !== undefined)) {
-      const schema = JSON.parse(JSON.stringify(at(one.operation, 'requestBody', 'content', 'application/json', 'schema')).replaceAll('"#/components/', '"document#/components/')) as Json
-      for (const example of examples(one)) assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+      const schema = JSON.parse(
+        JSON.stringify(at(one.operation, 'requestBody', 'content', 'application/json', 'schema')).replaceAll(
+          '"#/components/',
+          '"document#/components/'
+        )
+      ) as Json
+      for (const example of examples(one)) {
+        assert.ok(ajv.validate(schema, example), `${one.name}: ${JSON.stringify(example)} ${ajv.errorsText()}`)
+      }
     }
   })
 
   await t.test('the config of a server and the system configuration have their members, with words and defaults', () => {
-    assert.deepEqual(['command', 'args', 'env', 'url', 'headers', 'openapi', 'visibility', 'owner', 'passthroughHeaders', 'options', 'isolation'].filter((key) => at(document, 'components', 'schemas', 'ServerConfig', 'properties', key) === undefined), [])
-    const body = resolve(document, at(document, 'paths', '/api/system-config', 'put', 'requestBody', 'content', 'application/json', 'schema'))
-    assert.deepEqual(Object.keys(at(body, 'properties') as Json).sort(), ['enableSessionRebuild', 'install', 'mcpRouter', 'nameSeparator', 'oauthServer', 'routing', 'smartRouting', 'toolResultCompression'])
+    assert.deepEqual(
+      ['command', 'args', 'env', 'url', 'headers', 'openapi', 'visibility', 'owner', 'passthroughHeaders', 'options', 'isolation'].filter(
+        (key) => at(document, 'components', 'schemas', 'ServerConfig', 'properties', key) === undefined
+      ),
+      []
+    )
+    const body = resolve(
+      document,
+      at(document, 'paths', '/api/system-config', 'put', 'requestBody', 'content', 'application/json', 'schema')
+    )
+    assert.deepEqual(Object.keys(at(body, 'properties') as Json).sort(), [
+      'enableSessionRebuild',
+      'install',
+      'mcpRouter',
+      'nameSeparator',
+      'oauthServer',
+      'routing',
+      'smartRouting',
+      'toolResultCompression'
+    ])
     const minTokens = at(body, 'properties', 'toolResultCompression', 'anyOf', 0, 'properties', 'minTokens')
     assert.equal(at(minTokens, 'default'), 2_000)
     const ask = ajv.compile({ $ref: 'document#/components/schemas/SystemConfig' })
@@ -136,7 +248,10 @@ test('the document', async (t) => {
 })
 
 test('below a base path it is the same document, served there', async (t) => {
-  const [plain, deep] = await Promise.all([boot(t, { env: { ADMIN_PASSWORD: PASSWORD } }), boot(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })])
+  const [plain, deep] = await Promise.all([
+    boot(t, { env: { ADMIN_PASSWORD: PASSWORD } }),
+    boot(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
+  ])
   const [here, there] = [await documentOf(plain), await documentOf(deep)]
   assert.deepEqual([at(here, 'servers', 0, 'url'), at(there, 'servers', 0, 'url')], ['/', '/deep/hub'])
   assert.deepEqual({ ...there, servers: here.servers }, here)
@@ -243,14 +358,34 @@ async function workplace (t: Cleanup, document: Json, text: string): Promise<str
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   await symlink(path('node_modules'), join(folder, 'node_modules'))
   await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: { strict: true, exactOptionalPropertyTypes: false, target: 'es2023', module: 'nodenext', moduleResolution: 'nodenext', allowImportingTsExtensions: true, noEmit: true, types: ['node'], skipLibCheck: true } }))
+  await writeFile(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({
+      compilerOptions: {
+        strict: true,
+        exactOptionalPropertyTypes: false,
+        target: 'es2023',
+        module: 'nodenext',
+        moduleResolution: 'nodenext',
+        allowImportingTsExtensions: true,
+        noEmit: true,
+        types: ['node'],
+        skipLibCheck: true
+      }
+    })
+  )
   await writeFile(join(folder, 'management-api.ts'), astToString(await openapiTS(JSON.stringify(document), { defaultNonNullable: false })))
   await writeFile(join(folder, 'program.ts'), text)
   return folder
 }
 
 async function run (cwd: string, args: string[], env: Record<string, string> = {}): Promise<{ code: number | null, output: string }> {
-  const child = spawn(process.execPath, args, { cwd, env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'pipe'], timeout: 100_000 })
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 100_000
+  })
   let output = ''
   child.stdout.on('data', (chunk) => { output += String(chunk) })
   child.stderr.on('data', (chunk) => { output += String(chunk) })
@@ -281,7 +416,11 @@ test('a client generated from it compiles, and runs', { timeout: 170_000 }, asyn
   await t.test('the one that docs/api.md shows', async (t) => {
     const shown = /<!-- typed client -->\n```ts\n(.*?)^```$/ms.exec(readFileSync(path('docs/api.md'), 'utf8'))?.[1]
     assert.ok(shown)
-    const reply = await fetch(`${hub.url}/api/servers`, { method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify({ name: 'everything', config: { url: fake.url } }) })
+    const reply = await fetch(`${hub.url}/api/servers`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ name: 'everything', config: { url: fake.url } })
+    })
     assert.equal(reply.status, 200)
     const folder = await workplace(t, document, shown)
     const compiled = await run(folder, [tsc, '-p', '.'])

@@ -17,7 +17,18 @@ import { PlainClient } from '../plugins/tools/exchange.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { attribute, type InboundMessage, type Target } from '../plugins/upstream/inbound/attribution.ts'
 import { backoff } from '../plugins/upstream/links/backoff.ts'
-import { catalogueText, kinds, listKinds, nextCatalogueId, readList, sameCatalogue, toCatalogue, type Catalogue, type Item, type ListKind } from '../plugins/upstream/catalogues/catalogue.ts'
+import {
+  catalogueText,
+  kinds,
+  listKinds,
+  nextCatalogueId,
+  readList,
+  sameCatalogue,
+  toCatalogue,
+  type Catalogue,
+  type Item,
+  type ListKind
+} from '../plugins/upstream/catalogues/catalogue.ts'
 import { Catalogues } from '../plugins/upstream/catalogues/catalogues.ts'
 import type { Link } from '../plugins/upstream/links/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../plugins/upstream/links/link-key.ts'
@@ -131,9 +142,19 @@ test('linkKey: who shares with whom', async (t) => {
       const server = { isolation: isolation as Isolation, remote: true, contested: false }
       const rest = client === 'rest'
       const key = (session: string, principal: string, digest: string | undefined, user = 'ann'): LinkKey =>
-        linkKey(server, sharer(rest ? `rest ${principal}` : session, user, client === 'asked' ? 'sampling' : 'none'), digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' })
+        linkKey(
+          server,
+          sharer(rest ? `rest ${principal}` : session, user, client === 'asked' ? 'sampling' : 'none'),
+          digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' }
+        )
       const first = key('s1', 'key 1', 'x')
-      const others = [key('s1', 'key 1', 'x'), key('s2', 'key 1', 'x'), key('s1', 'key 1', 'y'), key('s3', 'key 2', 'x'), key('s1', 'key 1', undefined)]
+      const others = [
+        key('s1', 'key 1', 'x'),
+        key('s2', 'key 1', 'x'),
+        key('s1', 'key 1', 'y'),
+        key('s3', 'key 2', 'x'),
+        key('s1', 'key 1', undefined)
+      ]
       assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
       assert.notEqual(key('s4', 'key 2', 'x', 'bob').key, first.key, 'another user')
       assert.notEqual(first.affinity, 'shared', 'nobody else hears what comes on it')
@@ -145,12 +166,15 @@ test('linkKey: who shares with whom', async (t) => {
     assert.equal(listingKey(baseKey, plainClass), baseKey)
     const listing = listingKey(baseKey, '{"sampling":{}}')
     assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
-    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) assert.notEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'sampling')).key, listing.key)
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
+      assert.notEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'sampling')).key, listing.key)
+    }
   })
 
   await t.test('who asks for connections of its own has them, whatever the server is set to', () => {
     for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
-      const alone = (id: string): string => linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), alone: true }).key
+      const alone = (id: string): string =>
+        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), alone: true }).key
       assert.equal(alone('a'), alone('a'))
       assert.notEqual(alone('a'), alone('b'))
       assert.notEqual(alone('a'), linkKey({ isolation, remote: false, contested: false }, sharer('b', 'u', 'none')).key)
@@ -160,7 +184,8 @@ test('linkKey: who shares with whom', async (t) => {
   await t.test('no choice of names makes two keys meet', () => {
     const word = fc.oneof(fc.string(), fc.constantFrom('', '{}', '"', '" {}', 'shared {}', 'a" {}\nuser "b', 'session s', '__proto__'))
     fc.assert(fc.property(word, word, fc.constantFrom(...kindsOfClient), fc.constantFrom(...kindsOfClient), (a, b, one, other) => {
-      const key = (isolation: Isolation, id: string, user: string, kind: ClientKind): string => linkKey({ isolation, remote: true, contested: false }, sharer(id, user, kind)).key
+      const key = (isolation: Isolation, id: string, user: string, kind: ClientKind): string =>
+        linkKey({ isolation, remote: true, contested: false }, sharer(id, user, kind)).key
       if (a !== b) {
         assert.notEqual(key('user', 's', a, one), key('user', 's', b, other))
         assert.notEqual(key('session', a, 'u', one), key('session', b, 'u', other))
@@ -168,7 +193,13 @@ test('linkKey: who shares with whom', async (t) => {
       assert.notEqual(key('user', 's', a, one), key('session', b, 'u', other))
       assert.notEqual(key('user', 's', a, one), key('shared', 's', 'u', other))
       assert.notEqual(key('session', a, 'u', one), key('shared', 's', 'u', other))
-      const passed = (isolation: Isolation, id: string, principal: string, session: boolean): string => linkKey({ isolation, remote: true, contested: false }, sharer(id, 'u', 'none'), { principal, digest: 'd', session, eachRequest: true }).key
+      const passed = (isolation: Isolation, id: string, principal: string, session: boolean): string =>
+        linkKey({ isolation, remote: true, contested: false }, sharer(id, 'u', 'none'), {
+          principal,
+          digest: 'd',
+          session,
+          eachRequest: true
+        }).key
       if (a !== b) {
         assert.notEqual(passed('shared', 's', a, true), passed('shared', 's', b, true))
         assert.notEqual(passed('session', a, 'p', false), passed('session', b, 'p', false))
@@ -183,29 +214,67 @@ test('attribute: whom a question is for', async (t) => {
   interface FakeCall { id: number, by: string }
   const call = (id: number, by: string): FakeCall => ({ id, by })
   const [ann, annToo, bob] = [call(1, 'ann'), call(2, 'ann'), call(3, 'bob')]
-  const table: Array<{ says: string, given: Partial<InboundMessage<FakeCall, string>>, target: Target<FakeCall, string> }> = [
+  const table: Array<{ says: string; given: Partial<InboundMessage<FakeCall, string>>; target: Target<FakeCall, string> }> = [
     { says: 'the call on whose stream it came', given: { origin: ann, open: [ann] }, target: { kind: 'call', call: ann } },
-    { says: 'that call before all others, several owners or not', given: { origin: ann, open: [ann, bob, annToo] }, target: { kind: 'call', call: ann } },
-    { says: 'that call before the session that owns the link', given: { origin: bob, open: [bob], owner: 'ann' }, target: { kind: 'call', call: bob } },
+    {
+      says: 'that call before all others, several owners or not',
+      given: { origin: ann, open: [ann, bob, annToo] },
+      target: { kind: 'call', call: ann }
+    },
+    {
+      says: 'that call before the session that owns the link',
+      given: { origin: bob, open: [bob], owner: 'ann' },
+      target: { kind: 'call', call: bob }
+    },
     { says: 'nobody, where that call is over', given: { origin: 'over' }, target: { kind: 'over' } },
-    { says: 'nobody, where that call is over: not the only one that is open', given: { origin: 'over', open: [bob] }, target: { kind: 'over' } },
-    { says: 'nobody, where that call is over: not the session that owns the link', given: { origin: 'over', open: [ann], owner: 'ann' }, target: { kind: 'over' } },
-    { says: 'nobody, where that call is over: no cause to call the link contested', given: { origin: 'over', open: [ann, bob] }, target: { kind: 'over' } },
+    {
+      says: 'nobody, where that call is over: not the only one that is open',
+      given: { origin: 'over', open: [bob] },
+      target: { kind: 'over' }
+    },
+    {
+      says: 'nobody, where that call is over: not the session that owns the link',
+      given: { origin: 'over', open: [ann], owner: 'ann' },
+      target: { kind: 'over' }
+    },
+    {
+      says: 'nobody, where that call is over: no cause to call the link contested',
+      given: { origin: 'over', open: [ann, bob] },
+      target: { kind: 'over' }
+    },
     { says: 'the only call open', given: { open: [bob] }, target: { kind: 'call', call: bob } },
-    { says: 'the only call open before the session that owns the link', given: { open: [ann], owner: 'ann' }, target: { kind: 'call', call: ann } },
+    {
+      says: 'the only call open before the session that owns the link',
+      given: { open: [ann], owner: 'ann' },
+      target: { kind: 'call', call: ann }
+    },
     { says: 'one of the calls of their only owner: the latest', given: { open: [ann, annToo] }, target: { kind: 'call', call: annToo } },
     { says: 'the session that owns the link, where no call is open', given: { owner: 'ann' }, target: { kind: 'owner', owner: 'ann' } },
-    { says: 'the session that owns the link, where calls of several are open', given: { open: [ann, bob], owner: 'ann' }, target: { kind: 'owner', owner: 'ann' } },
-    { says: 'the only call open, though a task of its owner is under way', given: { open: [bob], workers: ['bob'] }, target: { kind: 'call', call: bob } },
+    {
+      says: 'the session that owns the link, where calls of several are open',
+      given: { open: [ann, bob], owner: 'ann' },
+      target: { kind: 'owner', owner: 'ann' }
+    },
+    {
+      says: 'the only call open, though a task of its owner is under way',
+      given: { open: [bob], workers: ['bob'] },
+      target: { kind: 'call', call: bob }
+    },
     { says: 'nobody: a task of another may be what it is about', given: { open: [bob], workers: ['ann'] }, target: { kind: 'contested' } },
-    { says: 'the session that owns the link, though a task of another is under way', given: { open: [bob], workers: ['ann'], owner: 'bob' }, target: { kind: 'owner', owner: 'bob' } },
+    {
+      says: 'the session that owns the link, though a task of another is under way',
+      given: { open: [bob], workers: ['ann'], owner: 'bob' },
+      target: { kind: 'owner', owner: 'bob' }
+    },
     { says: 'nobody: a task is under way, and none is waiting', given: { workers: ['ann'] }, target: { kind: 'idle' } },
     { says: 'nobody: none is waiting', given: {}, target: { kind: 'idle' } },
     { says: 'nobody: several are', given: { open: [ann, bob] }, target: { kind: 'contested' } },
     { says: 'nobody: several are, whoever was first or last', given: { open: [ann, bob, annToo] }, target: { kind: 'contested' } }
   ]
   for (const { says, given, target } of table) {
-    await t.test(says, () => { assert.deepEqual(attribute({ origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }) => by, ...given }), target) })
+    await t.test(says, () => {
+      assert.deepEqual(attribute({ origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }) => by, ...given }), target)
+    })
   }
   await t.test('it never guesses between two', () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
@@ -217,9 +286,26 @@ test('attribute: whom a question is for', async (t) => {
 })
 
 test('backoff: from 1 s doubling to 60 s, with jitter', () => {
-  for (const [failures, full] of [[0, 1_000], [1, 1_000], [2, 2_000], [3, 4_000], [4, 8_000], [5, 16_000], [6, 32_000], [7, 60_000], [8, 60_000], [5_000, 60_000]] as const) {
-    assert.equal(backoff(failures, () => 0), full / 2)
-    assert.equal(backoff(failures, () => 0.5), full * 0.75)
+  for (const [failures, full] of [
+    [0, 1_000],
+    [1, 1_000],
+    [2, 2_000],
+    [3, 4_000],
+    [4, 8_000],
+    [5, 16_000],
+    [6, 32_000],
+    [7, 60_000],
+    [8, 60_000],
+    [5_000, 60_000]
+  ] as const) {
+    assert.equal(
+      backoff(failures, () => 0),
+      full / 2
+    )
+    assert.equal(
+      backoff(failures, () => 0.5),
+      full * 0.75
+    )
     assert.ok(backoff(failures, () => 1 - Number.EPSILON) <= full)
     assert.ok(backoff(failures) >= full / 2 && backoff(failures) <= full)
   }
@@ -282,7 +368,13 @@ test('slot: what outlives one connection', async (t) => {
   await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', () => {
     const slot = slotOf()
     const told: Level[] = []
-    const link = { level: undefined, setLevel: async (level: Level) => { if (link.level !== level) told.push(level); link.level = level } } as unknown as Link
+    const link = {
+      level: undefined,
+      setLevel: async (level: Level) => {
+        if (link.level !== level) told.push(level)
+        link.level = level
+      }
+    } as unknown as Link
     slot.link = link
     const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.tellLevel() }
     serve('a')
@@ -374,7 +466,10 @@ test('pending: whose a task is, and for how long', async (t) => {
   await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', () => {
     const pending = begun()
     pending.leave('s1')
-    assert.deepEqual([pending.any, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)], [true, [], undefined, undefined])
+    assert.deepEqual(
+      [pending.any, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)],
+      [true, [], undefined, undefined]
+    )
     pending.task({ taskId: 't', status: 'working' }, link, again)
     assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
   })
@@ -423,7 +518,11 @@ test('readList: an upstream\'s list, page by page', async (t) => {
 
   await t.test('every page is asked for, with the cursor as it came; items keep their text', async () => {
     const odd = '{ "name" : "b" , "inputSchema" : { "type":"object", "maximum": 12345678901234567890 } , "x-unknown" : 1e400 }'
-    const result = await read('tools', (cursor) => cursor === undefined ? `{"tools":[${tool('a')}],"nextCursor":"p\\u0032 \\"é\\"","_meta":{"n":1.50},"x":1}` : `{"tools":[ ${odd} ],"_meta":{"other":1}}`)
+    const result = await read('tools', (cursor) =>
+      cursor === undefined
+        ? `{"tools":[${tool('a')}],"nextCursor":"p\\u0032 \\"é\\"","_meta":{"n":1.50},"x":1}`
+        : `{"tools":[ ${odd} ],"_meta":{"other":1}}`
+    )
     assert.deepEqual(result.asked, [['tools/list', '{}'], ['tools/list', '{"cursor":"p\\u0032 \\"é\\""}']])
     assert.deepEqual(result.items, [{ key: 'a', text: tool('a') }, { key: 'b', text: odd }])
     assert.equal(result.extra, '{"_meta":{"n":1.50},"x":1}')
@@ -432,8 +531,10 @@ test('readList: an upstream\'s list, page by page', async (t) => {
 
   await t.test('each kind by its own method, member and key', async () => {
     const table: Array<[ListKind, string, string, string]> = [
-      ['tools', 'tools/list', 'tools', 'name'], ['prompts', 'prompts/list', 'prompts', 'name'],
-      ['resources', 'resources/list', 'resources', 'uri'], ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate']
+      ['tools', 'tools/list', 'tools', 'name'],
+      ['prompts', 'prompts/list', 'prompts', 'name'],
+      ['resources', 'resources/list', 'resources', 'uri'],
+      ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate']
     ]
     assert.deepEqual(kinds, table.map(([kind]) => kind))
     for (const [kind, method, member, key] of table) {
@@ -444,7 +545,9 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
 
   await t.test('no list, an empty one, or something else in its place', async () => {
-    for (const result of ['{}', '{"tools":[]}', '{"tools":null}', '{"tools":{"a":1}}', '{"tools":"text"}', '[]', 'null']) assert.deepEqual(names(await read('tools', () => result)), [], result)
+    for (const result of ['{}', '{"tools":[]}', '{"tools":null}', '{"tools":{"a":1}}', '{"tools":"text"}', '[]', 'null']) {
+      assert.deepEqual(names(await read('tools', () => result)), [], result)
+    }
   })
 
   await t.test('it ends with a cursor that is missing, null, or the same again', async () => {
@@ -465,14 +568,30 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
 
   await t.test('of items with one name the first counts, with a warning', async () => {
-    const result = await read('tools', (cursor) => cursor === undefined ? `{"tools":[${tool('a', ',"n":1')},${tool('b')},${tool('a', ',"n":2')}],"nextCursor":"x"}` : `{"tools":[${tool('b', ',"n":3')}]}`)
+    const result = await read('tools', (cursor) =>
+      cursor === undefined
+        ? `{"tools":[${tool('a', ',"n":1')},${tool('b')},${tool('a', ',"n":2')}],"nextCursor":"x"}`
+        : `{"tools":[${tool('b', ',"n":3')}]}`
+    )
     assert.deepEqual(result.items.map(({ text }) => text), [tool('a', ',"n":1'), tool('b')])
     assert.equal(result.warnings.length, 2)
     assert.match(result.warnings[0] ?? '', /"a"/)
   })
 
   await t.test('an invalid item is left out with a warning, the rest is served', async () => {
-    for (const bad of ['null', '1', '"x"', '[]', '{}', '{"name":""}', '{"name":1,"inputSchema":{}}', '{"name":"x"}', '{"name":"x","inputSchema":null}', '{"name":"x","inputSchema":[]}', `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`]) {
+    for (const bad of [
+      'null',
+      '1',
+      '"x"',
+      '[]',
+      '{}',
+      '{"name":""}',
+      '{"name":1,"inputSchema":{}}',
+      '{"name":"x"}',
+      '{"name":"x","inputSchema":null}',
+      '{"name":"x","inputSchema":[]}',
+      `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
+    ]) {
       const result = await read('tools', () => `{"tools":[${tool('a')},${bad},${tool('z')}]}`)
       assert.deepEqual(names(result), ['a', 'z'], bad.slice(0, 60))
       assert.equal(result.warnings.length, 1)
@@ -495,13 +614,19 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
 
   await t.test('it is not cut through a character', async () => {
-    const { items: [item] } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(limits.description - 1)}😀 and more"`)}]}`)
+    const {
+      items: [item]
+    } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(limits.description - 1)}😀 and more"`)}]}`)
     const { description } = JSON.parse(item?.text ?? '') as { description: string }
     assert.doesNotMatch(description, /[\ud800-\udbff]$/)
   })
 
   await t.test('more items than anyone needs are left out, with a warning', async () => {
-    const result = await read('prompts', (_cursor, at) => `{"prompts":[${Array.from({ length: 20_000 }, (_, index) => `{"name":"${at}-${index}"}`).join(',')}],"nextCursor":"${at}"}`)
+    const result = await read(
+      'prompts',
+      (_cursor, at) =>
+        `{"prompts":[${Array.from({ length: 20_000 }, (_, index) => `{"name":"${at}-${index}"}`).join(',')}],"nextCursor":"${at}"}`
+    )
     assert.equal(result.items.length, limits.listItems)
     assert.match(result.warnings.at(-1) ?? '', /only the first/)
   })
@@ -511,10 +636,23 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
 })
 
-const lists = (tools: string[] = []): Catalogue['lists'] => ({ tools: tools.map((key) => ({ key, text: `{"name":"${key}"}` })), prompts: [], resources: [], resourceTemplates: [] })
+const lists = (tools: string[] = []): Catalogue['lists'] => ({
+  tools: tools.map((key) => ({ key, text: `{"name":"${key}"}` })),
+  prompts: [],
+  resources: [],
+  resourceTemplates: []
+})
 const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
 const catalogue = (more: Partial<Catalogue> = {}): Catalogue => ({
-  id: nextCatalogueId(), capabilityClass: plainClass, version: '2025-11-25', serverInfo: '{"name":"x","version":"1"}', instructions: undefined, capabilities: { tools: {} }, lists: lists(['a', 'b']), extras: noExtras, ...more
+  id: nextCatalogueId(),
+  capabilityClass: plainClass,
+  version: '2025-11-25',
+  serverInfo: '{"name":"x","version":"1"}',
+  instructions: undefined,
+  capabilities: { tools: {} },
+  lists: lists(['a', 'b']),
+  extras: noExtras,
+  ...more
 })
 
 test('catalogue: the same, and kept', async (t) => {
@@ -534,18 +672,35 @@ test('catalogue: the same, and kept', async (t) => {
   })
 
   await t.test('the text on disk gives it back, under an id of its own; what is none gives nothing', () => {
-    const before = catalogue({ instructions: 'say "hi"', lists: { ...lists(), resources: [{ key: 'a', text: '{"uri":"a","n":12345678901234567890}' }] } })
+    const before = catalogue({
+      instructions: 'say "hi"',
+      lists: { ...lists(), resources: [{ key: 'a', text: '{"uri":"a","n":12345678901234567890}' }] }
+    })
     const after = toCatalogue(JSON.parse([...catalogueText(before)].join('')))
     assert.ok(after)
     assert.equal(sameCatalogue(before, after), true)
     assert.notEqual(after.id, before.id)
     assert.deepEqual({ ...after, id: 0 }, { ...before, id: 0 })
     const whole = JSON.parse([...catalogueText(before)].join('')) as Record<string, unknown>
-    for (const bad of [null, [], 'x', {}, ...Object.keys(whole).filter((key) => !['version', 'instructions'].includes(key)).map((key) => ({ ...whole, [key]: undefined })), { ...whole, lists: { tools: [] } }, { ...whole, extras: { ...noExtras, tools: 1 } }]) {
+    for (const bad of [
+      null,
+      [],
+      'x',
+      {},
+      ...Object.keys(whole)
+        .filter((key) => !['version', 'instructions'].includes(key))
+        .map((key) => ({ ...whole, [key]: undefined })),
+      { ...whole, lists: { tools: [] } },
+      { ...whole, extras: { ...noExtras, tools: 1 } }
+    ]) {
       assert.equal(toCatalogue(bad), undefined, JSON.stringify(bad))
     }
     for (const item of [null, 'x', {}, { key: 1, text: '{}' }, { key: 'a' }, { key: 'a', text: 'no object' }]) {
-      assert.equal(toCatalogue({ ...whole, lists: { ...whole.lists as object, tools: [item] } }), undefined, `an item that is damaged: ${JSON.stringify(item)}`)
+      assert.equal(
+        toCatalogue({ ...whole, lists: { ...(whole.lists as object), tools: [item] } }),
+        undefined,
+        `an item that is damaged: ${JSON.stringify(item)}`
+      )
     }
   })
 })
@@ -557,14 +712,35 @@ test('catalogues: by class, and for single clients where that differs', async (t
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
-    return { catalogues: new Catalogues({ target, listed: () => { listed++ }, keep: (text) => { kept.push([...text].join('')) }, warn: (sentence) => { warnings.push(sentence) } }), listed: () => listed, kept, warnings }
+    return {
+      catalogues: new Catalogues({
+        target,
+        listed: () => {
+          listed++
+        },
+        keep: (text) => {
+          kept.push([...text].join(''))
+        },
+        warn: (sentence) => {
+          warnings.push(sentence)
+        }
+      }),
+      listed: () => listed,
+      kept,
+      warnings
+    }
   }
   /** A slot whose link lists these tools, and says how often it was asked. */
   const fake = (key: Partial<LinkKey>, tools: string[]): { slot: Slot, now: (tools: string[]) => void, asked: () => number } => {
     const slot = slotOf(key)
     let asked = 0
     let current = tools
-    slot.link = { catalogue: async () => { asked++; return { catalogue: catalogue({ capabilityClass: slot.key.capabilityClass, lists: lists(current) }), whole: true } } } as unknown as Link
+    slot.link = {
+      catalogue: async () => {
+        asked++
+        return { catalogue: catalogue({ capabilityClass: slot.key.capabilityClass, lists: lists(current) }), whole: true }
+      }
+    } as unknown as Link
     return { slot, now: (fresh) => { current = fresh }, asked: () => asked }
   }
   const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
@@ -597,7 +773,10 @@ test('catalogues: by class, and for single clients where that differs', async (t
 
   await t.test('news on one client\'s own connection are that client\'s own, until they are what its class has', async () => {
     const { catalogues, listed } = make()
-    const [one, other] = [fake({ key: 'session 1', affinity: 'session', capabilityClass: sampling }, ['a']), fake({ key: 'session 2', affinity: 'session', capabilityClass: sampling }, ['a'])]
+    const [one, other] = [
+      fake({ key: 'session 1', affinity: 'session', capabilityClass: sampling }, ['a']),
+      fake({ key: 'session 2', affinity: 'session', capabilityClass: sampling }, ['a'])
+    ]
     await catalogues.read(one.slot, false)
     await catalogues.read(other.slot, false)
     assert.deepEqual([listed(), one.slot.catalogue, other.slot.catalogue], [1, undefined, undefined])
@@ -690,7 +869,12 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const base = fake({}, ['a'])
     let release = (): void => {}
     const reading = new Promise<void>((resolve) => { release = resolve })
-    base.slot.link = { catalogue: async () => { await reading; return { catalogue: catalogue({ lists: lists(['old']) }), whole: true } } } as unknown as Link
+    base.slot.link = {
+      catalogue: async () => {
+        await reading
+        return { catalogue: catalogue({ lists: lists(['old']) }), whole: true }
+      }
+    } as unknown as Link
     const first = catalogues.read(base.slot, true)
     base.slot.link = fake({}, ['new']).slot.link
     for (let news = 0; news < 10; news++) { catalogues.refresh(base.slot, true); t.mock.timers.tick(5) }
@@ -727,7 +911,16 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const other = make('another')
     other.catalogues.restore(kept)
     assert.deepEqual([other.catalogues.known, other.catalogues.of(undefined, plainClass)], [false, undefined])
-    for (const bad of [undefined, '', '{', 'null', '[]', '{"target":"one"}', '{"target":"one","catalogues":[1,null,{}]}', '{"target":"one","catalogues":5}']) {
+    for (const bad of [
+      undefined,
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"target":"one"}',
+      '{"target":"one","catalogues":[1,null,{}]}',
+      '{"target":"one","catalogues":5}'
+    ]) {
       const odd = make()
       odd.catalogues.restore(bad)
       assert.equal(odd.catalogues.of(undefined, plainClass), undefined, bad)
@@ -743,8 +936,12 @@ test('catalogues: by class, and for single clients where that differs', async (t
 
 test('transportKinds: which transports are tried', () => {
   const table: Array<[Parameters<typeof transportKinds>[0], string[], boolean]> = [
-    [{ command: 'x' }, ['stdio'], false], [{ url: 'http://x' }, ['streamable-http', 'sse'], true], [{ type: 'stdio', command: 'x' }, ['stdio'], false],
-    [{ type: 'sse', url: 'http://x' }, ['sse'], true], [{ type: 'streamable-http', url: 'http://x' }, ['streamable-http'], true], [{ type: 'sse', url: 'http://x', command: 'x' }, ['sse'], true],
+    [{ command: 'x' }, ['stdio'], false],
+    [{ url: 'http://x' }, ['streamable-http', 'sse'], true],
+    [{ type: 'stdio', command: 'x' }, ['stdio'], false],
+    [{ type: 'sse', url: 'http://x' }, ['sse'], true],
+    [{ type: 'streamable-http', url: 'http://x' }, ['streamable-http'], true],
+    [{ type: 'sse', url: 'http://x', command: 'x' }, ['sse'], true],
     [{ command: 'x', url: 'http://x' }, ['stdio'], false]
   ]
   for (const [config, expected, remote] of table) {
@@ -768,7 +965,14 @@ function processes (holds: (pid: number, stat: string[]) => boolean): number[] {
   })
 }
 const inGroup = (pgid: number): number[] => processes((_pid, [, group]) => Number(group) === pgid)
-const marked = (mark: string): number[] => processes((pid) => { try { return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark) } catch { return false } })
+const marked = (mark: string): number[] =>
+  processes((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)
+    } catch {
+      return false
+    }
+  })
 
 test('killGroup: a process group ends as a whole', { skip: linux }, async (t) => {
   const start = async (script: string): Promise<{ pid: number, gone: Promise<void>, child: ChildProcess }> => {
@@ -810,31 +1014,63 @@ test('killGroup: a process group ends as a whole', { skip: linux }, async (t) =>
   })
 })
 
-interface Child { transport: StdioTransport, heard: string[], lines: string[], closed: () => string | undefined, send: (text: string, id?: number) => void }
+interface Child {
+  transport: StdioTransport
+  heard: string[]
+  lines: string[]
+  closed: () => string | undefined
+  send: (text: string, id?: number) => void
+}
 
 async function startChild (t: TestContext, command: string, args: string[], more: Partial<StdioOptions> = {}): Promise<Child> {
   const heard: string[] = []
   const lines: string[] = []
   let closed: string | undefined
-  const transport = new StdioTransport({ command, args, env: { PATH: process.env.PATH ?? '' }, onLine: (line) => { lines.push(line) }, grace: 500, ...more })
+  const transport = new StdioTransport({
+    command,
+    args,
+    env: { PATH: process.env.PATH ?? '' },
+    onLine: (line) => {
+      lines.push(line)
+    },
+    grace: 500,
+    ...more
+  })
   t.after(async () => { await transport.close() })
   await transport.start({
-    message: (message) => { heard.push(message.kind === 'response' ? `response ${message.id} ${message.resultText ?? message.errorText}` : `${message.kind} ${message.method} ${message.paramsText}`) },
-    failed: (id, error) => { heard.push(`failed ${id} ${error.fault}: ${error.message}`) },
+    message: (message) => {
+      heard.push(
+        message.kind === 'response'
+          ? `response ${message.id} ${message.resultText ?? message.errorText}`
+          : `${message.kind} ${message.method} ${message.paramsText}`
+      )
+    },
+    failed: (id, error) => {
+      heard.push(`failed ${id} ${error.fault}: ${error.message}`)
+    },
     paused: () => {},
-    closed: (error) => { assert.equal(closed, undefined, 'closed is told twice'); closed = `${error.message}${error.detail}`; heard.push('closed') }
+    closed: (error) => {
+      assert.equal(closed, undefined, 'closed is told twice')
+      closed = `${error.message}${error.detail}`
+      heard.push('closed')
+    }
   })
   return { transport, heard, lines, closed: () => closed, send: (text, id) => { transport.send(text, { id }) } }
 }
-const sh = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> => await startChild(t, 'sh', ['-c', script], more)
-const nodeScript = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> => await startChild(t, process.execPath, ['-e', script], more)
+const sh = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+  await startChild(t, 'sh', ['-c', script], more)
+const nodeScript = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+  await startChild(t, process.execPath, ['-e', script], more)
 
 test('stdio: a child and its streams', async (t) => {
   await t.test('messages come as they were printed, in pieces or together; CRLF and empty lines are no matter', async (t) => {
-    const child = await nodeScript(t, `
+    const child = await nodeScript(
+      t,
+      `
       const out = Buffer.from('{"jsonrpc":"2.0","method":"a","params":{"text":"é😀"}}\\r\\n\\n\\r\\n{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}\\n{"jsonrpc":"2.0","id":2,"method":"ask"}\\n')
       const step = (at) => { if (at < out.length) process.stdout.write(out.subarray(at, at + 7), () => setTimeout(step, 1, at + 7)) }
-      step(0); setTimeout(() => {}, 5000)`)
+      step(0); setTimeout(() => {}, 5000)`
+    )
     await until(() => child.heard.length === 3)
     assert.deepEqual(child.heard, ['notification a {"text":"é😀"}', 'response 1 {"n":12345678901234567890}', 'request ask {}'])
     assert.deepEqual(child.lines, [])
@@ -865,14 +1101,20 @@ test('stdio: a child and its streams', async (t) => {
   })
 
   await t.test('a broken answer fails its request at once', async (t) => {
-    const child = await sh(t, 'printf \'{"jsonrpc":"2.0","id":7,"result":{"a":}}\\n{"jsonrpc":"2.0","result":{]},"id":8}\\n\'; exec sleep 60')
+    const child = await sh(
+      t,
+      'printf \'{"jsonrpc":"2.0","id":7,"result":{"a":}}\\n{"jsonrpc":"2.0","result":{]},"id":8}\\n\'; exec sleep 60'
+    )
     await until(() => child.heard.length === 2)
     assert.match(child.heard[0] ?? '', /^failed 7 broken: /)
     assert.match(child.heard[1] ?? '', /^failed 8 broken: /)
   })
 
   await t.test('the exit code and the last lines of stderr stand in the error', async (t) => {
-    const child = await sh(t, 'i=0; while [ $i -lt 30 ]; do echo "line $i" >&2; i=$((i+1)); done; echo "cannot read the licence file" >&2; exit 3')
+    const child = await sh(
+      t,
+      'i=0; while [ $i -lt 30 ]; do echo "line $i" >&2; i=$((i+1)); done; echo "cannot read the licence file" >&2; exit 3'
+    )
     await until(() => child.closed() !== undefined)
     assert.match(child.closed() ?? '', /exit code 3/)
     assert.match(child.closed() ?? '', /line 29.*cannot read the licence file/)
@@ -905,7 +1147,10 @@ test('stdio: a child and its streams', async (t) => {
   })
 
   await t.test('a line without an end: a plain error, and the child is ended', { skip: linux }, async (t) => {
-    const child = await nodeScript(t, "const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()")
+    const child = await nodeScript(
+      t,
+      "const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
+    )
     const { pid = 0 } = child.transport
     await until(() => child.closed() !== undefined, 10_000)
     assert.match(child.closed() ?? '', new RegExp(`line of more than ${transportLimits.message} bytes`))
@@ -914,13 +1159,17 @@ test('stdio: a child and its streams', async (t) => {
   })
 
   await t.test('a long line that ends is a message', async (t) => {
-    const child = await nodeScript(t, "process.stdout.write('{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"' + 'x'.repeat(15 * 1024 * 1024) + '\"}\\n'); setTimeout(() => {}, 5000)")
+    const child = await nodeScript(
+      t,
+      'process.stdout.write(\'{"jsonrpc":"2.0","id":1,"result":"\' + \'x\'.repeat(15 * 1024 * 1024) + \'"}\\n\'); setTimeout(() => {}, 5000)'
+    )
     await until(() => child.heard.length === 1, 10_000)
     assert.equal(child.heard[0]?.length, 'response 1 ""'.length + 15 * 1024 * 1024)
   })
 
   await t.test('one that does not stop when told costs neither memory nor files', { skip: linux }, async () => {
-    const babbler = "process.on('SIGTERM', () => {}); process.stdout.on('error', () => { process.exit() }); const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
+    const babbler =
+      "process.on('SIGTERM', () => {}); process.stdout.on('error', () => { process.exit() }); const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
     // In a process of its own: what it costs must not fall on the other tests.
     const script = `
       import { readdirSync } from 'node:fs'
@@ -939,14 +1188,21 @@ test('stdio: a child and its streams', async (t) => {
       clearInterval(timer)
       look()
       process.stdout.write(JSON.stringify({ files, mebibytes: memory >> 20 }) + '\\n', () => process.exit())`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { cwd: path('.'), timeout: 30_000, maxBuffer: 1e8 })
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      cwd: path('.'),
+      timeout: 30_000,
+      maxBuffer: 1e8
+    })
     const { files, mebibytes } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { files: number, mebibytes: number }
     assert.ok(files < 200, `${files >= 1e9 ? 'all' : files} file descriptors are open`)
     assert.ok(mebibytes < 128, `${mebibytes} MiB are held`)
   })
 
   await t.test('stderr is drained, however much comes, and cut to lines of a bounded length', async (t) => {
-    const child = await nodeScript(t, "process.stderr.write('y'.repeat(20 * 1024 * 1024) + '\\nafter\\n', () => { process.stdout.write('{\"jsonrpc\":\"2.0\",\"method\":\"done\"}\\n') }); setTimeout(() => {}, 5000)")
+    const child = await nodeScript(
+      t,
+      'process.stderr.write(\'y\'.repeat(20 * 1024 * 1024) + \'\\nafter\\n\', () => { process.stdout.write(\'{"jsonrpc":"2.0","method":"done"}\\n\') }); setTimeout(() => {}, 5000)'
+    )
     await until(() => child.heard.length > 0, 10_000)
     await until(() => child.lines.includes('after'))
     assert.equal(child.lines.length, 2)
@@ -955,7 +1211,9 @@ test('stdio: a child and its streams', async (t) => {
 
   await t.test('closing ends the child and all that it started, also what left its group', { skip: linux }, async (t) => {
     const mark = randomUUID()
-    const child = await sh(t, "setsid sleep 62 & sleep 62 & echo '{\"jsonrpc\":\"2.0\",\"method\":\"ready\"}'; wait", { env: { PATH: process.env.PATH ?? '', TEST_MARK: mark } })
+    const child = await sh(t, 'setsid sleep 62 & sleep 62 & echo \'{"jsonrpc":"2.0","method":"ready"}\'; wait', {
+      env: { PATH: process.env.PATH ?? '', TEST_MARK: mark }
+    })
     await until(() => child.heard.length > 0 && marked(mark).length >= 3)
     await child.transport.close()
     await until(() => marked(mark).length === 0, 1_000, 'somebody is left')
@@ -975,13 +1233,23 @@ test('stdio: a child and its streams', async (t) => {
       ['sh', { cwd: '/no/such/folder' }, /no folder "\/no\/such\/folder"/],
       [path('package.json'), {}, /not executable/]
     ]
-    for (const [command, more, message] of table) await assert.rejects(startChild(t, command, [], more), (error) => error instanceof UpstreamError && error.fault === 'unreachable' && message.test(error.message), command)
+    for (const [command, more, message] of table) {
+      await assert.rejects(
+        startChild(t, command, [], more),
+        (error) => error instanceof UpstreamError && error.fault === 'unreachable' && message.test(error.message),
+        command
+      )
+    }
   })
 
   await t.test('a child gets the environment it is given, and no more of ours', async (t) => {
     process.env.TEST_SECRET_OF_OURS = 'x'
     t.after(() => { delete process.env.TEST_SECRET_OF_OURS })
-    const child = await nodeScript(t, 'console.log(JSON.stringify({ jsonrpc: "2.0", method: "env", params: process.env })); setTimeout(() => {}, 5000)', { env: { PATH: process.env.PATH ?? '', GIVEN: '1' } })
+    const child = await nodeScript(
+      t,
+      'console.log(JSON.stringify({ jsonrpc: "2.0", method: "env", params: process.env })); setTimeout(() => {}, 5000)',
+      { env: { PATH: process.env.PATH ?? '', GIVEN: '1' } }
+    )
     await until(() => child.heard.length > 0)
     const { TOOL_HUB_CHILD: ours, ...env } = JSON.parse(child.heard[0]?.slice('notification env '.length) ?? '') as Record<string, string>
     assert.equal(typeof ours, 'string')

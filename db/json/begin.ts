@@ -6,7 +6,9 @@ import { codeOf } from './write.ts'
 /** What was found, where the file can be read. @throws Error with a sentence */
 export async function readable<Found> (found: Promise<Found>, path: string): Promise<Found> {
   return await found.catch((error: unknown) => {
-    throw new Error(`The settings file ${path} cannot be read (${codeOf(error) ?? (error instanceof Error ? error.message : String(error))}). Check that it is a file and that this user may read it.`)
+    throw new Error(
+      `The settings file ${path} cannot be read (${codeOf(error) ?? (error instanceof Error ? error.message : String(error))}). Check that it is a file and that this user may read it.`
+    )
   })
 }
 

@@ -47,7 +47,10 @@ export class Disk {
 
   /** What differs from the bytes we know: `same`, `gone`, or the new bytes. They are not known before they are taken. */
   async look (): Promise<'same' | 'gone' | { bytes: Buffer, stamp: Stamp }> {
-    const now = await stat(this.#path, { bigint: true }).catch((error: unknown) => { if (codeOf(error) === 'ENOENT') return undefined; throw error })
+    const now = await stat(this.#path, { bigint: true }).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return undefined
+      throw error
+    })
     if (now === undefined) return this.#missing()
     if (this.#bytes !== undefined && this.#stamp?.settled === true && stampOf(now).text === this.#stamp.text) return 'same'
     const found = await this.read()

@@ -63,7 +63,12 @@ export class JsonFileStore implements Store, SectionFile {
       }
       const lock = await this.#enter()
       try {
-        const { document, problems } = await begin({ disk: this.#disk, path: this.#path, locked: lock.held, recover: async () => await this.#recover() })
+        const { document, problems } = await begin({
+          disk: this.#disk,
+          path: this.#path,
+          locked: lock.held,
+          recover: async () => await this.#recover()
+        })
         const reading = this.#read(document)
         this.#now = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
         this.#watcher = new Watcher(await this.#disk.place(), () => { this.#tick() })
@@ -82,7 +87,9 @@ export class JsonFileStore implements Store, SectionFile {
       // Again where an edit came while we wrote, and it was not one of what the file says.
       for (;;) {
         const found = await this.#look()
-        if (found === 'bad') throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
+        if (found === 'bad') {
+          throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
+        }
         if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
         const former = this.#loaded()
         checkValues(changes)
@@ -166,7 +173,9 @@ export class JsonFileStore implements Store, SectionFile {
       await mkdir(dirname(place), { recursive: true, mode: 0o700 })
       await this.#lock.hold()
     } catch (error) {
-      if (error instanceof Held) throw new Error(`The settings file ${this.#path} is ${error.message}. Stop that one first, or give this one another SETTINGS_PATH.`)
+      if (error instanceof Held) {
+        throw new Error(`The settings file ${this.#path} is ${error.message}. Stop that one first, or give this one another SETTINGS_PATH.`)
+      }
       this.#trouble = { why: storageError(error).message, since: Date.now() }
       this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#trouble.why}`)
     }
@@ -225,7 +234,9 @@ export class JsonFileStore implements Store, SectionFile {
     void this.#queue.add(async () => {
       if (this.#closed) return
       const found = await this.#look()
-      if (found === 'gone' && this.#gone === 'seen') this.#warn(`The settings file ${this.#path} is gone. What was in force stays in force; the next change writes the file anew.`)
+      if (found === 'gone' && this.#gone === 'seen') {
+        this.#warn(`The settings file ${this.#path} is gone. What was in force stays in force; the next change writes the file anew.`)
+      }
       this.#gone = found !== 'gone' ? undefined : this.#gone === undefined ? 'seen' : 'told'
       if (this.#bad && !this.#bad.told && Date.now() - this.#bad.since >= patience) {
         this.#bad.told = true

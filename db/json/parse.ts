@@ -5,7 +5,8 @@ import { isObject, type Document } from '../apply.ts'
  * @throws Error with one clear sentence, naming the path; never with a piece of what is in the file, which may be a secret
  */
 export function parse (bytes: Buffer, path: string): Document {
-  const refuse = (why: string): Error => new Error(`The settings file ${path} ${why}. It was left as it is: mend it, or move it away to start with an empty one.`)
+  const refuse = (why: string): Error =>
+    new Error(`The settings file ${path} ${why}. It was left as it is: mend it, or move it away to start with an empty one.`)
   let text: string
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

@@ -10,7 +10,9 @@ export function share (former: Document, next: Document): Document {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
     const before = Object.hasOwn(former, name) ? former[name] : undefined
     if (name === 'mcpServers' && isObject(before) && isObject(value)) return [name, shareMembers(before, value)]
-    if (Object.hasOwn(keyMembers, name) && Array.isArray(before) && Array.isArray(value)) return [name, shareList(before, value, keyMembers[name as keyof typeof keyMembers])]
+    if (Object.hasOwn(keyMembers, name) && Array.isArray(before) && Array.isArray(value)) {
+      return [name, shareList(before, value, keyMembers[name as keyof typeof keyMembers])]
+    }
     return [name, before !== undefined && sameText(before, value) ? before : value]
   })
   const names = Object.keys(former)
@@ -20,7 +22,10 @@ export function share (former: Document, next: Document): Document {
 
 function shareMembers (former: Record<string, unknown>, next: Record<string, unknown>): Record<string, unknown> {
   const names = Object.keys(former)
-  const entries = Object.entries(next).map(([name, value]): [string, unknown] => [name, Object.hasOwn(former, name) && sameText(former[name], value) ? former[name] : value])
+  const entries = Object.entries(next).map(([name, value]): [string, unknown] => [
+    name,
+    Object.hasOwn(former, name) && sameText(former[name], value) ? former[name] : value
+  ])
   const same = names.length === entries.length && entries.every(([name, value], at) => name === names[at] && value === former[name])
   return same ? former : Object.fromEntries(entries)
 }
@@ -32,5 +37,7 @@ function shareList (former: readonly unknown[], next: readonly unknown[], member
     const before = isObject(entry) ? byKey.get(entry[member]) : undefined
     return before !== undefined && sameText(before, entry) ? before : entry
   })
-  return former.length === entries.length && entries.every((entry, at) => entry === former[at] || sameText(entry, former[at])) ? former : entries
+  return former.length === entries.length && entries.every((entry, at) => entry === former[at] || sameText(entry, former[at]))
+    ? former
+    : entries
 }

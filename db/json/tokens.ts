@@ -66,14 +66,28 @@ export class FileTokens implements Tokens {
   async revoke (what: Revocation): Promise<void> {
     if ('family' in what) this.#remember(what.family)
     await this.#change((entries) => {
-      if (!('hash' in what)) this.#revoke(entries, ({ family, clientId, username }) => 'family' in what ? family === what.family : 'clientId' in what ? clientId === what.clientId : username === what.username)
-      else if (entries.get(what.hash)?.used !== true) entries.delete(what.hash)
+      if (!('hash' in what)) {
+        this.#revoke(entries, ({ family, clientId, username }) =>
+          'family' in what ? family === what.family : 'clientId' in what ? clientId === what.clientId : username === what.username
+        )
+      } else if (entries.get(what.hash)?.used !== true) entries.delete(what.hash)
     })
   }
 
   #add (entries: Map<string, Entry>, { family, clientId, username }: Authorization, issued: readonly Issued[]): void {
     if ((this.#revoked.get(family) ?? 0) > Date.now()) return
-    for (const { hash, kind, scope, resource, expiresAt } of issued) entries.set(hash, { hash, kind, family, clientId, ...(username === undefined ? {} : { username }), scope, ...(resource === undefined ? {} : { resource }), expiresAt })
+    for (const { hash, kind, scope, resource, expiresAt } of issued) {
+      entries.set(hash, {
+        hash,
+        kind,
+        family,
+        clientId,
+        ...(username === undefined ? {} : { username }),
+        scope,
+        ...(resource === undefined ? {} : { resource }),
+        expiresAt
+      })
+    }
   }
 
   /** What was used stays: it tells when it is used again. */
@@ -85,14 +99,22 @@ export class FileTokens implements Tokens {
   }
 
   #remember (family: string): void {
-    for (const [former, until] of this.#revoked) if (until <= Date.now() || this.#revoked.size >= this.#most) this.#revoked.delete(former); else break
+    for (const [former, until] of this.#revoked) {
+      if (until > Date.now() && this.#revoked.size < this.#most) break
+      this.#revoked.delete(former)
+    }
     this.#revoked.set(family, Date.now() + remembered)
   }
 
   /** Works on a copy of what there is; where that changes something, it is written. @throws StorageError */
   async #change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
     return await this.#file.keep(section, (value) => {
-      if (value !== undefined && value !== null && !Array.isArray(value)) throw new StorageError(`"${section}" in the settings is of another kind than it should be, and is kept as it is: mend it first.`, false)
+      if (value !== undefined && value !== null && !Array.isArray(value)) {
+        throw new StorageError(
+          `"${section}" in the settings is of another kind than it should be, and is kept as it is: mend it first.`,
+          false
+        )
+      }
       const former = this.#entries(value)
       const changed = new Map(former)
       const result = work(changed)
@@ -107,7 +129,10 @@ export class FileTokens implements Tokens {
   #entries (value: unknown): Entries {
     if (this.#known !== undefined && this.#known.value === value) return this.#known.entries
     const said = new Map((Array.isArray(value) ? value : []).filter(isEntry).map((entry) => [entry.hash, entry]))
-    this.#known = { value, entries: this.#known === undefined ? said : new Map([...this.#known.entries].filter(([hash]) => said.has(hash))) }
+    this.#known = {
+      value,
+      entries: this.#known === undefined ? said : new Map([...this.#known.entries].filter(([hash]) => said.has(hash)))
+    }
     return this.#known.entries
   }
 }
@@ -128,7 +153,12 @@ function bounded (entries: Entries, count: number): Entries {
     families.set(family, { family, size: (before?.size ?? 0) + 1, last: Math.max(before?.last ?? 0, expiresAt) })
   }
   let running = 0
-  const kept = new Set([...families.values()].sort((one, other) => one.size - other.size || other.last - one.last).filter(({ size }) => (running += size) <= count).map(({ family }) => family))
+  const kept = new Set(
+    [...families.values()]
+      .sort((one, other) => one.size - other.size || other.last - one.last)
+      .filter(({ size }) => (running += size) <= count)
+      .map(({ family }) => family)
+  )
   return new Map(tokens.filter(([, { family }]) => kept.has(family)))
 }
 
@@ -136,5 +166,12 @@ function isEntry (entry: unknown): entry is Entry {
   if (!isObject(entry)) return false
   const { hash, kind, family, clientId, username, scope, resource, expiresAt, used } = entry
   const isText = (value: unknown): boolean => typeof value === 'string'
-  return [undefined, true, false].includes(used as boolean) && isText(hash) && (kind === 'access' || kind === 'refresh') && [family, clientId, scope].every(isText) && [username, resource].every((value) => value === undefined || isText(value)) && typeof expiresAt === 'number'
+  return (
+    [undefined, true, false].includes(used as boolean) &&
+    isText(hash) &&
+    (kind === 'access' || kind === 'refresh') &&
+    [family, clientId, scope].every(isText) &&
+    [username, resource].every((value) => value === undefined || isText(value)) &&
+    typeof expiresAt === 'number'
+  )
 }

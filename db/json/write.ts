@@ -26,7 +26,11 @@ export function storageError (error: unknown): StorageError {
   if (error instanceof StorageError) return error
   const code = codeOf(error)
   const why = code === undefined ? 'unknown error' : `${words[code] ?? 'the system refuses'}, ${code}`
-  return new StorageError(`The settings file cannot be written (${why}). Nothing was changed.`, code === 'ENOSPC' || code === 'EDQUOT', code === 'EIO')
+  return new StorageError(
+    `The settings file cannot be written (${why}). Nothing was changed.`,
+    code === 'ENOSPC' || code === 'EDQUOT',
+    code === 'EIO'
+  )
 }
 
 /** Makes the names in a folder durable. Some file systems know no fsync of folders, and need none. */

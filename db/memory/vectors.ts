@@ -11,7 +11,7 @@ export function unit (embedding: readonly number[]): Float32Array {
 export class MemoryVectors implements Vectors {
   readonly #most: number
   /** By collection and id. */
-  readonly #collections = new Map<string, Map<string, { hash: string, unit: Float32Array }>>()
+  readonly #collections = new Map<string, Map<string, { hash: string; unit: Float32Array }>>()
   #numbers = 0
 
   /** @param numbers how many numbers are kept, in all embeddings */
@@ -41,18 +41,27 @@ export class MemoryVectors implements Vectors {
 
   async hashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
     const vectors = this.#collections.get(collection)
-    return new Map(ids.flatMap((id) => {
-      const vector = vectors?.get(id)
-      return vector === undefined ? [] : [[id, vector.hash]]
-    }))
+    return new Map(
+      ids.flatMap((id) => {
+        const vector = vectors?.get(id)
+        return vector === undefined ? [] : [[id, vector.hash]]
+      })
+    )
   }
 
-  async nearest (collection: string, embedding: readonly number[], ids: readonly string[], count: number): Promise<Array<{ id: string, score: number }>> {
+  async nearest (
+    collection: string,
+    embedding: readonly number[],
+    ids: readonly string[],
+    count: number
+  ): Promise<Array<{ id: string; score: number }>> {
     const own = unit(embedding)
     const vectors = this.#collections.get(collection)
     const found = [...new Set(ids)].flatMap((id) => {
       const other = vectors?.get(id)?.unit
-      return other === undefined || other.length !== own.length ? [] : [{ id, score: other.reduce((sum, each, at) => sum + each * (own[at] ?? 0), 0) }]
+      return other === undefined || other.length !== own.length
+        ? []
+        : [{ id, score: other.reduce((sum, each, at) => sum + each * (own[at] ?? 0), 0) }]
     })
     return found.sort((one, other) => other.score - one.score).slice(0, count)
   }

@@ -29,10 +29,16 @@ export interface DatabaseOptions {
 export async function openDatabase ({ dbUrl, startupTimeout, info, warn }: DatabaseOptions): Promise<Driver> {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
-  if (folder === undefined && !/^postgres(ql)?:\/\//.test(dbUrl)) throw new Error('DB_URL is none that is known: use postgres://… for a server, or pglite://<folder> for an embedded database.')
+  if (folder === undefined && !/^postgres(ql)?:\/\//.test(dbUrl)) {
+    throw new Error('DB_URL is none that is known: use postgres://… for a server, or pglite://<folder> for an embedded database.')
+  }
   const driver = folder === undefined ? new PostgresJs(dbUrl) : await Embedded.open(folder)
   try {
-    if (await migrate(driver, startupTimeout, info)) warn(`A newer version of Tool-Hub has changed the tables in the database at ${driver.where}. With each change this one may lose what that one keeps in them: use the newer version again, or a backup of before it.`)
+    if (await migrate(driver, startupTimeout, info)) {
+      warn(
+        `A newer version of Tool-Hub has changed the tables in the database at ${driver.where}. With each change this one may lose what that one keeps in them: use the newer version again, or a backup of before it.`
+      )
+    }
     return driver
   } catch (error) {
     await driver.end()
@@ -65,8 +71,16 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
     if (isRefused(error)) throw new Error(`PostgreSQL at ${driver.where} cannot be used: ${phrase(error)}. Check DB_URL.`)
     if (!isAway(error)) throw new Error(`The tables cannot be made in the database at ${driver.where}: ${wordsOf(error)}`)
     const pause = Math.min(2_000, 200 * 2 ** tries, end - Date.now())
-    if (pause <= 0 && held) throw new Error(`Another replica has been at the tables in the database at ${driver.where} for ${Math.round(startupTimeout / 100) / 10} s. See what keeps it; DB_STARTUP_TIMEOUT says how long to wait.`)
-    if (pause <= 0) throw new Error(`PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`)
+    if (pause <= 0 && held) {
+      throw new Error(
+        `Another replica has been at the tables in the database at ${driver.where} for ${Math.round(startupTimeout / 100) / 10} s. See what keeps it; DB_STARTUP_TIMEOUT says how long to wait.`
+      )
+    }
+    if (pause <= 0) {
+      throw new Error(
+        `PostgreSQL at ${driver.where} could not be reached within ${Math.round(startupTimeout / 100) / 10} s (${phrase(error)}). Start it, or check DB_URL; DB_STARTUP_TIMEOUT says how long to wait.`
+      )
+    }
     tell(phrase(error))
     await sleep(pause)
   }
@@ -75,7 +89,9 @@ async function migrate (driver: Driver, startupTimeout: number, info: (sentence:
 /** Why a migration failed: what the database says of it, which is about tables and no secret. */
 function wordsOf (error: unknown): string {
   const code = codeOf(error)
-  if (code === '42704' && /parameter/.test(messageOf(error))) return `DB_URL asks for a setting that PostgreSQL does not know: ${messageOf(error)}. Take it out of DB_URL.`
+  if (code === '42704' && /parameter/.test(messageOf(error))) {
+    return `DB_URL asks for a setting that PostgreSQL does not know: ${messageOf(error)}. Take it out of DB_URL.`
+  }
   if (code === '42P07') return 'there are others of the same names. Give Tool-Hub a database of its own.'
   return `${messageOf(error)}${code === undefined ? '' : ` (${code})`}.`
 }

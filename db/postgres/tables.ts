@@ -1,5 +1,19 @@
 import { sql } from 'drizzle-orm'
-import { bigint, boolean, check, doublePrecision, index, integer, jsonb, pgTable, primaryKey, real, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import {
+  bigint,
+  boolean,
+  check,
+  doublePrecision,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  real,
+  text,
+  timestamp,
+  uuid
+} from 'drizzle-orm/pg-core'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { ActivityStatus, TokenKind } from '../ports.ts'
@@ -59,13 +73,21 @@ export const grants = pgTable('grants', {
 }, ({ expires }) => [index('grants_expires').on(expires)])
 
 /** Whose tokens a family is. Revoked, it stays until all of them have expired: none of them counts, also one that comes late. */
-export const tokenFamilies = pgTable('token_families', {
-  family: text().primaryKey(),
-  clientId: text('client_id'),
-  username: text(),
-  revoked: boolean().notNull().default(false),
-  expires: timestamp({ withTimezone: true }).notNull()
-}, ({ clientId, username, expires }) => [index('token_families_client').on(clientId), index('token_families_user').on(username), index('token_families_expires').on(expires)])
+export const tokenFamilies = pgTable(
+  'token_families',
+  {
+    family: text().primaryKey(),
+    clientId: text('client_id'),
+    username: text(),
+    revoked: boolean().notNull().default(false),
+    expires: timestamp({ withTimezone: true }).notNull()
+  },
+  ({ clientId, username, expires }) => [
+    index('token_families_client').on(clientId),
+    index('token_families_user').on(username),
+    index('token_families_expires').on(expires)
+  ]
+)
 
 /** Tokens by their hashes; a refresh token that was swapped stays as a used one. One without its family does not count. */
 export const tokens = pgTable('tokens', {

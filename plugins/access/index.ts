@@ -49,7 +49,8 @@ export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => 
     server: (principal, name) => serverView(app.settings.current, principal, name, publicTools),
     open: (principal, word, what) => openView(app.settings.current, principal, word, what, publicTools),
     stands: (former, principal) => stands(app.settings.current, former, principal, publicTools),
-    reaches: ({ scope, open }, principal, server) => reach(app.settings.current, makeView(principal, scope, open), publicTools).some((each) => each.server.name === server)
+    reaches: ({ scope, open }, principal, server) =>
+      reach(app.settings.current, makeView(principal, scope, open), publicTools).some((each) => each.server.name === server)
   })
 }, { name: 'access', dependencies: ['settings'] })
 
@@ -60,7 +61,8 @@ const isUnlisted = ({ kind, grant }: Principal, word: string): boolean => kind =
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  const scope: Scope | undefined = group !== undefined ? toGroupScope(snapshot, group, byName) : name !== undefined ? toScope(snapshot, name, byName) : { kind: 'global' }
+  const scope: Scope | undefined =
+    group !== undefined ? toGroupScope(snapshot, group, byName) : name !== undefined ? toScope(snapshot, name, byName) : { kind: 'global' }
   // A scoped key is not told of what it does not list, not even whether it is there.
   const unknown = (): Error => word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute()
   if (!scope) throw unknown()
@@ -77,10 +79,23 @@ function serverView (snapshot: Snapshot, principal: Principal, name: string, ano
   return view
 }
 
-function openView (snapshot: Snapshot, principal: Principal, { name, group, server }: RouteWord & { server?: string }, what: string, anonymous: PublicReach): View {
+function openView (
+  snapshot: Snapshot,
+  principal: Principal,
+  { name, group, server }: RouteWord & { server?: string },
+  what: string,
+  anonymous: PublicReach
+): View {
   if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
   // Group names stand in documents whatever `enableGroupNameRoute` says: that is about MCP routes.
-  const scope: Scope | undefined = group !== undefined ? toGroupScope(snapshot, group, true) : name !== undefined ? toScope(snapshot, name, true) : server === undefined ? { kind: 'global' } : { kind: 'server', name: server }
+  const scope: Scope | undefined =
+    group !== undefined
+      ? toGroupScope(snapshot, group, true)
+      : name !== undefined
+        ? toScope(snapshot, name, true)
+        : server === undefined
+          ? { kind: 'global' }
+          : { kind: 'server', name: server }
   if (!scope) throw new errors.NoSuch(what)
   const view = makeView(principal, scope, true)
   if (scope.kind !== 'global' && reach(snapshot, view, anonymous).length === 0) throw new errors.NoSuch(what)

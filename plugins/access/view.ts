@@ -18,7 +18,11 @@ export interface Principal {
 }
 
 /** The routes that a scoped bearer key opens. */
-export interface Grant { readonly accessType: 'groups' | 'servers' | 'custom', readonly groups: readonly string[], readonly servers: readonly string[] }
+export interface Grant {
+  readonly accessType: 'groups' | 'servers' | 'custom'
+  readonly groups: readonly string[]
+  readonly servers: readonly string[]
+}
 
 /** Through which route. */
 export type Scope =
@@ -31,7 +35,11 @@ export interface View { readonly principal: Principal, readonly scope: Scope, re
 
 export function makeView (principal: Principal, scope: Scope, open = false): View {
   const all = principal.isAdmin && !(open && principal.grant)
-  const someone = principal.isAdmin ? principal.key : principal.username === undefined ? 'anyone' : `user ${JSON.stringify(principal.username)}`
+  const someone = principal.isAdmin
+    ? principal.key
+    : principal.username === undefined
+      ? 'anyone'
+      : `user ${JSON.stringify(principal.username)}`
   const who = all ? 'all' : open ? `open ${someone}` : someone
   const where = scope.kind === 'global' ? 'global' : scope.kind === 'group' ? `group ${scope.id}` : `server ${JSON.stringify(scope.name)}`
   return { principal, scope, key: `${who} ${where}`, open }

@@ -71,7 +71,9 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
 export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
   const server = snapshot.servers.get(word)
-  return group && (!server || group.id === word || takesPlace(snapshot, group, server)) ? groupScope(group) : server && { kind: 'server', name: word }
+  return group && (!server || group.id === word || takesPlace(snapshot, group, server))
+    ? groupScope(group)
+    : server && { kind: 'server', name: word }
 }
 
 /** A word that can only be a group's, as a scope. */
@@ -81,13 +83,15 @@ export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean)
 }
 
 const groupScope = ({ id, name }: StoredGroup): Scope => ({ kind: 'group', id, name })
-const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined => snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
+const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined =>
+  snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
 
 /**
  * Whether routes lead to a group before a server of the same name: one who is no admin must not decide what agents get under
  * the name of somebody else's server, whichever of the two was there first.
  */
-export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean => isAdmins(snapshot, owner) || owner === config.owner
+export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
+  isAdmins(snapshot, owner) || owner === config.owner
 
 const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 

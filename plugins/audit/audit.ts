@@ -62,7 +62,9 @@ export class Audit {
   list (limit: number, cursor?: string): { data: AuditEntry[], nextCursor?: string } {
     const newestFirst = [...this.#entries].reverse()
     const from = cursor === undefined ? 0 : newestFirst.findIndex(({ id }) => id === cursor) + 1
-    if (cursor !== undefined && from === 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+    if (cursor !== undefined && from === 0) {
+      throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+    }
     const page = newestFirst.slice(from, from + limit)
     const last = page.at(-1)
     return { data: page.map(shown), ...(last && from + limit < newestFirst.length ? { nextCursor: last.id } : {}) }
@@ -73,7 +75,16 @@ function toEntry (change: Change, { by = '', former, next }: Committed, most: nu
   const { before, after, entity, name } = partsOf(change, former, next)
   if (before === undefined && after === undefined) return undefined
   const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'
-  return { id: randomUUID(), timestamp: new Date().toISOString(), username: by, action, entity, name, before: before && textOf(before, most), after: after && textOf(after, most) }
+  return {
+    id: randomUUID(),
+    timestamp: new Date().toISOString(),
+    username: by,
+    action,
+    entity,
+    name,
+    before: before && textOf(before, most),
+    after: after && textOf(after, most)
+  }
 }
 
 function textOf (part: Json, most: number): string {
@@ -83,29 +94,54 @@ function textOf (part: Json, most: number): string {
 
 const sizeOf = ({ before = '', after = '' }: Pick<Kept, 'before' | 'after'> = {}): number => before.length + after.length
 
-const shown = ({ before, after, ...entry }: Kept): AuditEntry => ({ ...entry, ...(before === undefined ? {} : { before: JSON.parse(before) as Json }), ...(after === undefined ? {} : { after: JSON.parse(after) as Json }) })
+const shown = ({ before, after, ...entry }: Kept): AuditEntry => ({
+  ...entry,
+  ...(before === undefined ? {} : { before: JSON.parse(before) as Json }),
+  ...(after === undefined ? {} : { after: JSON.parse(after) as Json })
+})
 
 interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
   switch (change.entity) {
-    case 'systemConfig': return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
+    case 'systemConfig':
+      return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
     case 'mcpServers': {
       const [before, after] = [former.servers.get(change.key)?.config, next.servers.get(change.rename ?? change.key)?.config]
       // Both have a name, since that may be what changed.
-      return { entity: 'server', name: change.key, before: before && { name: change.key, config: maskConfig(before) }, after: after && { name: change.rename ?? change.key, config: maskConfig(after) } }
+      return {
+        entity: 'server',
+        name: change.key,
+        before: before && { name: change.key, config: maskConfig(before) },
+        after: after && { name: change.rename ?? change.key, config: maskConfig(after) }
+      }
     }
     case 'groups': {
       const [before, after] = [former.groups.get(change.key), next.groups.get(change.key)]
-      return { entity: 'group', name: (after ?? before)?.name ?? change.key, before: before && asWritten(before), after: after && asWritten(after) }
+      return {
+        entity: 'group',
+        name: (after ?? before)?.name ?? change.key,
+        before: before && asWritten(before),
+        after: after && asWritten(after)
+      }
     }
     case 'bearerKeys': {
       const [before, after] = [former.keys.get(change.key), next.keys.get(change.key)]
-      return { entity: 'key', name: (after ?? before)?.name ?? change.key, before: before && withoutToken(before), after: after && withoutToken(after) }
+      return {
+        entity: 'key',
+        name: (after ?? before)?.name ?? change.key,
+        before: before && withoutToken(before),
+        after: after && withoutToken(after)
+      }
     }
     case 'users': {
       const [before, after] = [former.users.get(change.key), next.users.get(change.key)]
-      return { entity: 'user', name: change.key, before: before && withoutPassword(before), after: after && { ...withoutPassword(after), ...(before && before.password !== after.password ? { passwordChanged: true } : {}) } }
+      return {
+        entity: 'user',
+        name: change.key,
+        before: before && withoutPassword(before),
+        after: after && { ...withoutPassword(after), ...(before && before.password !== after.password ? { passwordChanged: true } : {}) }
+      }
     }
   }
 }

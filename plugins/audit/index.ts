@@ -8,7 +8,9 @@ declare module 'fastify' {
 
 /** `app.audit`: who wrote what. */
 export default fp(async (app) => {
-  const audit = new Audit(limits.audit, ({ username, action, entity, name }) => { app.log.info({ audit: { username, action, entity, name } }, `${username}: ${action} ${entity} ${JSON.stringify(name)}`) })
+  const audit = new Audit(limits.audit, ({ username, action, entity, name }) => {
+    app.log.info({ audit: { username, action, entity, name } }, `${username}: ${action} ${entity} ${JSON.stringify(name)}`)
+  })
   app.settings.on('committed', (committed) => { audit.add(committed) })
   app.decorate('audit', audit)
 }, { name: 'audit', dependencies: ['settings'] })

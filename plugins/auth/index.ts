@@ -58,8 +58,13 @@ const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anony
 
 /** `app.auth`: who is asking, and from where. No route is served to a `Host` that is not ours. */
 export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins, jwtSecret, jwtExpiresIn }) => {
-  if (jwtSecret === undefined) app.log.warn('JWT_SECRET is not set: logins end when the gateway stops, and of several gateways on one database each takes its own logins only. Set it to at least 32 random bytes, for example from "openssl rand -hex 32"')
-  else if (Buffer.byteLength(jwtSecret) < 32 || placeholders.has(jwtSecret.toLowerCase())) app.log.warn('JWT_SECRET is weak: use at least 32 random bytes, for example from "openssl rand -hex 32"')
+  if (jwtSecret === undefined) {
+    app.log.warn(
+      'JWT_SECRET is not set: logins end when the gateway stops, and of several gateways on one database each takes its own logins only. Set it to at least 32 random bytes, for example from "openssl rand -hex 32"'
+    )
+  } else if (Buffer.byteLength(jwtSecret) < 32 || placeholders.has(jwtSecret.toLowerCase())) {
+    app.log.warn('JWT_SECRET is weak: use at least 32 random bytes, for example from "openssl rand -hex 32"')
+  }
   await app.register(jwt, {
     secret: jwtSecret ?? randomBytes(32).toString('hex'),
     sign: { algorithm: 'HS256', iss: issuer, aud: audience, expiresIn: jwtExpiresIn },
@@ -95,7 +100,9 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
       }
       if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
       const name = snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization'
-      throw new errors.Unauthorized(request.headers[headerOf(snapshot)] === undefined ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid')
+      throw new errors.Unauthorized(
+        request.headers[headerOf(snapshot)] === undefined ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid'
+      )
     },
     standing: (principal) => {
       const snapshot = app.settings.current
@@ -104,7 +111,9 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
     },
     management: (request) => {
       const principal = identify(chain, credentialsOf(request), 'api', app.settings.current)
-      if (!principal) throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
+      if (!principal) {
+        throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
+      }
       return principal
     },
     optional: (request) => identify(chain, credentialsOf(request), 'open', app.settings.current) ?? anonymous,
@@ -118,4 +127,5 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
 }, { name: 'auth', dependencies: ['keys'] })
 
 /** Whether a principal may use the routes below `/:user` (DECISIONS §7): its own, or any with a system key that is good for everything. */
-const entersFor = ({ kind, username, grant }: Principal, named: string): boolean => kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)
+const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
+  kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

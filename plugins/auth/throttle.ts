@@ -18,7 +18,14 @@ declare module 'fastify' {
 function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {
     incr (key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number): void {
-      counters.hit(key, window).then(({ count, left }) => { done(null, { current: count, ttl: left }) }, (error: unknown) => { done(told(error)) })
+      counters.hit(key, window).then(
+        ({ count, left }) => {
+          done(null, { current: count, ttl: left })
+        },
+        (error: unknown) => {
+          done(told(error))
+        }
+      )
     }
 
     child (): this { return this }
@@ -43,5 +50,8 @@ export default fp(async (app) => {
     }
   }
   const forget = async (key: string): Promise<void> => { await app.counters.reset(key).catch((error: unknown) => { throw told(error) }) }
-  app.decorate('attempts', new Attempts(count(limits.loginFailures, limits.loginWindow), count(limits.registrations, limits.registrationWindow), forget))
+  app.decorate(
+    'attempts',
+    new Attempts(count(limits.loginFailures, limits.loginWindow), count(limits.registrations, limits.registrationWindow), forget)
+  )
 }, { name: 'throttle', dependencies: ['counters'] })

@@ -23,7 +23,18 @@ export default fp(async (app) => {
 /** The headers that keep pages from misusing answers, for the scope that registers it. The documentation page runs scripts of its own. */
 export async function securityHeaders (app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
-    contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'self'"], 'base-uri': ["'none'"], 'form-action': ["'self'"], 'frame-ancestors': ["'none'"], 'img-src': ["'self'", 'data:'], 'object-src': ["'none'"], 'style-src': ["'self'", "'unsafe-inline'"] } },
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        'default-src': ["'self'"],
+        'base-uri': ["'none'"],
+        'form-action': ["'self'"],
+        'frame-ancestors': ["'none'"],
+        'img-src': ["'self'", 'data:'],
+        'object-src': ["'none'"],
+        'style-src': ["'self'", "'unsafe-inline'"]
+      }
+    },
     // Whether TLS ends here is not ours to know; the proxy that ends it says it.
     hsts: false,
     referrerPolicy: { policy: 'no-referrer' },

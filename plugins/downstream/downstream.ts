@@ -45,9 +45,16 @@ export class Downstream {
     this.#logError = logError
     this.sessions.on('ended', (session) => {
       gateway.listeners.delete(session)
-      upstreams.release(session).catch((error: unknown) => { logError(error, 'a session\'s links could not be released') })
+      upstreams.release(session).catch((error: unknown) => {
+        logError(error, "a session's links could not be released")
+      })
     })
-    upstreams.on('changed', () => { this.#telling ??= setTimeout(() => { this.#telling = undefined; void this.#tellChanges() }, 50).unref() })
+    upstreams.on('changed', () => {
+      this.#telling ??= setTimeout(() => {
+        this.#telling = undefined
+        void this.#tellChanges()
+      }, 50).unref()
+    })
   }
 
   /** A POST: requests, notifications and answers of a client. @throws what the error dialect of the `mcp` scope answers */
@@ -62,9 +69,16 @@ export class Downstream {
     }
     const session = this.#session(view, headers)
     if (Array.isArray(message)) {
-      if (!allowsBatch(session.version)) throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
-      if (message.some((each) => each.kind === 'request' && each.method === 'initialize')) throw new RpcError(code.invalidRequest, 'Invalid request: initialize must stand alone')
-      if (message.every((each) => each.kind === 'malformed')) { writeJson(raw, [`[${message.map(toAnswer).join()}]`], 400); return }
+      if (!allowsBatch(session.version)) {
+        throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
+      }
+      if (message.some((each) => each.kind === 'request' && each.method === 'initialize')) {
+        throw new RpcError(code.invalidRequest, 'Invalid request: initialize must stand alone')
+      }
+      if (message.every((each) => each.kind === 'malformed')) {
+        writeJson(raw, [`[${message.map(toAnswer).join()}]`], 400)
+        return
+      }
       this.#run(session, view, message, headers, raw, accepted, true)
     } else this.#run(session, view, [message], headers, raw, accepted, false)
   }
@@ -93,10 +107,15 @@ export class Downstream {
     this.#closing = true
     for (const session of this.sessions) session.closeStreams()
     if (this.#inFlight > 0) {
-      await new Promise<void>((resolve) => { this.#drained = resolve; setTimeout(resolve, timeout).unref() })
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+        setTimeout(resolve, timeout).unref()
+      })
     }
     for (const session of this.sessions) {
-      for (const exchange of session.exchanges.values()) exchange.fail(new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run'))
+      for (const exchange of session.exchanges.values()) {
+        exchange.fail(new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run'))
+      }
     }
     clearTimeout(this.#telling)
     this.sessions.close()
@@ -109,8 +128,22 @@ export class Downstream {
 
   async #initialize (view: View, request: Request, raw: ServerResponse, accepted: Accepted): Promise<void> {
     const { protocolVersion, capabilities } = request.params
-    if (typeof protocolVersion !== 'string') { this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string').toText()}}`); return }
-    if (isObject(request.params._meta) && request.params._meta[instanceKey] === instance) { this.#answer(raw, accepted, `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidRequest, 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in').toText()}}`); return }
+    if (typeof protocolVersion !== 'string') {
+      this.#answer(
+        raw,
+        accepted,
+        `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string').toText()}}`
+      )
+      return
+    }
+    if (isObject(request.params._meta) && request.params._meta[instanceKey] === instance) {
+      this.#answer(
+        raw,
+        accepted,
+        `{"jsonrpc":"2.0","id":${request.idText},"error":${new RpcError(code.invalidRequest, "This address is the gateway's own: a server cannot be the gateway that it is configured in").toText()}}`
+      )
+      return
+    }
     const version = negotiate(protocolVersion)
     const session = this.sessions.begin(view, version, isObject(capabilities) ? capabilities : {})
     try {
@@ -125,7 +158,10 @@ export class Downstream {
   }
 
   #answer (raw: ServerResponse, accepted: Accepted, text: string, headers: Record<string, string> = {}): void {
-    if (!accepted.eventsFirst) { writeJson(raw, [text], 200, headers); return }
+    if (!accepted.eventsFirst) {
+      writeJson(raw, [text], 200, headers)
+      return
+    }
     const stream = new EventStream(raw, headers)
     stream.write(eventText(text))
     stream.end()
@@ -138,7 +174,8 @@ export class Downstream {
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.sessions.find(view, id)
     if (session) return session
-    const rebuilt = this.#snapshot().system.enableSessionRebuild === true && !this.#closing ? this.sessions.rebuild(view, id, version) : undefined
+    const rebuilt =
+      this.#snapshot().system.enableSessionRebuild === true && !this.#closing ? this.sessions.rebuild(view, id, version) : undefined
     if (!rebuilt) throw new errors.SessionUnknown()
     this.#welcome(rebuilt)
     return rebuilt
@@ -159,7 +196,15 @@ export class Downstream {
     return version
   }
 
-  #run (session: Session, { principal }: View, messages: Array<Message | Malformed>, headers: IncomingHttpHeaders, raw: ServerResponse, accepted: Accepted, batch: boolean): void {
+  #run (
+    session: Session,
+    { principal }: View,
+    messages: Array<Message | Malformed>,
+    headers: IncomingHttpHeaders,
+    raw: ServerResponse,
+    accepted: Accepted,
+    batch: boolean
+  ): void {
     const requests: Request[] = []
     const malformed: Malformed[] = []
     for (const message of messages) {
@@ -169,10 +214,15 @@ export class Downstream {
       else if (!session.hear(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
     }
     if (requests.length > 0 && this.#closing) throw new errors.Draining()
-    if (requests.length + malformed.length === 0) { raw.writeHead(202, { 'content-length': 0 }).end(); return }
+    if (requests.length + malformed.length === 0) {
+      raw.writeHead(202, { 'content-length': 0 }).end()
+      return
+    }
     const started: HttpExchange[] = []
     const credential = credentialOf(principal, this.#snapshot())
-    const reply = new HttpReply(raw, session, accepted, requests.length + malformed.length, batch, () => { for (const exchange of started) exchange.cancel('the client went away') })
+    const reply = new HttpReply(raw, session, accepted, requests.length + malformed.length, batch, () => {
+      for (const exchange of started) exchange.cancel('the client went away')
+    })
     for (const each of malformed) reply.final([toAnswer(each)])
     for (const request of requests) {
       const exchange = new HttpExchange(session, request, headers, credential, reply)
@@ -182,8 +232,16 @@ export class Downstream {
   }
 
   async #exchange (session: Session, request: Request, exchange: HttpExchange): Promise<void> {
-    if (session.exchanges.has(request.id)) { exchange.fail(new RpcError(code.invalidRequest, `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`)); return }
-    if (session.exchanges.size >= limits.requestsPerSession) { exchange.fail(new RpcError(code.badRequest, `More than ${limits.requestsPerSession} requests of one session are in flight`)); return }
+    if (session.exchanges.has(request.id)) {
+      exchange.fail(
+        new RpcError(code.invalidRequest, `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`)
+      )
+      return
+    }
+    if (session.exchanges.size >= limits.requestsPerSession) {
+      exchange.fail(new RpcError(code.badRequest, `More than ${limits.requestsPerSession} requests of one session are in flight`))
+      return
+    }
     session.exchanges.set(request.id, exchange)
     this.#inFlight++
     try {
@@ -215,7 +273,11 @@ export class Downstream {
       for (const kind of kinds) if (isNews(session, kind, parts[kind].list)) changed.add(listKinds[kind].capability)
       for (const list of changed) session.deliver(`notifications/${list}/list_changed`)
       // Thousands of sessions must not hold up a call.
-      if (++told % 100 === 0) await new Promise((resolve) => { setImmediate(resolve) })
+      if (++told % 100 === 0) {
+        await new Promise((resolve) => {
+          setImmediate(resolve)
+        })
+      }
     }
   }
 }

@@ -32,7 +32,10 @@ export class EventStream {
     // A burst is no sign of a slow reader; what it left of earlier ones is.
     const unread = this.#unread.count()
     if (unread <= limits.streamBacklog) this.#behind = undefined
-    else if (unread > 4 * limits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > limits.streamBacklogTime) { this.#unread.drop(); return }
+    else if (unread > 4 * limits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > limits.streamBacklogTime) {
+      this.#unread.drop()
+      return
+    }
     this.#raw.write(text)
     this.#unread.add()
   }

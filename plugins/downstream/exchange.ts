@@ -38,9 +38,13 @@ export class HttpExchange implements Exchange<View> {
   }
 
   // Few servers are passed any on: nothing is copied before it is asked for.
-  get headers (): Exchange['headers'] { return this.#credential === undefined ? this.#headers : withoutHeaders(this.#headers, [this.#credential]) }
+  get headers (): Exchange['headers'] {
+    return this.#credential === undefined ? this.#headers : withoutHeaders(this.#headers, [this.#credential])
+  }
 
-  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
+  onCancel (run: (reason: string) => void): void {
+    this.#onCancel.push(run)
+  }
 
   notify (method: string, paramsText: string): void {
     if (!this.#over && this.client.hears(method, paramsText)) this.#reply.say(notificationText(method, paramsText))
@@ -49,24 +53,44 @@ export class HttpExchange implements Exchange<View> {
   async ask (question: Question): Promise<Response> {
     if (this.#over) throw new RpcError(code.internal, 'The request is over')
     if (!this.#reply.canStream) return await this.client.ask(question)
-    if (question.outlives) return await this.client.askOn((text) => { if (this.#over) this.client.send(text); else this.#reply.say(text) }, question)
+    if (question.outlives) {
+      return await this.client.askOn((text) => {
+        if (this.#over) this.client.send(text)
+        else this.#reply.say(text)
+      }, question)
+    }
     const over = new AbortController()
     this.#asking.add(over)
     try {
-      return await this.client.askOn((text) => { this.#reply.say(text) }, { ...question, signal: AbortSignal.any([question.signal, over.signal]) })
+      return await this.client.askOn(
+        (text) => {
+          this.#reply.say(text)
+        },
+        { ...question, signal: AbortSignal.any([question.signal, over.signal]) }
+      )
     } finally {
       this.#asking.delete(over)
     }
   }
 
-  pause (retry: number): void { this.#reply.pause(retry) }
+  pause (retry: number): void {
+    this.#reply.pause(retry)
+  }
 
-  carriedBy (stream: Stream): boolean { return this.#reply.isOn(stream) }
+  carriedBy (stream: Stream): boolean {
+    return this.#reply.isOn(stream)
+  }
 
-  resumed (connection: EventStream): void { this.#reply.resumed(connection) }
+  resumed (connection: EventStream): void {
+    this.#reply.resumed(connection)
+  }
 
   succeed (result: string | Buffer): void {
-    this.#finish(typeof result === 'string' ? [`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`] : [`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}'])
+    this.#finish(
+      typeof result === 'string'
+        ? [`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`]
+        : [`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}']
+    )
   }
 
   fail (error: RpcError): void {

@@ -58,8 +58,12 @@ export class HttpReply {
     this.#over = true
     clearTimeout(this.#timer)
     if (this.#stream) this.#stream.end()
-    else if (this.#finals.length > 0) writeJson(this.#raw, this.#batch ? ['[', ...this.#finals.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'] : this.#finals.flat())
-    else this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
+    else if (this.#finals.length > 0) {
+      writeJson(
+        this.#raw,
+        this.#batch ? ['[', ...this.#finals.flatMap((each, at) => (at === 0 ? each : [',', ...each])), ']'] : this.#finals.flat()
+      )
+    } else this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
   }
 
   /** Closes the connection for the client to poll (SEP-1699). Nothing, for a client that does not know how. */
@@ -96,7 +100,12 @@ export class HttpReply {
 }
 
 /** Writes a JSON answer from parts, with its length, so that nothing is copied to be joined. */
-export function writeJson (raw: ServerResponse, parts: ReadonlyArray<string | Buffer>, status = 200, headers: Record<string, string> = {}): void {
+export function writeJson (
+  raw: ServerResponse,
+  parts: ReadonlyArray<string | Buffer>,
+  status = 200,
+  headers: Record<string, string> = {}
+): void {
   if (raw.destroyed) return
   let length = 0
   for (const part of parts) length += Buffer.byteLength(part)

@@ -7,7 +7,14 @@ declare module 'fastify' {
 
 /** `app.downstream`: MCP as a way of asking the gateway; the only place that writes MCP to the socket. `app.ts` drains it. */
 export default fp(async (app) => {
-  const downstream = new Downstream(app.gateway, app.upstreams, () => app.settings.current, (error, sentence) => { app.log.error({ err: error }, sentence) })
+  const downstream = new Downstream(
+    app.gateway,
+    app.upstreams,
+    () => app.settings.current,
+    (error, sentence) => {
+      app.log.error({ err: error }, sentence)
+    }
+  )
   app.decorate('downstream', downstream)
   app.settings.on('changed', () => {
     downstream.revoke((view) => {

@@ -14,10 +14,17 @@ export function clientError ({ code }: NodeJS.ErrnoException, socket: Socket): v
     socket.destroy()
     return
   }
-  const error = code === 'HPE_HEADER_OVERFLOW' ? new errors.HeadersTooLarge(maxHeaderSize) : code === 'ERR_HTTP_REQUEST_TIMEOUT' ? new errors.TooSlow() : new errors.MalformedRequest()
+  const error =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? new errors.HeadersTooLarge(maxHeaderSize)
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? new errors.TooSlow()
+        : new errors.MalformedRequest()
   const status = error.statusCode ?? 400
   const body = JSON.stringify({ success: false, message: error.message, code: error.code })
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
+  )
   // What still arrives is not read.
   socket.destroySoon()
 }

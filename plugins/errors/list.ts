@@ -8,7 +8,11 @@ export const errors = {
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
-  ForeignOrigin: createError('TH_FOREIGN_ORIGIN', 'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be', 403),
+  ForeignOrigin: createError(
+    'TH_FOREIGN_ORIGIN',
+    'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be',
+    403
+  ),
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
   CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
@@ -42,7 +46,11 @@ export const errors = {
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
   SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
   SessionUnknown: createError('TH_SESSION_UNKNOWN', 'Session not found; begin again with initialize', 404),
-  UnsupportedVersion: createError('TH_UNSUPPORTED_VERSION', 'Bad request: MCP protocol version %s is not supported (supported versions: %s)', 400),
+  UnsupportedVersion: createError(
+    'TH_UNSUPPORTED_VERSION',
+    'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
+    400
+  ),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503),
   Busy: createError('TH_BUSY', 'The gateway has as many sessions as it can hold; try again later', 503)
 } as const

@@ -51,4 +51,5 @@ function checkLocks ({ servers, system }: Snapshot): void {
   if (locked.length > 0) throw new errors.SecretsLocked(`${locked.slice(0, 20).join(', ')}${locked.length > 20 ? ' …' : ''}`)
 }
 
-const managed = (snapshot: Snapshot, principal: Principal): Server[] => [...snapshot.servers.values()].filter((server) => canManage(principal, server))
+const managed = (snapshot: Snapshot, principal: Principal): Server[] =>
+  [...snapshot.servers.values()].filter((server) => canManage(principal, server))

@@ -54,7 +54,9 @@ export class Gateway {
     this.#upstreams = upstreams
     this.#surfaces = new Surfaces(snapshot, upstreams, anonymous, JSON.stringify(serverInfo))
     this.#subscriptions = new Subscriptions(upstreams, this.#surfaces)
-    upstreams.onQuestion = async (server, question, client) => { for (const hook of this.#hooks.onQuestion) await hook(server, question, client) }
+    upstreams.onQuestion = async (server, question, client) => {
+      for (const hook of this.#hooks.onQuestion) await hook(server, question, client)
+    }
     upstreams.on('broadcast', (...message) => { this.#broadcast(...message) })
   }
 
@@ -80,7 +82,9 @@ export class Gateway {
     const { scope } = exchange.view
     if (exchange.method.startsWith('tasks/')) return await this.#task(exchange)
     // What is a notification, or begins a session, is no request that a server should see from a client.
-    if (scope.kind !== 'server' || isNotification(exchange.method) || exchange.method === 'initialize') throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    if (scope.kind !== 'server' || isNotification(exchange.method) || exchange.method === 'initialize') {
+      throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    }
     return await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {})
   }
 
@@ -118,14 +122,18 @@ export class Gateway {
     if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')
     const surface = await this.#surfaces.settled(exchange)
     this.#surfaces.mustBeKnown(exchange.view, surface)
-    if (exchange.view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    if (exchange.view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) {
+      throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+    }
     return surface.parts[kind].list
   }
 
   async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
     const { name } = exchange.params
     if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
-    const target = this.#surfaces.byName(exchange.view, this.surface(exchange.view, exchange.client), kind, name) ?? await this.#surfaces.named(exchange, kind, name)
+    const target =
+      this.#surfaces.byName(exchange.view, this.surface(exchange.view, exchange.client), kind, name) ??
+      (await this.#surfaces.named(exchange, kind, name))
     if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
     return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
   }
@@ -146,7 +154,10 @@ export class Gateway {
     }
     if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
       const { uri } = ref
-      const target = await this.#surfaces.find(exchange, (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri))
+      const target = await this.#surfaces.find(
+        exchange,
+        (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri)
+      )
       if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`)
       return await this.#forward(exchange, target, undefined, {})
     }
@@ -155,10 +166,14 @@ export class Gateway {
 
   async #setLevel (exchange: Exchange<View>): Promise<Result> {
     const { level } = exchange.params
-    if (!isLevel(level)) throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
+    if (!isLevel(level)) {
+      throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
+    }
     const surface = await this.#surfaces.settled(exchange)
     const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
-    if (exchange.view.scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+    if (exchange.view.scope.kind === 'server' && logging.length === 0) {
+      throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+    }
     const { client, view: { scope } } = exchange
     const former = client.level
     client.level = level
@@ -186,7 +201,9 @@ export class Gateway {
     const { scope, principal } = exchange.view
     if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
     const result = String(await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {}))
-    const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) => this.#tasks.owns((JSON.parse(text) as { taskId?: unknown }).taskId, principal.key, scope.name))
+    const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) =>
+      this.#tasks.owns((JSON.parse(text) as { taskId?: unknown }).taskId, principal.key, scope.name)
+    )
     return withMembers(result, { tasks: `[${own.join(',')}]` })
   }
 
@@ -201,7 +218,9 @@ export class Gateway {
       if (response.errorText !== undefined) throw toRpcError(response.errorText)
       let result = response.resultText ?? '{}'
       if (exchange.params.task !== undefined) this.#tasks.note(result, { principal: exchange.view.principal.key, server: target.server })
-      if (exchange.method === 'tools/call' && exchange.view.scope.kind !== 'server') this.#surfaces.linked.note(result, exchange.view.principal.key, target.server)
+      if (exchange.method === 'tools/call' && exchange.view.scope.kind !== 'server') {
+        this.#surfaces.linked.note(result, exchange.view.principal.key, target.server)
+      }
       for (const hook of this.#hooks.onResult) { const next = hook(context, result); result = typeof next === 'string' ? next : await next }
       return result
     } catch (error) {
@@ -219,7 +238,12 @@ export class Gateway {
       seen.set(view.key, known)
       return known
     }
-    const listeners = [...this.listeners].filter((listener) => (listener.level === undefined || method !== 'notifications/message' || reaches(level, listener.level)) && sees(listener) && serves(listener))
+    const listeners = [...this.listeners].filter(
+      (listener) =>
+        (listener.level === undefined || method !== 'notifications/message' || reaches(level, listener.level)) &&
+        sees(listener) &&
+        serves(listener)
+    )
     const text = notificationText(method, paramsText)
     if (text.length * listeners.length > limits.broadcastSize) return
     for (const listener of listeners) listener.send(text)
@@ -232,6 +256,8 @@ const isNotification = (method: string): boolean => method.startsWith('notificat
 /** The params to send upstream: what was changed, and our progress token where the client gave one. */
 function paramsFor ({ params, paramsText }: Exchange, token: number, changes: Record<string, string>): string {
   const meta = params._meta
-  if (isObject(meta) && meta.progressToken !== undefined) changes = { ...changes, _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: String(token) }) }
+  if (isObject(meta) && meta.progressToken !== undefined) {
+    changes = { ...changes, _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: String(token) }) }
+  }
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }

@@ -3,7 +3,12 @@ import type { ListKind } from '../upstream/catalogues/catalogue.ts'
 import type { View } from '../access/view.ts'
 
 /** One request on its way to one server. `item`: the tool, prompt or resource by its own name, where there is one. */
-export interface CallContext { readonly exchange: Exchange<View>, readonly server: string, readonly item: string | undefined, /** When it came, as `performance.now()`. */ readonly started: number }
+export interface CallContext {
+  readonly exchange: Exchange<View>
+  readonly server: string
+  readonly item: string | undefined
+  /** When it came, as `performance.now()`. */ readonly started: number
+}
 
 /** What may be registered on the gateway, in the order of registration. What throws RpcError answers with it. */
 export interface GatewayHooks {

@@ -48,5 +48,8 @@ export class List {
 
 function textOf ({ text, name, description }: Entry, key: string): string {
   if (name === undefined && description === undefined) return text
-  return withMembers(text, { ...(name === undefined ? {} : { [key]: JSON.stringify(name) }), ...(description === undefined ? {} : { description: JSON.stringify(description) }) })
+  return withMembers(text, {
+    ...(name === undefined ? {} : { [key]: JSON.stringify(name) }),
+    ...(description === undefined ? {} : { description: JSON.stringify(description) })
+  })
 }

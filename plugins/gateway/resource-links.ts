@@ -13,7 +13,9 @@ export class ResourceLinks {
     if (!result.includes('"resource_link"')) return
     const { content } = JSON.parse(result) as { content?: unknown }
     if (!Array.isArray(content)) return
-    for (const block of content) if (isObject(block) && block.type === 'resource_link' && typeof block.uri === 'string' && block.uri.length <= longestUri) this.#add(keyOf(principal, block.uri), server)
+    for (const block of content) {
+      if (isObject(block) && block.type === 'resource_link' && typeof block.uri === 'string' && block.uri.length <= longestUri) { this.#add(keyOf(principal, block.uri), server) }
+    }
   }
 
   /** The server that linked a principal to a resource last. */

@@ -26,7 +26,8 @@ export class Subscriptions {
   async remove (exchange: Exchange<View>): Promise<string> {
     const { client, params: { uri } } = exchange
     // What it subscribed to it may leave, whether it is still shown or not.
-    const upstream = typeof uri === 'string' ? this.#upstreams.touchedBy(client).find((each) => each.subscriptions.has(client, uri)) : undefined
+    const upstream =
+      typeof uri === 'string' ? this.#upstreams.touchedBy(client).find((each) => each.subscriptions.has(client, uri)) : undefined
     if (upstream) return await upstream.subscriptions.remove(client, String(uri), paramsOf(exchange))
     await this.#surfaces.reader(exchange)
     return '{}'

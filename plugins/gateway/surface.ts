@@ -82,7 +82,13 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
 
 const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), extra: '{}' })
 
-function addItems (kind: ListKind, built: Builder, { single, separator, apps }: SurfaceInput, { server, label, member }: VisibleServer, catalogue: Catalogue): void {
+function addItems (
+  kind: ListKind,
+  built: Builder,
+  { single, separator, apps }: SurfaceInput,
+  { server, label, member }: VisibleServer,
+  catalogue: Catalogue
+): void {
   const { entries, targets } = built[kind]
   const named = kind === 'tools' || kind === 'prompts'
   const section = kind === 'resourceTemplates' ? 'resources' : kind
@@ -120,7 +126,8 @@ export const hiddenKey = (server: string, uri: string): string => keyIn(server, 
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`
 
 /** Whether a server's resource, listed or not, is one that stays shut. What is too long to be respelled may be any. */
-export const isHidden = ({ hidden }: Surface, server: string, uri: string): boolean => hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))
+export const isHidden = ({ hidden }: Surface, server: string, uri: string): boolean =>
+  hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))
 
 /** A URI in one spelling (RFC 3986 §6.2.2): case, dot segments and needless escapes make no difference, nor does what addresses nothing. */
 function spelled (uri: string): string {
@@ -136,9 +143,13 @@ function spelled (uri: string): string {
 function hiddenOf (reached: SurfaceInput['reached']): Set<string> {
   const hidden = new Set<string>()
   for (const { server, member, catalogue } of reached) {
-    for (const [uri, override] of Object.entries(server.config.resources ?? {})) if (override.enabled === false) hidden.add(hiddenKey(server.name, uri))
+    for (const [uri, override] of Object.entries(server.config.resources ?? {})) {
+      if (override.enabled === false) hidden.add(hiddenKey(server.name, uri))
+    }
     const { resources = 'all' } = member
-    if (resources !== 'all') for (const { key } of catalogue?.lists.resources ?? []) if (!resources.includes(key)) hidden.add(hiddenKey(server.name, key))
+    if (resources !== 'all') {
+      for (const { key } of catalogue?.lists.resources ?? []) if (!resources.includes(key)) hidden.add(hiddenKey(server.name, key))
+    }
   }
   return hidden
 }

@@ -68,7 +68,16 @@ export class Surfaces {
     this.mustBeKnown(view, surface)
     // Servers that nobody has seen yet may bring anything: what is not announced now, a client never asks for.
     const unknown = surface.capabilities.size < surface.servers.length || surface.servers.length === 0
-    const capabilities = unknown ? { tools: { listChanged: true }, prompts: { listChanged: true }, resources: { listChanged: true, subscribe: true }, logging: {}, completions: {}, ...surface.shown } : surface.shown
+    const capabilities = unknown
+      ? {
+          tools: { listChanged: true },
+          prompts: { listChanged: true },
+          resources: { listChanged: true, subscribe: true },
+          logging: {},
+          completions: {},
+          ...surface.shown
+        }
+      : surface.shown
     return { capabilities, serverInfo: surface.serverInfo ?? this.#serverInfo, instructions: surface.instructions }
   }
 
@@ -108,7 +117,9 @@ export class Surfaces {
     const server = await this.find(exchange, (surface) => this.#reader(exchange.view, surface, uri))
     if (server !== undefined) return { server, key: uri }
     // A single server may read what it does not list; what its operator disabled stays shut.
-    if (scope.kind === 'server' && !isHidden(this.of(exchange.view, exchange.client), scope.name, uri)) return { server: scope.name, key: uri }
+    if (scope.kind === 'server' && !isHidden(this.of(exchange.view, exchange.client), scope.name, uri)) {
+      return { server: scope.name, key: uri }
+    }
     throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`)
   }
 
@@ -161,4 +172,5 @@ export class Surfaces {
 }
 
 /** Why a server cannot be asked now, for its clients. */
-const whyNot = (upstream: Upstream | undefined): string => upstream?.status === 'connecting' ? 'it is still connecting' : upstream?.reason ?? 'it cannot be used as it is configured'
+const whyNot = (upstream: Upstream | undefined): string =>
+  upstream?.status === 'connecting' ? 'it is still connecting' : (upstream?.reason ?? 'it cannot be used as it is configured')

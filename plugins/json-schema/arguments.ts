@@ -11,7 +11,12 @@ import { inexactNumber } from './numbers.ts'
  */
 export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
   const { properties, others } = shapeOf(schema)
-  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : others, value, { root: schema, eager, isElement: false })]))
+  return Object.fromEntries(
+    Object.entries(args).map(([name, value]) => [
+      name,
+      convert(properties.has(name) ? properties.get(name) : others, value, { root: schema, eager, isElement: false })
+    ])
+  )
 }
 
 /** What a text is taken for, the first that fits: the most telling first. Numbers come before the `1` and `0` of booleans. */
@@ -30,7 +35,10 @@ function convert (schema: unknown, value: unknown, reading: Reading): unknown {
   const isText = takes(schema, value, root)
   if (isText && !eager) return value
   const types = typesOf(schema, root)
-  const values = order.flatMap((type) => { const converted = types.includes(type) ? toType(type, value, schema, reading) : undefined; return converted === undefined ? [] : [converted] })
+  const values = order.flatMap((type) => {
+    const converted = types.includes(type) ? toType(type, value, schema, reading) : undefined
+    return converted === undefined ? [] : [converted]
+  })
   // Where none fits, whoever checks it says more of a value of the right type.
   return [...values.filter((each) => takes(schema, each, root)), ...(isText ? [value] : []), ...values, value][0]
 }
@@ -61,7 +69,9 @@ function elementsOf (schema: unknown, root: unknown): (at: number) => unknown {
   return (at) => {
     const place = Math.min(at, first)
     if (!known.has(place)) {
-      const choices = lists.map(({ prefixItems, items }): unknown => Array.isArray(prefixItems) && place < prefixItems.length ? prefixItems[place] : items ?? {})
+      const choices = lists.map(({ prefixItems, items }): unknown =>
+        Array.isArray(prefixItems) && place < prefixItems.length ? prefixItems[place] : (items ?? {})
+      )
       known.set(place, choices.length > 1 ? { anyOf: choices } : choices[0])
     }
     return known.get(place)

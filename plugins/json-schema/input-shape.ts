@@ -39,10 +39,15 @@ function decoded (token: string): string {
 type Types = number
 const bitOf = (type: SchemaType): Types => 1 << everyType.indexOf(type)
 const all: Types = (1 << everyType.length) - 1
-const single: ReadonlyMap<unknown, Types> = new Map(everyType.map((type) => [type, type === 'number' ? bitOf('integer') | bitOf('number') : bitOf(type)]))
-const typesNamed = (type: unknown): Types => single.get(type) ?? (Array.isArray(type) ? type.reduce((types: Types, each) => types | (single.get(each) ?? 0), 0) : 0)
+const single: ReadonlyMap<unknown, Types> = new Map(
+  everyType.map((type) => [type, type === 'number' ? bitOf('integer') | bitOf('number') : bitOf(type)])
+)
+const typesNamed = (type: unknown): Types =>
+  single.get(type) ?? (Array.isArray(type) ? type.reduce((types: Types, each) => types | (single.get(each) ?? 0), 0) : 0)
 /** The types in each set. */
-const typesIn: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: all + 1 }, (_, types) => everyType.filter((type) => types & bitOf(type)))
+const typesIn: ReadonlyArray<readonly SchemaType[]> = Array.from({ length: all + 1 }, (_, types) =>
+  everyType.filter((type) => types & bitOf(type))
+)
 /** What else than `type` says of which types a value may be. */
 const narrowing = ['enum', 'const', '$ref', 'allOf', 'anyOf', 'oneOf']
 
@@ -64,7 +69,8 @@ function narrowed (types: Types, schema: Record<string, unknown>, root: unknown,
   const known = seen.get(schema)
   if (known !== undefined) return known
   seen.set(schema, all)
-  const anyOf = (choices: unknown): Types => Array.isArray(choices) ? choices.reduce((types: Types, each) => types | possible(each, root, seen), 0) : all
+  const anyOf = (choices: unknown): Types =>
+    Array.isArray(choices) ? choices.reduce((types: Types, each) => types | possible(each, root, seen), 0) : all
   if (Array.isArray(schema.enum)) types &= schema.enum.reduce((types: Types, each) => types | bitOf(typeOf(each)), 0)
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
   if (typeof schema.$ref === 'string') types &= possible(lookUp(schema.$ref, root), root, seen)
@@ -83,7 +89,8 @@ export function takes (schema: unknown, value: unknown, root: unknown, seen?: Ma
   if (known !== undefined) return known
   seen.set(schema, true)
   const isTaken = (each: unknown): boolean => takes(each, value, root, seen)
-  const isOne = (each: unknown): boolean => each === value || (typeof each === 'object' && typeof value === 'object' && each !== null && value !== null)
+  const isOne = (each: unknown): boolean =>
+    each === value || (typeof each === 'object' && typeof value === 'object' && each !== null && value !== null)
   const result = (!Array.isArray(schema.enum) || schema.enum.some(isOne)) &&
     (!Object.hasOwn(schema, 'const') || isOne(schema.const)) &&
     (typeof schema.$ref !== 'string' || isTaken(lookUp(schema.$ref, root))) &&
@@ -127,7 +134,10 @@ export function shapeOf (root: unknown): InputShape {
     if (isObject(schema.properties)) for (const name of Object.keys(schema.properties)) take(name, schema.properties[name], surely)
     if (surely && Array.isArray(schema.required)) for (const name of schema.required) if (typeof name === 'string') required.add(name)
     if (isObject(schema.patternProperties) && Object.keys(schema.patternProperties).length > 0) listable = false
-    if (isObject(schema.additionalProperties)) { others ??= schema.additionalProperties; if (Object.keys(schema.additionalProperties).length > 0) listable = false }
+    if (isObject(schema.additionalProperties)) {
+      others ??= schema.additionalProperties
+      if (Object.keys(schema.additionalProperties).length > 0) listable = false
+    }
     if (combining.some((keyword) => schema[keyword] !== undefined)) parts(schema, surely)
   }
   const take = (name: string, property: unknown, surely: boolean): void => {

@@ -106,7 +106,9 @@ function byParts (schema: Record<string, unknown>): Check {
   const { properties, required } = shapeOf(schema)
   const isClosed = additionalProperties === false && patternProperties === undefined
   const known = isObject(schema.properties) ? schema.properties : {}
-  const parts = [...properties].slice(0, mostParts).flatMap(([name, property]) => compile({ $schema, $defs, definitions, properties: { [name]: property } }) ?? [])
+  const parts = [...properties]
+    .slice(0, mostParts)
+    .flatMap(([name, property]) => compile({ $schema, $defs, definitions, properties: { [name]: property } }) ?? [])
   return (args) => [
     ...[...required].filter((name) => !Object.hasOwn(args, name)).map((name) => `${name} is required`),
     ...(isClosed ? Object.keys(args).filter((name) => !Object.hasOwn(known, name)).map((name) => `${name} is not known`) : []),
@@ -120,10 +122,15 @@ function sentence ({ instancePath, keyword, params, message = 'does not fit' }: 
   const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = params as Record<string, unknown>
   const name = missingProperty ?? additionalProperty ?? unevaluatedProperty
   const where = [...path, ...(typeof name === 'string' ? [name] : [])].join('.')
-  const what = missingProperty !== undefined
-    ? 'is required'
-    : name !== undefined
-      ? 'is not known'
-      : Array.isArray(allowedValues) ? `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}` : keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
+  const what =
+    missingProperty !== undefined
+      ? 'is required'
+      : name !== undefined
+        ? 'is not known'
+        : Array.isArray(allowedValues)
+          ? `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+          : keyword === 'const'
+            ? `must be ${JSON.stringify(allowedValue)}`
+            : message
   return where === '' ? `together they ${what}` : `${where} ${what}`
 }

@@ -10,12 +10,18 @@ const defaults: KeyChange = { kind: 'system', accessType: 'all', allowedGroups: 
 export function changed (key: BearerKey, change: KeyChange, byAdmin: boolean): BearerKey {
   const before: KeyChange = { ...defaults, ...key }
   const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) => members.has(member) && change[member] !== undefined)
-  if (given.length === 0) throw new errors.InvalidInput('There is nothing to change: send "name" or "enabled", as an admin also "accessType", "allowedGroups" or "allowedServers"')
+  if (given.length === 0) {
+    throw new errors.InvalidInput(
+      'There is nothing to change: send "name" or "enabled", as an admin also "accessType", "allowedGroups" or "allowedServers"'
+    )
+  }
   const differing = given.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
   const fixed = differing.find((member) => member === 'kind' || member === 'owner')
   const own = differing.every((member) => member === 'name' || member === 'enabled')
   if (!byAdmin && !own) throw new errors.Forbidden('You may change "name" and "enabled" of your bearer keys; ask an admin for more')
-  if (fixed !== undefined) throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's hands: make a new key`)
+  if (fixed !== undefined) {
+    throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's hands: make a new key`)
+  }
   return { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) }
 }
 

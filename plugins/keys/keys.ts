@@ -12,10 +12,15 @@ import { withoutToken } from '../settings/hashed-key.ts'
 import { Usage } from './usage.ts'
 
 /** What a caller says of a key to be made. */
-export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & { name: string }
+export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
+  name: string
+}
 
 /** A key as it may be shown: its token masked, or plain, once. */
-export type ShownKey = Required<Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & Pick<BearerKey, 'owner' | 'createdAt' | 'lastUsedAt'>
+export type ShownKey = Required<
+  Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
+> &
+  Pick<BearerKey, 'owner' | 'createdAt' | 'lastUsedAt'>
 
 /** Bearer keys, found by the token that a caller presents. */
 export class Keys {
@@ -53,8 +58,22 @@ export class Keys {
       if (!bearerAuthKey) return []
       const tokenHash = sha256(bearerAuthKey)
       const known = system.bearerAuthKeyMigrated === true || [...keys.values()].some((key) => withoutToken(key).tokenHash === tokenHash)
-      const key: BearerKey = { id: randomUUID(), name: 'default', tokenHash, tokenMask: maskToken(bearerAuthKey), kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true, createdAt: new Date().toISOString() }
-      return [...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]), { entity: 'systemConfig', value: { ...system, routing, bearerAuthKeyMigrated: true } }]
+      const key: BearerKey = {
+        id: randomUUID(),
+        name: 'default',
+        tokenHash,
+        tokenMask: maskToken(bearerAuthKey),
+        kind: 'system',
+        accessType: 'all',
+        allowedGroups: [],
+        allowedServers: [],
+        enabled: true,
+        createdAt: new Date().toISOString()
+      }
+      return [
+        ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
+        { entity: 'systemConfig', value: { ...system, routing, bearerAuthKeyMigrated: true } }
+      ]
     })
   }
 
@@ -73,13 +92,35 @@ export class Keys {
     const token = `thk_${randomBytes(32).toString('hex')}`
     const base = { id: randomUUID(), name, tokenHash: sha256(token), tokenMask: maskToken(token), createdAt: new Date().toISOString() }
     const key: BearerKey = principal.isAdmin
-      ? { ...base, kind: asked.kind ?? 'system', owner: asked.owner, accessType: asked.accessType ?? 'all', allowedGroups: asked.allowedGroups ?? [], allowedServers: asked.allowedServers ?? [], enabled: asked.enabled ?? true }
-      : { ...base, kind: 'user', owner: principal.username, accessType: 'all', allowedGroups: [], allowedServers: [], enabled: asked.enabled ?? true }
+      ? {
+          ...base,
+          kind: asked.kind ?? 'system',
+          owner: asked.owner,
+          accessType: asked.accessType ?? 'all',
+          allowedGroups: asked.allowedGroups ?? [],
+          allowedServers: asked.allowedServers ?? [],
+          enabled: asked.enabled ?? true
+        }
+      : {
+          ...base,
+          kind: 'user',
+          owner: principal.username,
+          accessType: 'all',
+          allowedGroups: [],
+          allowedServers: [],
+          enabled: asked.enabled ?? true
+        }
     const snapshot = await this.#settings.change(({ users, keys }) => {
-      if (key.kind === 'user' && key.owner === undefined) throw new errors.InvalidInput('"owner" must be the name of a user: a key of kind "user" sees what its owner sees')
+      if (key.kind === 'user' && key.owner === undefined) {
+        throw new errors.InvalidInput('"owner" must be the name of a user: a key of kind "user" sees what its owner sees')
+      }
       if (key.owner !== undefined) key.owner = knownName(users, key.owner)
-      if (key.owner !== undefined && !users.has(key.owner)) throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(key.owner)}`)
-      if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) throw new errors.LimitReached(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
+      if (key.owner !== undefined && !users.has(key.owner)) {
+        throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(key.owner)}`)
+      }
+      if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) {
+        throw new errors.LimitReached(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
+      }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)
     return { key: { ...this.#shown(key), token }, warning: unknownNames(snapshot, key) }
@@ -91,7 +132,10 @@ export class Keys {
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warning?: string }> {
     if (change.name !== undefined) checkLabel(change.name)
-    const snapshot = await this.#settings.change((base) => [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(managed(base, principal, id)), change, principal.isAdmin) }], principal)
+    const snapshot = await this.#settings.change(
+      (base) => [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(managed(base, principal, id)), change, principal.isAdmin) }],
+      principal
+    )
     const key = managed(snapshot, principal, id)
     return { key: this.#shown(key), warning: unknownNames(snapshot, key) }
   }
@@ -103,16 +147,29 @@ export class Keys {
 
   /** @throws NoSuch, Forbidden for somebody else's */
   async remove (principal: Principal, id: string): Promise<void> {
-    await this.#settings.change((snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }], principal)
+    await this.#settings.change(
+      (snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }],
+      principal
+    )
   }
 
   #shown (key: BearerKey): ShownKey {
     const { tokenHash: _, tokenMask = '...', ...rest } = withoutToken(key)
-    return { ...rest, kind: key.kind ?? 'system', accessType: key.accessType ?? 'all', allowedGroups: key.allowedGroups ?? [], allowedServers: key.allowedServers ?? [], enabled: key.enabled ?? true, token: tokenMask, lastUsedAt: this.usage.of(key) }
+    return {
+      ...rest,
+      kind: key.kind ?? 'system',
+      accessType: key.accessType ?? 'all',
+      allowedGroups: key.allowedGroups ?? [],
+      allowedServers: key.allowedServers ?? [],
+      enabled: key.enabled ?? true,
+      token: tokenMask,
+      lastUsedAt: this.usage.of(key)
+    }
   }
 }
 
-const isOwn = (principal: Principal, key: BearerKey): boolean => principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
+const isOwn = (principal: Principal, key: BearerKey): boolean =>
+  principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
 function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
@@ -127,11 +184,18 @@ function checkLabel (name: string): void {
 }
 
 /** What a key names but is not there: harmless now, and open to it once somebody makes it. */
-function unknownNames ({ groups, servers }: Snapshot, { accessType = 'all', allowedGroups = [], allowedServers = [] }: BearerKey): string | undefined {
+function unknownNames (
+  { groups, servers }: Snapshot,
+  { accessType = 'all', allowedGroups = [], allowedServers = [] }: BearerKey
+): string | undefined {
   const named = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
   const unknown = [
-    ...(accessType === 'groups' || accessType === 'custom' ? allowedGroups.filter((name) => !named.has(name)).map((name) => `group ${JSON.stringify(name)}`) : []),
-    ...(accessType === 'servers' || accessType === 'custom' ? allowedServers.filter((name) => !servers.has(name)).map((name) => `server ${JSON.stringify(name)}`) : [])
+    ...(accessType === 'groups' || accessType === 'custom'
+      ? allowedGroups.filter((name) => !named.has(name)).map((name) => `group ${JSON.stringify(name)}`)
+      : []),
+    ...(accessType === 'servers' || accessType === 'custom'
+      ? allowedServers.filter((name) => !servers.has(name)).map((name) => `server ${JSON.stringify(name)}`)
+      : [])
   ]
   return unknown.length === 0 ? undefined : `There is no ${unknown.join(', no ')} yet: the key opens each as soon as there is one`
 }

@@ -38,5 +38,7 @@ const isNewer = ({ lastUsedAt }: BearerKey, used: number): boolean => lastUsedAt
 
 const changesOf = (keys: Snapshot['keys'], used: ReadonlyArray<readonly [id: string, at: number]>): Change[] => used.flatMap(([id, at]) => {
   const key = keys.get(id)
-  return key && !isNewer(key, at) ? [{ entity: 'bearerKeys' as const, key: id, value: { ...withoutToken(key), lastUsedAt: new Date(at).toISOString() } }] : []
+  return key && !isNewer(key, at)
+    ? [{ entity: 'bearerKeys' as const, key: id, value: { ...withoutToken(key), lastUsedAt: new Date(at).toISOString() } }]
+    : []
 })

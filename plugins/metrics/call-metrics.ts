@@ -13,7 +13,11 @@ const labelledServers = 200
 /** The requests of one server. `ended` by method and outcome, `slower` by the class of their latency. */
 interface Row { readonly ended: number[], readonly slower: number[], sum: number }
 
-const newRow = (): Row => ({ ended: new Array<number>(methods.length * outcomes.length).fill(0), slower: new Array<number>(bounds.length + 1).fill(0), sum: 0 })
+const newRow = (): Row => ({
+  ended: new Array<number>(methods.length * outcomes.length).fill(0),
+  slower: new Array<number>(bounds.length + 1).fill(0),
+  sum: 0
+})
 
 /** One sample line, as a registry of prom-client wants it. */
 interface Sample { metricName?: string, labels: Record<string, string | number>, value: number }
@@ -45,10 +49,17 @@ export class CallMetrics {
   register (register: Registry): void {
     const metric = (name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: Row) => Sample[]) => {
       // A registry asks a metric for no more than this.
-      register.registerMetric({ name, help, get: async () => ({ name, help, type, aggregator: 'sum', values: this.#all().flatMap(([server, row]) => read(server, row)) }), reset: () => {} } as unknown as Parameters<Registry['registerMetric']>[0])
+      register.registerMetric({
+        name,
+        help,
+        get: async () => ({ name, help, type, aggregator: 'sum', values: this.#all().flatMap(([server, row]) => read(server, row)) }),
+        reset: () => {}
+      } as unknown as Parameters<Registry['registerMetric']>[0])
     }
     metric('toolhub_calls_total', 'Requests sent on to upstream servers', 'counter', calls)
-    metric('toolhub_call_seconds', 'Time from a request at the gateway to its answer', 'histogram', (server, row) => latency('toolhub_call_seconds', server, row))
+    metric('toolhub_call_seconds', 'Time from a request at the gateway to its answer', 'histogram', (server, row) =>
+      latency('toolhub_call_seconds', server, row)
+    )
   }
 
   #all (): Array<[string, Row]> {
@@ -65,13 +76,32 @@ export class CallMetrics {
 }
 
 function calls (server: string, { ended }: Row): Sample[] {
-  return ended.flatMap((value, at) => value === 0
-    ? []
-    : [{ labels: { server, method: methods[Math.floor(at / outcomes.length)] ?? 'other', outcome: outcomes[at % outcomes.length] ?? 'ok' }, value }])
+  return ended.flatMap((value, at) =>
+    value === 0
+      ? []
+      : [
+          {
+            labels: {
+              server,
+              method: methods[Math.floor(at / outcomes.length)] ?? 'other',
+              outcome: outcomes[at % outcomes.length] ?? 'ok'
+            },
+            value
+          }
+        ]
+  )
 }
 
 function latency (name: string, server: string, { slower, sum }: Row): Sample[] {
   let count = 0
-  const buckets = slower.map((value, at): Sample => ({ metricName: `${name}_bucket`, labels: { le: bounds[at] ?? '+Inf', server }, value: (count += value) }))
-  return [...buckets, { metricName: `${name}_sum`, labels: { server }, value: sum }, { metricName: `${name}_count`, labels: { server }, value: count }]
+  const buckets = slower.map((value, at): Sample => ({
+    metricName: `${name}_bucket`,
+    labels: { le: bounds[at] ?? '+Inf', server },
+    value: (count += value)
+  }))
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels: { server }, value: sum },
+    { metricName: `${name}_count`, labels: { server }, value: count }
+  ]
 }

@@ -14,8 +14,21 @@ export default fp(async (app) => {
   collectDefaultMetrics({ register, prefix: 'toolhub_' })
   const calls = new CallMetrics()
   calls.register(register)
-  const questions = new Counter({ name: 'toolhub_questions_total', help: 'Questions of upstream servers to clients', labelNames: ['server'], registers: [register] })
-  const gauge = (name: string, help: string, read: () => number): Gauge => new Gauge({ name, help, registers: [register], collect () { this.set(read()) } })
+  const questions = new Counter({
+    name: 'toolhub_questions_total',
+    help: 'Questions of upstream servers to clients',
+    labelNames: ['server'],
+    registers: [register]
+  })
+  const gauge = (name: string, help: string, read: () => number): Gauge =>
+    new Gauge({
+      name,
+      help,
+      registers: [register],
+      collect () {
+        this.set(read())
+      }
+    })
   gauge('toolhub_sessions', 'MCP sessions', () => app.downstream.sessions.size)
   gauge('toolhub_links', 'Connections to upstream servers', () => app.upstreams.links)
   const states = new Gauge({

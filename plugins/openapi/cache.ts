@@ -30,7 +30,9 @@ export class TextCache {
     }
     const making = this.#making.get(key)
     if (making) return await making
-    if (this.#making.size >= this.#bounds.waiting) throw new errors.LimitReached('As many OpenAPI documents as may wait are being written; ask again in a few seconds')
+    if (this.#making.size >= this.#bounds.waiting) {
+      throw new errors.LimitReached('As many OpenAPI documents as may wait are being written; ask again in a few seconds')
+    }
     const made = this.#last.then(make).then((kept) => { this.#keep(key, kept); return kept }).finally(() => { this.#making.delete(key) })
     this.#making.set(key, made)
     this.#last = made.catch(() => {})

@@ -9,13 +9,27 @@ import type { Upstream } from '../upstream/upstream.ts'
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** One connected server behind a view, with its tools in the order it lists them. */
-export interface ListedServer { readonly name: string, readonly description: string | undefined, /** Unlike any other catalogue's. */ readonly catalogue: number, readonly items: readonly Item[], /** Undefined: the view does not list it. */ readonly toTool: (item: Item) => ListedTool | undefined }
+export interface ListedServer {
+  readonly name: string
+  readonly description: string | undefined
+  /** Unlike any other catalogue's. */ readonly catalogue: number
+  readonly items: readonly Item[]
+  /** Undefined: the view does not list it. */ readonly toTool: (item: Item) => ListedTool | undefined
+}
 
 /** The connected servers behind a view, in the order of configuration. One that starts on demand counts: a call starts it. */
-export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach, upstreamOf: (name: string) => Upstream | undefined): ListedServer[] {
+export function collect (
+  snapshot: Snapshot,
+  view: View,
+  anonymous: PublicReach,
+  upstreamOf: (name: string) => Upstream | undefined
+): ListedServer[] {
   const listed: ListedServer[] = []
   const names = new Set<string>()
-  for (const { server: { name, config }, member } of reach(snapshot, view, anonymous)) {
+  for (const {
+    server: { name, config },
+    member
+  } of reach(snapshot, view, anonymous)) {
     const upstream = upstreamOf(name)
     const catalogue = upstream?.listed
     if (!upstream || !catalogue || names.has(name) || !isThere(upstream)) continue
@@ -32,4 +46,5 @@ export function collect (snapshot: Snapshot, view: View, anonymous: PublicReach,
   return listed
 }
 
-const isThere = ({ status, error, config }: Upstream): boolean => status === 'connected' || (status === 'disconnected' && error === null && config.startOnDemand === true)
+const isThere = ({ status, error, config }: Upstream): boolean =>
+  status === 'connected' || (status === 'disconnected' && error === null && config.startOnDemand === true)

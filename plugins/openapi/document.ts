@@ -19,7 +19,10 @@ const json = (schema: Json): Json => ({ 'application/json': { schema } })
 const failure = (description: string): Json => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
 /** What every operation answers. */
 export const responses: Json = {
-  200: { description: 'The result as the tool gave it. `isError` is true where the tool failed', content: json({ $ref: '#/components/schemas/ToolResponse' }) },
+  200: {
+    description: 'The result as the tool gave it. `isError` is true where the tool failed',
+    content: json({ $ref: '#/components/schemas/ToolResponse' })
+  },
   400: { $ref: '#/components/responses/InvalidArguments' },
   404: { $ref: '#/components/responses/NoSuchTool' },
   502: { $ref: '#/components/responses/ServerFailed' },
@@ -31,7 +34,16 @@ const shared: Json = {
     description: 'What a tool answers: the result of an MCP tool call',
     required: ['content'],
     properties: {
-      content: { type: 'array', description: 'Blocks of text, images, audio and resources', items: { type: 'object', required: ['type'], properties: { type: { type: 'string' }, text: { type: 'string' } }, additionalProperties: true } },
+      content: {
+        type: 'array',
+        description: 'Blocks of text, images, audio and resources',
+        items: {
+          type: 'object',
+          required: ['type'],
+          properties: { type: { type: 'string' }, text: { type: 'string' } },
+          additionalProperties: true
+        }
+      },
       structuredContent: { type: 'object', description: 'The same as data, where the tool gives it', additionalProperties: true },
       isError: { type: 'boolean', description: 'The tool failed; `content` says how' }
     },
@@ -40,12 +52,20 @@ const shared: Json = {
   ErrorResponse: {
     type: 'object',
     required: ['success', 'error', 'message'],
-    properties: { success: { type: 'boolean', enum: [false] }, error: { type: 'string', description: 'A code that stays the same' }, message: { type: 'string', description: 'What is wrong, in words' } }
+    properties: {
+      success: { type: 'boolean', enum: [false] },
+      error: { type: 'string', description: 'A code that stays the same' },
+      message: { type: 'string', description: 'What is wrong, in words' }
+    }
   }
 }
 
 /** What a document says beside its head and its tools. Pure. */
-export function frameOf ({ servers, secured }: BodyInput): { security?: Json[], tags: Json[], components: { schemas: Json, responses: Json, securitySchemes?: Json } } {
+export function frameOf ({ servers, secured }: BodyInput): {
+  security?: Json[]
+  tags: Json[]
+  components: { schemas: Json; responses: Json; securitySchemes?: Json }
+} {
   return {
     ...(secured ? { security: [{ bearerKey: [] }, { login: [] }] } : {}),
     tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
@@ -57,12 +77,23 @@ export function frameOf ({ servers, secured }: BodyInput): { security?: Json[], 
         ServerFailed: failure('The server behind the tool failed'),
         ServerSlow: failure('The server behind the tool did not answer in time')
       },
-      ...(secured ? { securitySchemes: { bearerKey: { type: 'http', scheme: 'bearer' }, login: { type: 'apiKey', in: 'header', name: 'x-auth-token' } } } : {})
+      ...(secured
+        ? {
+            securitySchemes: {
+              bearerKey: { type: 'http', scheme: 'bearer' },
+              login: { type: 'apiKey', in: 'header', name: 'x-auth-token' }
+            }
+          }
+        : {})
     }
   }
 }
 
-export const headOf = ({ title, description, version, serverUrl }: Head): Json => ({ openapi: '3.0.3', info: { title, description, version }, servers: [{ url: serverUrl }] })
+export const headOf = ({ title, description, version, serverUrl }: Head): Json => ({
+  openapi: '3.0.3',
+  info: { title, description, version },
+  servers: [{ url: serverUrl }]
+})
 
 /** The id of a tool's operation. The first of several that would have one keeps it; the others get a suffix that tells them apart, the same every time. */
 export function unique (server: string, tool: string, taken: Set<string>): string {

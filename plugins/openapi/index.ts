@@ -43,5 +43,8 @@ function tellReach (app: FastifyInstance, publicTools: PublicReach): void {
   const { totalServers: servers, totalTools: tools } = publicTools === 'off'
     ? { totalServers: 0, totalTools: 0 }
     : app.openapi.stats({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false })
-  app.log.info({ servers, tools, publicTools }, `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers (PUBLIC_TOOLS=${publicTools})`)
+  app.log.info(
+    { servers, tools, publicTools },
+    `Tools that are open to anyone, without credentials: ${tools}, of ${servers} servers (PUBLIC_TOOLS=${publicTools})`
+  )
 }

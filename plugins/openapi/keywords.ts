@@ -32,17 +32,25 @@ export function isCommon (schema: unknown, levels = 5): boolean {
 
 function isCommonKeyword (key: string, value: unknown, { type }: Json, levels: number): boolean {
   switch (key) {
-    case 'type': return single.has(value)
-    case 'properties': return isObject(value) && !Object.hasOwn(value, '$ref') && Object.values(value).every((each) => isCommon(each, levels))
-    case 'items': return type === 'array' && isCommon(value, levels)
-    case 'additionalProperties': return typeof value === 'boolean' || isCommon(value, levels)
-    case 'required': return isSetOfTexts(value)
-    case 'enum': return type !== undefined && isSetOfTexts(value)
-    default: return same.get(key)?.(value) === true
+    case 'type':
+      return single.has(value)
+    case 'properties':
+      return isObject(value) && !Object.hasOwn(value, '$ref') && Object.values(value).every((each) => isCommon(each, levels))
+    case 'items':
+      return type === 'array' && isCommon(value, levels)
+    case 'additionalProperties':
+      return typeof value === 'boolean' || isCommon(value, levels)
+    case 'required':
+      return isSetOfTexts(value)
+    case 'enum':
+      return type !== undefined && isSetOfTexts(value)
+    default:
+      return same.get(key)?.(value) === true
   }
 }
 
-const isSetOfTexts = (value: unknown): boolean => isListOfTexts(value) && new Set(value as string[]).size === (value as string[]).length && (value as string[]).length > 0
+const isSetOfTexts = (value: unknown): boolean =>
+  isListOfTexts(value) && new Set(value as string[]).size === (value as string[]).length && (value as string[]).length > 0
 
 /** What a schema says beside its type, its parts and its cases. */
 export function plainOf (schema: Json): Json {
@@ -53,7 +61,9 @@ export function plainOf (schema: Json): Json {
     else if (key === 'required' && Array.isArray(value)) {
       const names = [...new Set(value.filter(isText))]
       if (names.length > 0) out.required = names
-    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined && isSafe(value[0])) out.example = value[0] as unknown
+    } else if (key === 'examples' && Array.isArray(value) && value.length > 0 && schema.example === undefined && isSafe(value[0])) {
+      out.example = value[0] as unknown
+    }
   }
   // There `binary` means the bytes themselves.
   if (schema.contentEncoding === 'base64' && (schema.format === undefined || schema.format === 'binary')) out.format = 'byte'
@@ -63,15 +73,32 @@ export function plainOf (schema: Json): Json {
 }
 
 /** Keywords of which something is lost when they are left out. */
-const asserting = new Set(['multipleOf', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern', 'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'enum'])
+const asserting = new Set([
+  'multipleOf',
+  'minimum',
+  'maximum',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+  'enum'
+])
 
 /** Whether all that a schema asks for, beside its parts, is asked for by what was made of it. */
 export function asksForAll (schema: Json, made: Json): boolean {
   for (const key of Object.keys(schema)) if (asserting.has(key) && !Object.hasOwn(made, key)) return false
   const { type, required, exclusiveMinimum, exclusiveMaximum } = schema
   const knows = type === undefined || [type].flat().every((each) => each === 'null' || (typeof each === 'string' && names.includes(each)))
-  return knows && (required === undefined || isListOfTexts(required)) && [exclusiveMinimum, exclusiveMaximum].every((each) => each === undefined || typeof each === 'boolean' || isNumber(each)) &&
+  return (
+    knows &&
+    (required === undefined || isListOfTexts(required)) &&
+    [exclusiveMinimum, exclusiveMaximum].every((each) => each === undefined || typeof each === 'boolean' || isNumber(each)) &&
     !(Object.hasOwn(schema, 'const') && Object.hasOwn(schema, 'enum'))
+  )
 }
 
 const isListOfTexts = (value: unknown): boolean => Array.isArray(value) && value.every(isText)
@@ -81,7 +108,9 @@ function exclusive (schema: Json, out: Json, keyword: string, beside: string, di
   const strict = schema[keyword]
   const bound = out[beside]
   if (strict === undefined) return
-  if (strict === true) { if (bound !== undefined) out[keyword] = true } else if (isNumber(strict) && (!isNumber(bound) || (strict - bound) * direction >= 0)) {
+  if (strict === true) {
+    if (bound !== undefined) out[keyword] = true
+  } else if (isNumber(strict) && (!isNumber(bound) || (strict - bound) * direction >= 0)) {
     out[beside] = strict
     out[keyword] = true
   }
@@ -103,7 +132,8 @@ function isPattern (value: unknown): boolean {
 
 /** What takes `null` only. */
 const nothingButNull: Json = { type: 'string', nullable: true, enum: [null] }
-export const isNothingButNull = ({ nullable, enum: values }: Json): boolean => nullable === true && Array.isArray(values) && values.length === 1 && values[0] === null
+export const isNothingButNull = ({ nullable, enum: values }: Json): boolean =>
+  nullable === true && Array.isArray(values) && values.length === 1 && values[0] === null
 
 const names = ['string', 'number', 'integer', 'boolean', 'array', 'object']
 /** What most schemas are: of one type, or of none that is stated. Shared, so never changed. */

@@ -14,13 +14,24 @@ import { notations, type Format } from './notation.ts'
 import { writeBody, writeHead, writeServers, type Piece } from './write.ts'
 
 /** What a caller says of the document that it wants. */
-export interface DocumentQuery { title?: string, description?: string, version?: string, serverUrl?: string, includeDisabled?: boolean, /** Comma-separated. */ servers?: string }
+export interface DocumentQuery {
+  title?: string
+  description?: string
+  version?: string
+  serverUrl?: string
+  includeDisabled?: boolean
+  /** Comma-separated. */ servers?: string
+}
 
 /** A document as UTF-8, put together when it is asked for, and what tells it from every other one. */
 export interface Document { readonly bytes: () => Buffer, readonly etag: string }
 
 /** How many tools each connected server has. */
-export interface Stats { totalServers: number, totalTools: number, serverBreakdown: Array<{ name: string, toolCount: number, status: string }> }
+export interface Stats {
+  totalServers: number
+  totalTools: number
+  serverBreakdown: Array<{ name: string; toolCount: number; status: string }>
+}
 
 export interface OpenApiDeps {
   snapshot: () => Snapshot
@@ -58,7 +69,9 @@ export class OpenApi {
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
     const head = headOf({
       title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
-      description: query.description ?? `Tools of ${scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`}, to be called over plain HTTP.`,
+      description:
+        query.description ??
+        `Tools of ${scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`}, to be called over plain HTTP.`,
       version: query.version ?? '1.0.0',
       serverUrl
     })
@@ -67,11 +80,24 @@ export class OpenApi {
     const disabled = query.includeDisabled === true
     const secured = principal.kind !== 'anonymous'
     // Names and catalogues say what is connected; overrides and selections belong to the settings' version.
-    const key = JSON.stringify([view.key, this.#deps.snapshot().version, format, disabled, secured, servers.map((each) => [each.name, each.catalogue])])
-    const { chunks, hash } = await this.#bodies.get(key, async () => await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format)))
+    const key = JSON.stringify([
+      view.key,
+      this.#deps.snapshot().version,
+      format,
+      disabled,
+      secured,
+      servers.map((each) => [each.name, each.catalogue])
+    ])
+    const { chunks, hash } = await this.#bodies.get(
+      key,
+      async () => await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format))
+    )
     const start = writeHead(head, notations[format])
     const bytes = (): Buffer => {
-      const reached = scope.kind === 'group' ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format])) : Buffer.alloc(0)
+      const reached =
+        scope.kind === 'group'
+          ? Buffer.from(writeServers(`${serverUrl.replace(/\/$/, '')}/${encodeURIComponent(scope.id)}`, notations[format]))
+          : Buffer.alloc(0)
       return Buffer.concat([Buffer.from(start), ...chunks.map((chunk) => chunk ?? reached)])
     }
     return { bytes, etag: `"${hashOf(start + hash)}"` }
@@ -89,7 +115,11 @@ export class OpenApi {
       toolCount: items.filter((item) => toTool(item)?.enabled).length,
       status: this.#deps.upstreamOf(name)?.status ?? 'disconnected'
     }))
-    return { totalServers: serverBreakdown.length, totalTools: serverBreakdown.reduce((sum, { toolCount }) => sum + toolCount, 0), serverBreakdown }
+    return {
+      totalServers: serverBreakdown.length,
+      totalTools: serverBreakdown.reduce((sum, { toolCount }) => sum + toolCount, 0),
+      serverBreakdown
+    }
   }
 
   #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
@@ -134,7 +164,10 @@ async function joined (pieces: Iterable<Piece>): Promise<Kept> {
 
 /** An address that a document may name, as it was given. @throws InvalidInput */
 function checkedUrl (text: string): string {
-  const url = Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined
-  if (!url || url.username !== '' || url.password !== '') throw new errors.InvalidInput(`serverUrl must be an absolute http or https address without a user name, of at most ${longestUrl} bytes`)
+  const url =
+    Buffer.byteLength(text) <= longestUrl && /^https?:\/\/[^\s{}\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : undefined
+  if (!url || url.username !== '' || url.password !== '') {
+    throw new errors.InvalidInput(`serverUrl must be an absolute http or https address without a user name, of at most ${longestUrl} bytes`)
+  }
   return text
 }

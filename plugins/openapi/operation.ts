@@ -35,7 +35,9 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
     path: `/tools/${parts.join('/')}`,
     summary: typeof title === 'string' && title !== '' ? title : key,
     description: typeof tool.description === 'string' ? tool.description : undefined,
-    input: parameters ? { parameters } : { requestBody: { required: true, content: { 'application/json': { schema: bodyOf(tool.inputSchema, translation) } } } },
+    input: parameters
+      ? { parameters }
+      : { requestBody: { required: true, content: { 'application/json': { schema: bodyOf(tool.inputSchema, translation) } } } },
     components: translation.components
   }
 }
@@ -54,7 +56,9 @@ function encoded (name: string): string | undefined {
 /** The query parameters of a tool with at most ten, each a single value (SPEC); undefined: it takes a body. */
 function parametersOf (schema: unknown, translation: Translation): Json[] | undefined {
   // Most that take a body are told by this, without looking further.
-  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isSingle(each, schema))) return undefined
+  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isSingle(each, schema))) {
+    return undefined
+  }
   const { properties, required, listable } = shapeOf(schema)
   if (!listable || properties.size > mostParameters || ![...properties.values()].every((each) => isSingle(each, schema))) return undefined
   return Array.from(properties, ([name, property]) => toParameter(name, required.has(name), translation.say(property).schema))

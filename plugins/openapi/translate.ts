@@ -9,7 +9,24 @@ const anything: Said = { schema: {}, exact: true }
 const unknown: Said = { schema: {}, exact: false }
 
 /** Keywords that OpenAPI 3.0.3 cannot say. */
-const unsayable = new Set(['patternProperties', 'propertyNames', 'contains', 'dependentRequired', 'dependentSchemas', 'dependencies', 'unevaluatedProperties', 'unevaluatedItems', 'prefixItems', 'additionalItems', 'if', 'then', 'else', '$dynamicRef', '$recursiveRef', 'nullable'])
+const unsayable = new Set([
+  'patternProperties',
+  'propertyNames',
+  'contains',
+  'dependentRequired',
+  'dependentSchemas',
+  'dependencies',
+  'unevaluatedProperties',
+  'unevaluatedItems',
+  'prefixItems',
+  'additionalItems',
+  'if',
+  'then',
+  'else',
+  '$dynamicRef',
+  '$recursiveRef',
+  'nullable'
+])
 const isSayable = (schema: Json): boolean => {
   for (const keyword of Object.keys(schema)) if (unsayable.has(keyword)) return false
   return isSafe(schema.enum) && isSafe(schema.const)
@@ -50,7 +67,11 @@ export class Translation {
     const object = this.#object(schema)
     const out = Object.assign(plainOf(schema), own, literals(schema, own), object.schema)
     let exact = object.exact && isSayable(schema) && asksForAll(schema, out)
-    const list = own.type === 'array' ? out : among?.find(({ type }) => type === 'array') ?? (schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined)
+    const list =
+      own.type === 'array'
+        ? out
+        : (among?.find(({ type }) => type === 'array') ??
+          (schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined))
     if (list && !this.#list(schema, list, out)) exact = false
     if (!among && !combining.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }
     const parts = this.#parts(schema)
@@ -62,8 +83,12 @@ export class Translation {
   #parts (schema: Json): Said[] {
     const parts: Said[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.say(each))
-    for (const keyword of ['anyOf', 'oneOf'] as const) if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) parts.push(this.#choice(keyword, schema[keyword]))
-    if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) parts.push({ schema: { anyOf: [this.say(schema.then).schema, this.say(schema.else).schema] }, exact: false })
+    for (const keyword of ['anyOf', 'oneOf'] as const) {
+      if (Array.isArray(schema[keyword]) && schema[keyword].length > 0) parts.push(this.#choice(keyword, schema[keyword]))
+    }
+    if (schema.then !== undefined && schema.else !== undefined && schema.if !== undefined) {
+      parts.push({ schema: { anyOf: [this.say(schema.then).schema, this.say(schema.else).schema] }, exact: false })
+    }
     if (schema.not !== undefined) {
       // What takes more than the original would forbid more.
       const forbidden = this.say(schema.not)
@@ -84,7 +109,11 @@ export class Translation {
   /** Where a reference leads in the end; undefined: nowhere, or in a circle. */
   #follow (ref: string): unknown {
     let target = lookUp(ref, this.#root)
-    for (const seen = new Set<unknown>(); isObject(target) && typeof target.$ref === 'string' && Object.keys(target).length === 1; target = lookUp(target.$ref, this.#root)) {
+    for (
+      const seen = new Set<unknown>();
+      isObject(target) && typeof target.$ref === 'string' && Object.keys(target).length === 1;
+      target = lookUp(target.$ref, this.#root)
+    ) {
       if (seen.has(target)) return undefined
       seen.add(target)
     }
@@ -121,9 +150,18 @@ export class Translation {
     const said = choices.map((each) => this.say(each))
     const others = said.filter(({ schema }) => !isNothingButNull(schema))
     const [only] = others
-    if (only && others.length === 1 && said.length > 1 && typeof only.schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(only.schema, each))) {
+    if (
+      only &&
+      others.length === 1 &&
+      said.length > 1 &&
+      typeof only.schema.type === 'string' &&
+      !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(only.schema, each))
+    ) {
       const values = only.schema.enum
-      return { schema: { ...only.schema, nullable: true, ...(Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {}) }, exact: only.exact && only.schema.nullable !== true }
+      return {
+        schema: { ...only.schema, nullable: true, ...(Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {}) },
+        exact: only.exact && only.schema.nullable !== true
+      }
     }
     const exact = said.every((each) => each.exact)
     // What takes more may fit where the original did not: then it is two that fit.
@@ -147,7 +185,8 @@ export class Translation {
     }
     if (typeof others !== 'boolean' && !isObject(others)) return { schema: out, exact }
     const rest = this.say(others)
-    const patterned = isObject(patternProperties) && others !== true ? Object.values(patternProperties).map((each) => this.say(each).schema) : []
+    const patterned =
+      isObject(patternProperties) && others !== true ? Object.values(patternProperties).map((each) => this.say(each).schema) : []
     if (patterned.length > 0) out.additionalProperties = { anyOf: [...(others === false ? [] : [rest.schema]), ...patterned] }
     else out.additionalProperties = typeof others === 'boolean' ? others : rest.schema
     return { schema: out, exact: exact && rest.exact }
@@ -158,7 +197,9 @@ export class Translation {
     const items = this.#items(schema)
     list.items = items.schema
     const { first, rest } = elementsOf(schema)
-    if (first.length > 0 && rest === false) out.maxItems = Math.min(first.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
+    if (first.length > 0 && rest === false) {
+      out.maxItems = Math.min(first.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
+    }
     return items.exact
   }
 

@@ -8,7 +8,8 @@ import { notations, type Format, type Notation } from './notation.ts'
 import { toOperation, type Operation } from './operation.ts'
 
 /** The beginning of a document; what `writeBody` gives follows. */
-export const writeHead = (head: Json, { before, members, between }: Notation): string => `${before}${members(head, 0)}${between}`.trimStart()
+export const writeHead = (head: Json, { before, members, between }: Notation): string =>
+  `${before}${members(head, 0)}${between}`.trimStart()
 
 /** Where the operations of a group are reached, as it stands with each of them. */
 export const writeServers = (url: string, { members, between }: Notation): string => `${members({ servers: [{ url }] }, 2)}${between}`
@@ -68,7 +69,10 @@ class Operations {
     if (!known) return undefined
     const { between, members } = notations[this.#format]
     const start = this.isEmpty ? known.start : `${between}${known.start}`
-    const said = members({ operationId: unique(server, item.key, this.#ids), summary: known.summary, description: description ?? known.description }, 3)
+    const said = members(
+      { operationId: unique(server, item.key, this.#ids), summary: known.summary, description: description ?? known.description },
+      3
+    )
     const rest = `${known.method}${said}${between}${known.tail}${this.#end}`
     this.isEmpty = false
     if (known.components !== '') this.#keep(known.components)
@@ -94,7 +98,10 @@ interface Written extends Pick<Operation, 'summary' | 'description'> {
   readonly components: string
 }
 
-const known: Readonly<Record<Format, WeakMap<Item, { server: string, written: Written | undefined }>>> = { json: new WeakMap(), yaml: new WeakMap() }
+const known: Readonly<Record<Format, WeakMap<Item, { server: string; written: Written | undefined }>>> = {
+  json: new WeakMap(),
+  yaml: new WeakMap()
+}
 
 /** An item's operation, written once for each format; undefined where there is none. */
 function written (server: string, item: Item, format: Format, owner: object): Written | undefined {
@@ -110,9 +117,11 @@ const anyObject = '{"type":"object","additionalProperties":{"description":"What 
 const longestOperation = 100
 
 function write (server: string, item: Item, notation: Notation, owner: object): Written | undefined {
-  const operation = item.text.length < watched
-    ? toOperation(server, item)
-    : timeBudgetOf(owner).within(item.key, longestOperation, () => toOperation(server, item)) ?? toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
+  const operation =
+    item.text.length < watched
+      ? toOperation(server, item)
+      : (timeBudgetOf(owner).within(item.key, longestOperation, () => toOperation(server, item)) ??
+        toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) }))
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
   const { members, begin } = notation

@@ -11,7 +11,8 @@ const longestKey = 1_000
 const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 const quotedAll = (json: string): string => json.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped)
-const quoted = (text: string): string => special.test(text) ? quotedAll(JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))) : JSON.stringify(text)
+const quoted = (text: string): string =>
+  special.test(text) ? quotedAll(JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))) : JSON.stringify(text)
 
 const names = new Map<string, string>()
 /** A key as it is written. The same few come again and again. */
@@ -60,7 +61,8 @@ const scalar = (value: unknown): string => {
 /** Each level is indented further: so deep, in characters, and no deeper. What is further down stands on one line, as JSON, which is YAML, too. */
 const deepest = 80
 
-const flow = (value: unknown): string => quotedAll(JSON.stringify(value, (_key, each: unknown) => typeof each === 'string' ? each.replace(/\p{Surrogate}/gu, '\ufffd') : each))
+const flow = (value: unknown): string =>
+  quotedAll(JSON.stringify(value, (_key, each: unknown) => (typeof each === 'string' ? each.replace(/\p{Surrogate}/gu, '\ufffd') : each)))
 
 /** @param start what stands before the first line: a break and the indent, or the dash of the list that it stands in */
 function write (value: Collection, indent: string, start: string, parts: string[]): void {

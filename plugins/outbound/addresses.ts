@@ -48,14 +48,18 @@ function kindOf6 (ip: ipaddr.IPv6): Kind {
   if (worst && (range === 'ipv4Mapped' || range === 'rfc6145' || range === '6to4' || ip.match(wellKnownNat64))) return worst
   if (worst?.level === 'local') return worst
   const isPublic = range === 'unicast' && ip.match(globalUnicast)
-  return { level: isPublic ? 'public' : 'local', words: range === 'unicast' && !isPublic ? 'a reserved address' : words[range] ?? 'a reserved address' }
+  return {
+    level: isPublic ? 'public' : 'local',
+    words: range === 'unicast' && !isPublic ? 'a reserved address' : (words[range] ?? 'a reserved address')
+  }
 }
 
 /** The IPv4 addresses that an IPv6 address leads to, or may. */
 function carried (ip: ipaddr.IPv6, range: string): ipaddr.IPv4[] {
   const bytes = ip.toByteArray()
   // RFC 6052: the octet at 8 is skipped.
-  const from = (at: number): ipaddr.IPv4 => new ipaddr.IPv4([...bytes.slice(at, at + 5)].filter((_byte, offset) => at > 8 || at + offset !== 8).slice(0, 4))
+  const from = (at: number): ipaddr.IPv4 =>
+    new ipaddr.IPv4([...bytes.slice(at, at + 5)].filter((_byte, offset) => at > 8 || at + offset !== 8).slice(0, 4))
   switch (range) {
     case 'ipv4Mapped': case 'rfc6145': return [from(12)]
     case '6to4': return [new ipaddr.IPv4(bytes.slice(2, 6))]

@@ -14,12 +14,20 @@ export class Allowed {
   constructor (text: string) {
     for (const entry of text.split(',').map((each) => each.trim()).filter((each) => each !== '')) {
       const bare = entry.replace(/^\[(.*)\]$/, '$1')
-      if (ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare)) this.#ranges.push([ipaddr.process(bare), ipaddr.process(bare).kind() === 'ipv4' ? 32 : 128])
-      else if (ipaddr.IPv4.isValidCIDRFourPartDecimal(bare) || ipaddr.IPv6.isValidCIDR(bare)) this.#ranges.push(ipaddr.parseCIDR(bare))
-      else if (/^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(entry) && !/(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$/i.test(entry)) {
+      if (ipaddr.IPv4.isValidFourPartDecimal(bare) || ipaddr.IPv6.isValid(bare)) {
+        this.#ranges.push([ipaddr.process(bare), ipaddr.process(bare).kind() === 'ipv4' ? 32 : 128])
+      } else if (ipaddr.IPv4.isValidCIDRFourPartDecimal(bare) || ipaddr.IPv6.isValidCIDR(bare)) this.#ranges.push(ipaddr.parseCIDR(bare))
+      else if (
+        /^(\*\.)?[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?$/i.test(entry) &&
+        !/(^|\.)(0x[0-9a-f]*|[0-9]+)\.?$/i.test(entry)
+      ) {
         if (entry.startsWith('*')) this.#suffixes.push(plainHost(entry.slice(1)))
         else this.#names.add(plainHost(entry))
-      } else throw new Error(`The environment variable OUTBOUND_ALLOW cannot hold ${JSON.stringify(entry)}: each entry is an address, a range like 10.0.0.0/8, a host name, or *.suffix, separated by commas.`)
+      } else {
+        throw new Error(
+          `The environment variable OUTBOUND_ALLOW cannot hold ${JSON.stringify(entry)}: each entry is an address, a range like 10.0.0.0/8, a host name, or *.suffix, separated by commas.`
+        )
+      }
     }
   }
 

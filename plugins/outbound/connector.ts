@@ -4,7 +4,11 @@ import { buildConnector } from 'undici'
 import { Refused, type Policy } from './policy.ts'
 
 /** Looks a name up, as `dns.lookup` does when it gives all addresses. */
-export type Resolver = (name: string, options: LookupAllOptions, callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void) => void
+export type Resolver = (
+  name: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void
+) => void
 
 /**
  * Opens sockets to addresses that may be reached, and to no others: the addresses that were checked are the ones that are dialled,

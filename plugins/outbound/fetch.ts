@@ -24,32 +24,67 @@ export interface FetchOptions {
 export interface Fetched { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
 /** Errors of connections that never stood: the request cannot have run. */
-const unsent = new Set(['OUTBOUND_REFUSED', 'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'])
+const unsent = new Set([
+  'OUTBOUND_REFUSED',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT'
+])
 
 /**
  * One request, and its whole answer. Redirects are followed within the origin only; a 303 leads to something to GET.
  * @throws UpstreamError in words for the operator, never with what the other side said: `unreachable` it was never sent ·
  * `refused` redirected elsewhere · `broken` cut off, too large or not decodable · `timeout` · `closed` by the signal
  */
-export async function fetchWhole (start: URL, dispatcher: Dispatcher, { method = 'GET', headers = {}, body, maxSize, timeout, signal, answersRedirects = false }: FetchOptions): Promise<Fetched> {
+export async function fetchWhole (
+  start: URL,
+  dispatcher: Dispatcher,
+  { method = 'GET', headers = {}, body, maxSize, timeout, signal, answersRedirects = false }: FetchOptions
+): Promise<Fetched> {
   const ending = new AbortController()
-  const end = (): void => { ending.abort() }
+  const end = (): void => {
+    ending.abort()
+  }
   let late = false
-  const timer = timeout === undefined ? undefined : setTimeout(() => { late = true; end() }, timeout)
+  const timer =
+    timeout === undefined
+      ? undefined
+      : setTimeout(() => {
+        late = true
+        end()
+      }, timeout)
   if (signal?.aborted === true) end()
   signal?.addEventListener('abort', end)
   try {
     let url = start
     let sent: Pick<FetchOptions, 'method' | 'headers' | 'body'> & { method: Dispatcher.HttpMethod } = { method, headers, body }
     for (let hops = 0; ; hops++) {
-      const answer = await request(url, { dispatcher, ...sent, headers: { 'accept-encoding': 'gzip, deflate, br', ...sent.headers }, signal: ending.signal, headersTimeout: 0, bodyTimeout: 0 })
+      const answer = await request(url, {
+        dispatcher,
+        ...sent,
+        headers: { 'accept-encoding': 'gzip, deflate, br', ...sent.headers },
+        signal: ending.signal,
+        headersTimeout: 0,
+        bodyTimeout: 0
+      })
       // What is not read is thrown away with its connection.
       answer.body.on('error', () => {})
       try {
         const { statusCode: status, headers: got } = answer
-        if (status === 303 && sent.method !== 'HEAD') sent = { method: 'GET', headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name))) }
+        if (status === 303 && sent.method !== 'HEAD') {
+          sent = { method: 'GET', headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name))) }
+        }
         const next = nextOf(answersRedirects, url, sent.method, status, typeof got.location === 'string' ? got.location : undefined, hops)
-        if (!next) return { status, headers: got, body: await whole(answer.body, sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? ''), maxSize) }
+        if (!next) {
+          return {
+            status,
+            headers: got,
+            body: await whole(answer.body, sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? ''), maxSize)
+          }
+        }
         url = next
       } finally {
         answer.body.destroy()
@@ -78,8 +113,13 @@ function nextOf (answersRedirects: boolean, ...redirect: Parameters<typeof follo
 function failure (error: unknown, url: URL): UpstreamError {
   const { code = '' } = error as { code?: string }
   if (error instanceof RangeError) return new UpstreamError('broken', `the answer of ${url.host} is too large: ${error.message}`)
-  if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
-  return new UpstreamError(unsent.has(code) ? 'unreachable' : 'broken', networkFailure(error instanceof Error ? error : new Error(String(error)), url))
+  if (error instanceof SyntaxError || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code)) {
+    return new UpstreamError('broken', `the answer of ${url.host} cannot be decompressed`)
+  }
+  return new UpstreamError(
+    unsent.has(code) ? 'unreachable' : 'broken',
+    networkFailure(error instanceof Error ? error : new Error(String(error)), url)
+  )
 }
 
 /** @throws RangeError when it is larger · SyntaxError when it cannot be decoded */

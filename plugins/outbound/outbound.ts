@@ -70,7 +70,11 @@ export class Outbound {
   }
 
   async close (): Promise<void> {
-    await Promise.all([this.#direct.trusted, this.#direct.untrusted, ...[...this.#proxied.values()].map(({ agent }) => agent)].map(async (agent) => { await agent.destroy() }))
+    await Promise.all(
+      [this.#direct.trusted, this.#direct.untrusted, ...[...this.#proxied.values()].map(({ agent }) => agent)].map(async (agent) => {
+        await agent.destroy()
+      })
+    )
     await Promise.all([...this.#proxied.values()].map(async ({ close }) => { await close() }))
   }
 
@@ -88,10 +92,14 @@ export class Outbound {
   /** What is wrong with an address before it is even looked at. */
   #problem (url: URL, { trusted, proxy }: Reach): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return `only http and https addresses are reached, not ${url.protocol}`
-    if (url.username !== '' || url.password !== '') return 'an address must not hold a user name or password: put credentials into "headers"'
+    if (url.username !== '' || url.password !== '') {
+      return 'an address must not hold a user name or password: put credentials into "headers"'
+    }
     if (proxy?.url === undefined) return undefined
     if (!trusted) return 'a "proxy" works only in servers that an admin stored'
-    return URL.canParse(proxy.url) && /^https?:$/.test(new URL(proxy.url).protocol) ? undefined : '"proxy.url" must be an absolute http or https address'
+    return URL.canParse(proxy.url) && /^https?:$/.test(new URL(proxy.url).protocol)
+      ? undefined
+      : '"proxy.url" must be an absolute http or https address'
   }
 
   #connector (trusted: boolean): ReturnType<typeof guardedConnector> {

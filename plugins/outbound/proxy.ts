@@ -23,26 +23,48 @@ export function bypasses (noProxy: string | undefined, url: URL): boolean {
  * @param dial opens the sockets to the proxy
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
-export function tunnel (proxy: URL, dial: buildConnector.connector, policy: Policy, timeout: number): { connect: buildConnector.connector, close: () => Promise<void> } {
+export function tunnel (
+  proxy: URL,
+  dial: buildConnector.connector,
+  policy: Policy,
+  timeout: number
+): { connect: buildConnector.connector; close: () => Promise<void> } {
   const pool = new Pool(proxy.origin, { connect: dial, headersTimeout: timeout })
   const secure = buildConnector({ timeout })
-  const credentials = proxy.username === '' ? {} : { 'proxy-authorization': `Basic ${Buffer.from(`${decoded(proxy.username)}:${decoded(proxy.password)}`).toString('base64')}` }
+  const credentials =
+    proxy.username === ''
+      ? {}
+      : { 'proxy-authorization': `Basic ${Buffer.from(`${decoded(proxy.username)}:${decoded(proxy.password)}`).toString('base64')}` }
   const connect: buildConnector.connector = (options, callback) => {
     const { hostname, protocol, port } = options
     const refusal = policy.refusal(hostname, true)
-    if (refusal !== undefined) { process.nextTick(callback, new Refused(refusal), null); return }
+    if (refusal !== undefined) {
+      process.nextTick(callback, new Refused(refusal), null)
+      return
+    }
     const target = `${hostname.includes(':') ? `[${hostname}]` : hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
-    pool.connect({ path: target, headers: { host: target, ...credentials } }).then(({ socket, statusCode }) => {
-      if (statusCode !== 200) {
-        socket.on('error', () => {}).destroy()
-        callback(new Refused(`the proxy ${proxy.host} opens no way to ${target} (HTTP ${statusCode})`), null)
-      } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback)
-      else callback(null, socket as never)
-    }, (error: Error & { code?: string }) => {
-      callback(error instanceof Refused ? error : new Refused(`cannot reach the proxy ${proxy.host}: ${error.code ?? error.message}`), null)
-    })
+    pool.connect({ path: target, headers: { host: target, ...credentials } }).then(
+      ({ socket, statusCode }) => {
+        if (statusCode !== 200) {
+          socket.on('error', () => {}).destroy()
+          callback(new Refused(`the proxy ${proxy.host} opens no way to ${target} (HTTP ${statusCode})`), null)
+        } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback)
+        else callback(null, socket as never)
+      },
+      (error: Error & { code?: string }) => {
+        callback(
+          error instanceof Refused ? error : new Refused(`cannot reach the proxy ${proxy.host}: ${error.code ?? error.message}`),
+          null
+        )
+      }
+    )
   }
-  return { connect, close: async () => { await pool.destroy() } }
+  return {
+    connect,
+    close: async () => {
+      await pool.destroy()
+    }
+  }
 }
 
 /** Credentials as they are meant; a percent sign that begins no escape stands for itself. */

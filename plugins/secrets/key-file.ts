@@ -31,7 +31,11 @@ export class KeyFile {
       }
     } catch (error) {
       const code = codeOf(error) ?? 'unknown error'
-      throw new StorageError(`The encryption key cannot be written into DATA_DIR (${code}). Make that folder writable, or set ENCRYPTION_KEY.`, code === 'ENOSPC' || code === 'EDQUOT', code === 'EIO')
+      throw new StorageError(
+        `The encryption key cannot be written into DATA_DIR (${code}). Make that folder writable, or set ENCRYPTION_KEY.`,
+        code === 'ENOSPC' || code === 'EDQUOT',
+        code === 'EIO'
+      )
     }
     const key = this.read()
     if (key === undefined) throw new StorageError('The encryption key vanished from DATA_DIR while it was made.', false)
@@ -64,10 +68,16 @@ export class KeyFile {
     try {
       const stats = fstatSync(file)
       if (!stats.isFile()) throw new Error(`${this.#path} is no file. Put the key file there, or set DATA_DIR to another folder.`)
-      if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) throw new Error(`The key file ${this.#path} is open to others than its owner (mode ${(stats.mode & 0o777).toString(8)}). Close it: chmod 600 ${this.#path}`)
+      if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
+        throw new Error(
+          `The key file ${this.#path} is open to others than its owner (mode ${(stats.mode & 0o777).toString(8)}). Close it: chmod 600 ${this.#path}`
+        )
+      }
       const text = stats.size > 1_024 ? undefined : readFileSync(file, 'utf8').trim()
       if (text !== undefined && /^[0-9a-f]{64}$/i.test(text)) return toKey(Buffer.from(text, 'hex'))
-      throw new Error(`The key file ${this.#path} ${text === '' ? 'is empty' : 'does not hold 64 hexadecimal digits'}, and is left as it is. Put it back from a backup. Only when nothing was ever sealed with it, delete it: a new one is then made.`)
+      throw new Error(
+        `The key file ${this.#path} ${text === '' ? 'is empty' : 'does not hold 64 hexadecimal digits'}, and is left as it is. Put it back from a backup. Only when nothing was ever sealed with it, delete it: a new one is then made.`
+      )
     } finally {
       closeSync(file)
     }

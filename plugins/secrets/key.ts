@@ -26,13 +26,17 @@ async function rootOf (text: string, which: number): Promise<Buffer> {
   const bytes = Buffer.from(plain, 'base64url')
   if (bytes.length === 32 && bytes.toString('base64url') === plain) return bytes
   if ([...text].length >= shortest) return await derive(text.normalize('NFKC'), passphrase.salt, passphrase.length, passphrase.cost)
-  throw new Error(`Key ${which} of ENCRYPTION_KEY is too short. Give 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, or a passphrase of at least ${shortest} characters; commas stand between keys.`)
+  throw new Error(
+    `Key ${which} of ENCRYPTION_KEY is too short. Give 32 random bytes in hex (\`openssl rand -hex 32\`) or base64, or a passphrase of at least ${shortest} characters; commas stand between keys.`
+  )
 }
 
 /** The keys of ENCRYPTION_KEY, in its order. @throws Error with a sentence that says what to give */
 export async function parseKeys (text: string): Promise<Key[]> {
   const parts = text.split(',').map((part) => part.trim()).filter((part) => part !== '')
-  if (parts.length === 0) throw new Error('ENCRYPTION_KEY holds no key. Give 32 random bytes in hex (`openssl rand -hex 32`), or leave it unset.')
+  if (parts.length === 0) {
+    throw new Error('ENCRYPTION_KEY holds no key. Give 32 random bytes in hex (`openssl rand -hex 32`), or leave it unset.')
+  }
   const roots: Buffer[] = []
   for (const part of parts) roots.push(await rootOf(part, roots.length + 1))
   return roots.map(toKey)

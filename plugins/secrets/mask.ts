@@ -22,10 +22,17 @@ export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.t
 export function maskUrl (text: string): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
   // The last @ counts: passwords hold @ and / that should have been encoded. What cannot be parsed (several hosts, `${HOST}`) is hidden up to there.
-  const userinfo = parsed === undefined ? /^([^/]*\/\/).*@/s : parsed.username + parsed.password === '' ? /^([^/?#]*\/\/)[^/?#]*@/ : /^([^/?#]*\/\/)[^?#]*@/
+  const userinfo =
+    parsed === undefined
+      ? /^([^/]*\/\/).*@/s
+      : parsed.username + parsed.password === ''
+        ? /^([^/?#]*\/\/)[^/?#]*@/
+        : /^([^/?#]*\/\/)[^?#]*@/
   const shown = text.replace(userinfo, `$1${dots}@`)
   // Odd forms that have a user all the same: `http:user:password@host`, `user:password@host`.
-  if (shown === text && ((parsed && parsed.username + parsed.password !== '') || (text.includes('@') && !text.includes('//')))) return mask(text)
+  if (shown === text && ((parsed && parsed.username + parsed.password !== '') || (text.includes('@') && !text.includes('//')))) {
+    return mask(text)
+  }
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
   return `${base}${query === undefined ? '' : `?${query.split('&').map(maskParameter).join('&')}`}${/[=@]/.test(fragment) ? `#${mask(fragment)}` : fragment}`
 }
@@ -81,7 +88,8 @@ function maskCommand (text: string): string {
     const before = parts[at - 2]
     const [, quote = '', word = ''] = /^(['"]*)(.*)$/s.exec(part) ?? []
     if (at % 2 === 1 || word === '') return part
-    const named = before !== undefined && (scheme.test(before) || (/(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)))
+    const named =
+      before !== undefined && (scheme.test(before) || (/(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)))
     return `${quote}${named ? mask(word) : maskPart(word)}`
   }).join('')
 }
@@ -110,7 +118,9 @@ export const maskConfig = (config: Readonly<Record<string, unknown>>): Record<st
 
 /** @param parent the name of the member that these are the members of; none at the top */
 function maskMembers (members: Readonly<Record<string, unknown>>, parent: string): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).map(([key, value]) => [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent)]))
+  return Object.fromEntries(
+    Object.entries(members).map(([key, value]) => [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent)])
+  )
 }
 
 const described = new WeakMap<object, unknown>()
@@ -128,13 +138,17 @@ function maskDescription (document: unknown): unknown {
 
 /** The addresses of a document that calls and credentials go to. What holds no secret is shared with it. */
 function maskPlaces (value: unknown, key: string, parent: string): unknown {
-  if (typeof value === 'string') return placeName.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '') ? maskUrl(value) : value
+  if (typeof value === 'string') {
+    return placeName.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '') ? maskUrl(value) : value
+  }
   if (Array.isArray(value)) {
     const shown = value.map((each) => maskPlaces(each, '', key))
     return shown.some((each, at) => each !== value[at]) ? shown : value
   }
   if (!isObject(value)) return value
-  const masked = Object.entries(value).map(([name, each]): [string, unknown] => [name, maskPlaces(each, name, key === '' ? parent : key)]).filter(([name, each]) => each !== value[name])
+  const masked = Object.entries(value)
+    .map(([name, each]): [string, unknown] => [name, maskPlaces(each, name, key === '' ? parent : key)])
+    .filter(([name, each]) => each !== value[name])
   return masked.length === 0 ? value : { ...value, ...Object.fromEntries(masked) }
 }
 
@@ -142,7 +156,10 @@ const placeName = /^(token|authorization|refresh|openIdConnect)Url$/
 const placeInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
 /** The same in JSON or YAML, as far as a text tells; a user in an address wherever it stands. */
-const maskText = (text: string): string => text.replace(placeInText, (whole, name: string, address: string) => /[?@#]/.test(address) ? `${name}${maskUrl(address)}` : whole).replace(/(:\/\/)[^\s/?#"']*@/g, `$1${dots}@`)
+const maskText = (text: string): string =>
+  text
+    .replace(placeInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address)}` : whole))
+    .replace(/(:\/\/)[^\s/?#"']*@/g, `$1${dots}@`)
 
 function maskMember (key: string, value: unknown, parent: string): unknown {
   if (key === 'schema' && parent === 'openapi') return maskDescription(value)
@@ -173,13 +190,20 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
   if (Array.isArray(sent)) {
     const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
     const kept = placesKept(sent, masked)
-    const parts = sent.map((each, at) => kept.has(at) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`))
+    const parts = sent.map((each, at) =>
+      kept.has(at) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`)
+    )
     return { value: parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
   }
   if (!isObject(sent)) return { value: sent, unknown: [] }
   const unknown: string[] = []
   const entries = Object.entries(sent).map(([key, each]) => {
-    const part = unmask(each, isObject(stored) && Object.hasOwn(stored, key) ? stored[key] : undefined, isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined, path === '' ? key : `${path}.${key}`)
+    const part = unmask(
+      each,
+      isObject(stored) && Object.hasOwn(stored, key) ? stored[key] : undefined,
+      isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined,
+      path === '' ? key : `${path}.${key}`
+    )
     unknown.push(...part.unknown)
     return [key, part.value]
   })

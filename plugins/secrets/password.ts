@@ -35,10 +35,13 @@ export class Passwords {
   async verify (password: string, stored: string | undefined, all: Iterable<string | undefined> = []): Promise<boolean> {
     const kept = read(stored) ?? nobody
     const imported = isImported(stored) ? stored : undefined
-    const costliest = [...all, imported].filter(isImported).reduce<string | undefined>((most, each) => most === undefined || costOf(each) > costOf(most) ? each : most, undefined)
+    const costliest = [...all, imported]
+      .filter(isImported)
+      .reduce<string | undefined>((most, each) => (most === undefined || costOf(each) > costOf(most) ? each : most), undefined)
     return await this.#inSlot(async () => {
       const deriving = derive(password.normalize('NFKC'), kept.salt, kept.key.length, { ...kept.cost, maxmem })
-      const compare = async (hash: string | undefined): Promise<boolean> => hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
+      const compare = async (hash: string | undefined): Promise<boolean> =>
+        hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
       const [key, same] = await Promise.all([deriving, compare(imported), imported === costliest ? false : compare(costliest)])
       return kept === nobody ? same : timingSafeEqual(key, kept.key)
     })
@@ -59,9 +62,11 @@ const costOf = (imported: string): number => Number(imported.slice(4, 6))
 
 /** What `hash` made, in its parts; undefined: it is none of ours, or asks for more than we give. */
 function read (stored: string | undefined): { cost: Cost, salt: Buffer, key: Buffer } | undefined {
-  const [, N, r, p, salt = '', key = ''] = /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []
+  const [, N, r, p, salt = '', key = ''] =
+    /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []
   const asked = { N: Number(N), r: Number(r), p: Number(p) }
-  const fits = asked.N > 1 && Number.isInteger(Math.log2(asked.N)) && asked.r > 0 && asked.p > 0 && 128 * asked.r * (asked.N + asked.p + 2) <= maxmem
+  const fits =
+    asked.N > 1 && Number.isInteger(Math.log2(asked.N)) && asked.r > 0 && asked.p > 0 && 128 * asked.r * (asked.N + asked.p + 2) <= maxmem
   return fits ? { cost: asked, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') } : undefined
 }
 

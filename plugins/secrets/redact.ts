@@ -11,17 +11,25 @@ const shortest = 6
 export function redactor (config: Readonly<Record<string, unknown>>): (text: string) => string {
   const found = new Set<string>()
   collect(config, maskConfig(config), found)
-  const secrets = [...found].flatMap((each) => [each, JSON.stringify(each).slice(1, -1), coded(encodeURIComponent, each)]).filter((each, at, all) => all.indexOf(each) === at).filter((each) => each.length >= shortest).sort((a, b) => b.length - a.length)
+  const secrets = [...found]
+    .flatMap((each) => [each, JSON.stringify(each).slice(1, -1), coded(encodeURIComponent, each)])
+    .filter((each, at, all) => all.indexOf(each) === at)
+    .filter((each) => each.length >= shortest)
+    .sort((a, b) => b.length - a.length)
   return (text) => secrets.reduce((rest, secret) => rest.includes(secret) ? rest.replaceAll(secret, mask(secret)) : rest, text)
 }
 
 /** The secret parts of all texts that are shown in another way than they are. */
 function collect (value: unknown, shown: unknown, found: Set<string>): void {
   if (value === shown) return
-  if (typeof value === 'string' && typeof shown === 'string') for (const [secret, masked] of differing(value, shown)) for (const part of partsOf(secret, masked)) found.add(part)
-  else if (typeof value === 'number') found.add(String(value))
-  else if (Array.isArray(value) && Array.isArray(shown)) value.forEach((each, at) => { collect(each, shown[at], found) })
-  else if (isObject(value) && isObject(shown)) for (const [key, each] of Object.entries(value)) collect(each, shown[key], found)
+  if (typeof value === 'string' && typeof shown === 'string') {
+    for (const [secret, masked] of differing(value, shown)) for (const part of partsOf(secret, masked)) found.add(part)
+  } else if (typeof value === 'number') found.add(String(value))
+  else if (Array.isArray(value) && Array.isArray(shown)) {
+    value.forEach((each, at) => {
+      collect(each, shown[at], found)
+    })
+  } else if (isObject(value) && isObject(shown)) for (const [key, each] of Object.entries(value)) collect(each, shown[key], found)
 }
 
 /** Of a text that is shown but for some words, as an OpenAPI document, these words; else the whole of it. */
@@ -39,7 +47,17 @@ function partsOf (value: string, shown: string): string[] {
   if (!URL.canParse(value)) return parts
   const { username, password, searchParams, search } = new URL(value)
   // A user's name by itself is in many words.
-  return [...(username === '' && search === '' ? parts : []), password, coded(decodeURIComponent, password), ...(password === '' ? [username] : []), ...searchParams.values(), ...search.slice(1).split('&').map((each) => each.replace(/^[^=]*=/, ''))]
+  return [
+    ...(username === '' && search === '' ? parts : []),
+    password,
+    coded(decodeURIComponent, password),
+    ...(password === '' ? [username] : []),
+    ...searchParams.values(),
+    ...search
+      .slice(1)
+      .split('&')
+      .map((each) => each.replace(/^[^=]*=/, ''))
+  ]
 }
 
 /** As it stands in an address, or was meant by one; half a character can stand in none. */

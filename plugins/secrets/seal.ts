@@ -33,14 +33,26 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
   const bytes = Buffer.from(encoded, 'base64url')
   // The last character may hold bits that belong to no byte: those, too, are as they were made.
-  if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw new Error(`What is sealed for ${JSON.stringify(place)} is no sealed text (${version}). It was cut or changed: take it from a backup, or give its secrets anew.`)
+  if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) {
+    throw new Error(
+      `What is sealed for ${JSON.stringify(place)} is no sealed text (${version}). It was cut or changed: take it from a backup, or give its secrets anew.`
+    )
+  }
   const key = ring.find(id)
-  if (key === undefined) throw new Error(`The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ENCRYPTION_KEY nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the secrets anew.`)
-  const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength }).setAAD(boundTo(id, place)).setAuthTag(bytes.subarray(-tagLength))
+  if (key === undefined) {
+    throw new Error(
+      `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ENCRYPTION_KEY nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the secrets anew.`
+    )
+  }
+  const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
+    .setAAD(boundTo(id, place))
+    .setAuthTag(bytes.subarray(-tagLength))
   try {
     return Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
   } catch {
-    throw new Error(`The secrets of ${JSON.stringify(place)} do not open: the sealed text was changed, or made for another place. Take it from a backup, or give the secrets anew.`)
+    throw new Error(
+      `The secrets of ${JSON.stringify(place)} do not open: the sealed text was changed, or made for another place. Take it from a backup, or give the secrets anew.`
+    )
   }
 }
 

@@ -48,21 +48,32 @@ export const openVault = async (options: KeyRingOptions): Promise<Vault> => new 
 /** Finds what differs between a value and what is shown of it. */
 function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret[]): void {
   if (value === shown) return
-  if (Array.isArray(value) && Array.isArray(shown)) value.forEach((each, at) => { collect(each, shown[at], [...path, at], found) })
-  else if (isObject(value) && isObject(shown)) for (const [key, each] of Object.entries(value)) collect(each, shown[key], [...path, key], found)
-  else found.push([path, value, shown])
+  if (Array.isArray(value) && Array.isArray(shown)) {
+    value.forEach((each, at) => {
+      collect(each, shown[at], [...path, at], found)
+    })
+  } else if (isObject(value) && isObject(shown)) {
+    for (const [key, each] of Object.entries(value)) collect(each, shown[key], [...path, key], found)
+  } else found.push([path, value, shown])
 }
 
 /** All that is not known to be plain is masked. @param shown the members as people are shown them */
-function maskExcept (plain: ReadonlySet<string>, members: Readonly<Record<string, unknown>>, shown: Readonly<Record<string, unknown>>, path = ''): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).map(([key, value]) => {
-    const place = path === '' ? key : `${path}.${key}`
-    // A member of a member is a whole document, with addresses of its own.
-    if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
-    const inner = shown[key]
-    if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
-    return [key, key === 'url' && typeof value === 'string' && opensNothing(value) ? value : maskAll(value)]
-  }))
+function maskExcept (
+  plain: ReadonlySet<string>,
+  members: Readonly<Record<string, unknown>>,
+  shown: Readonly<Record<string, unknown>>,
+  path = ''
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(members).map(([key, value]) => {
+      const place = path === '' ? key : `${path}.${key}`
+      // A member of a member is a whole document, with addresses of its own.
+      if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
+      const inner = shown[key]
+      if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
+      return [key, key === 'url' && typeof value === 'string' && opensNothing(value) ? value : maskAll(value)]
+    })
+  )
 }
 
 /** What people are shown, and yet without the addresses that hold more than a place. */
@@ -73,14 +84,21 @@ function withoutAddresses (value: unknown, shown: unknown): unknown {
 }
 
 /** Whether an address has no user, no values in its query, and nothing in its path that looks like a token. */
-const opensNothing = (url: string): boolean => maskUrl(url) === url && url.split('/').slice(3).every((part) => part.length < 16 || /^[a-z.-]+$/i.test(part))
+const opensNothing = (url: string): boolean =>
+  maskUrl(url) === url &&
+  url
+    .split('/')
+    .slice(3)
+    .every((part) => part.length < 16 || /^[a-z.-]+$/i.test(part))
 
 /** The places of a value whose secrets are masks already. */
 function masksIn (value: unknown, shown: unknown, path: string): string[] {
   if (isMask(value)) return isMask(shown) ? [path] : []
   // What holds no secrets is shown as it is.
   if (value === shown || typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([key, each]) => masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`))
+  return Object.entries(value).flatMap(([key, each]) =>
+    masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`)
+  )
 }
 
 /** A copy with the secrets in it; what holds none is shared. @param depth how much of their paths led to this value */

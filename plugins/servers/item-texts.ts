@@ -20,16 +20,21 @@ export class ItemTexts {
   * pieces (): Generator<string> {
     yield '['
     for (const [at, { key, text }] of this.#items.entries()) {
-      const { enabled, description } = this.#overrides !== undefined && Object.hasOwn(this.#overrides, key) ? this.#overrides[key] ?? {} : {}
+      const { enabled, description } =
+        this.#overrides !== undefined && Object.hasOwn(this.#overrides, key) ? (this.#overrides[key] ?? {}) : {}
       if (at > 0) yield ','
-      yield withMembers(text, { ...(description === undefined ? {} : { description: JSON.stringify(description), overridden: 'true' }), enabled: String(enabled !== false) })
+      yield withMembers(text, {
+        ...(description === undefined ? {} : { description: JSON.stringify(description), overridden: 'true' }),
+        enabled: String(enabled !== false)
+      })
     }
     yield ']'
   }
 }
 
 /** The JSON of an answer that has servers' records in it, written in turns. An answer that is text already stays. */
-export const recordsJson = async (answer: unknown): Promise<Buffer | string> => typeof answer === 'string' ? answer : await toBytes(piecesOf(answer, 0))
+export const recordsJson = async (answer: unknown): Promise<Buffer | string> =>
+  typeof answer === 'string' ? answer : await toBytes(piecesOf(answer, 0))
 
 /** Records stand so deep in an answer: in the list of all settings. */
 const deepest = 4
@@ -37,8 +42,25 @@ const deepest = 4
 function * piecesOf (value: unknown, depth: number): Generator<string> {
   if (value instanceof ItemTexts) yield * value.pieces()
   else if (depth > deepest || typeof value !== 'object' || value === null) yield JSON.stringify(value)
-  else if (Array.isArray(value)) yield * listOf('[', value.map((each): [string, unknown] => ['', each]), ']', depth)
-  else yield * listOf('{', Object.entries(value).flatMap(([name, each]): Array<[string, unknown]> => each === undefined ? [] : [[`${JSON.stringify(name)}:`, each]]), '}', depth)
+  else if (Array.isArray(value)) {
+    yield *
+    listOf(
+      '[',
+      value.map((each): [string, unknown] => ['', each]),
+      ']',
+      depth
+    )
+  } else {
+    yield *
+    listOf(
+      '{',
+      Object.entries(value).flatMap(([name, each]): Array<[string, unknown]> =>
+        each === undefined ? [] : [[`${JSON.stringify(name)}:`, each]]
+      ),
+      '}',
+      depth
+    )
+  }
 }
 
 function * listOf (open: string, members: ReadonlyArray<[name: string, value: unknown]>, close: string, depth: number): Generator<string> {

@@ -15,7 +15,9 @@ export function checkNewName (snapshot: Snapshot, principal: Principal, name: st
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
   if (snapshot.servers.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
-  if (!principal.isAdmin && groupNamed(snapshot, name)) throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server its name`)
+  if (!principal.isAdmin && groupNamed(snapshot, name)) {
+    throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server its name`)
+  }
 }
 
 /** What to know of a server whose name a group has, too; undefined: none has. */
@@ -23,7 +25,7 @@ export function sharesName (snapshot: Snapshot, name: string): string | undefine
   const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return undefined
   const { owner = defaultOwner } = group
-  return `There is a group named ${JSON.stringify(name)} too, of ${JSON.stringify(owner)}: routes with this name lead to the ${takesPlace(snapshot, group, server) ? 'group' : 'server, since the group is no admin\'s'}`
+  return `There is a group named ${JSON.stringify(name)} too, of ${JSON.stringify(owner)}: routes with this name lead to the ${takesPlace(snapshot, group, server) ? 'group' : "server, since the group is no admin's"}`
 }
 
 /** Whether a user may have one more server. @param more how many it is about to get beside it @throws LimitReached */

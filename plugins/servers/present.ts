@@ -29,8 +29,12 @@ export interface ServerRecord {
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
 /** A config with what holds where it is silent: a file may say less than what the gateway writes (DECISIONS §5). */
-export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } =>
-  ({ ...config, owner: config.owner ?? defaultOwner, ...(config.visibility === undefined ? { visibility: 'private', visibilityDefaulted: true } : {}), enabled: config.enabled !== false })
+export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
+  ...config,
+  owner: config.owner ?? defaultOwner,
+  ...(config.visibility === undefined ? { visibility: 'private', visibilityDefaulted: true } : {}),
+  enabled: config.enabled !== false
+})
 
 /** A server's record. Secrets are masked for those who manage it, and absent for the others. */
 export function toRecord ({ name, config, problem }: Server, upstream: Upstream | undefined, manages: boolean): ServerRecord {
@@ -53,7 +57,8 @@ export function toRecord ({ name, config, problem }: Server, upstream: Upstream 
 }
 
 /** Why it is not connected. What a child printed before it died may hold secrets of whoever configured it. */
-const reason = (error: string | null, manages: boolean): string | null => error === null || manages ? error : 'It is not connected; its owner can see why'
+const reason = (error: string | null, manages: boolean): string | null =>
+  error === null || manages ? error : 'It is not connected; its owner can see why'
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
 export function findItem (kind: ItemKind, key: string, { config }: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
@@ -67,5 +72,9 @@ export function findItem (kind: ItemKind, key: string, { config }: Server, catal
 function toItem (item: Item, overrides: Server['config']['tools']): ShownItem {
   const value: unknown = JSON.parse(item.text)
   const override = overrides !== undefined && Object.hasOwn(overrides, item.key) ? overrides[item.key] : undefined
-  return { ...(isObject(value) ? value : {}), ...(override?.description === undefined ? {} : { description: override.description, overridden: true }), enabled: override?.enabled !== false }
+  return {
+    ...(isObject(value) ? value : {}),
+    ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
+    enabled: override?.enabled !== false
+  }
 }

@@ -38,7 +38,9 @@ export class Servers {
 
   list (principal: Principal): ServerRecord[] {
     const snapshot = this.#settings.current
-    return [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public')).map((server) => this.#record(principal, server))
+    return [...snapshot.servers.values()]
+      .filter((server) => canSee(snapshot, principal, server, 'public'))
+      .map((server) => this.#record(principal, server))
   }
 
   /** @throws NoSuch, also for what the principal may not see */
@@ -98,7 +100,11 @@ export class Servers {
   async remove (principal: Principal, name: string): Promise<void> {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
-      return [{ entity: 'mcpServers', key: name, value: undefined }, ...withoutMember(snapshot, name), ...withoutNames(snapshot, 'allowedServers', [name])]
+      return [
+        { entity: 'mcpServers', key: name, value: undefined },
+        ...withoutMember(snapshot, name),
+        ...withoutNames(snapshot, 'allowedServers', [name])
+      ]
     }, principal)
     await this.#gone(name)
   }
@@ -125,7 +131,9 @@ export class Servers {
       outcomes = servers.map((each, at): Outcome => {
         const name = isObject(each) && typeof each.name === 'string' ? each.name : ''
         try {
-          if (!isObject(each) || name === '' || !isObject(each.config)) throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
+          if (!isObject(each) || name === '' || !isObject(each.config)) {
+            throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
+          }
           if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
           checkNewName(snapshot, principal, name, 'name')
           checkRoom(snapshot, principal, names.size)
@@ -133,7 +141,9 @@ export class Servers {
           names.add(name)
           return { name, success: true }
         } catch (error) {
-          if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.Forbidden) && !(error instanceof errors.LimitReached)) throw error
+          if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.Forbidden) && !(error instanceof errors.LimitReached)) {
+            throw error
+          }
           return { name, success: false, message: error.message }
         }
       })
@@ -154,7 +164,13 @@ export class Servers {
     }, principal)
     const server = visible(this.#settings.current, principal, name)
     const said = overrideOf(server.config, kind, key)
-    return findItem(kind, key, server, this.#upstreams.get(name)?.catalogues ?? []) ?? { [kind === 'resources' ? 'uri' : 'name']: key, ...(said?.description === undefined ? {} : { description: said.description, overridden: true }), enabled: said?.enabled !== false }
+    return (
+      findItem(kind, key, server, this.#upstreams.get(name)?.catalogues ?? []) ?? {
+        [kind === 'resources' ? 'uri' : 'name']: key,
+        ...(said?.description === undefined ? {} : { description: said.description, overridden: true }),
+        enabled: said?.enabled !== false
+      }
+    )
   }
 
   /** Drops the connections to a server and makes them anew. */
@@ -168,7 +184,9 @@ export class Servers {
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
     const server = managed(snapshot, principal, name)
     const { catalogues } = this.#upstreams.get(name) ?? { catalogues: [] }
-    if (catalogues.length > 0 && !findItem(kind, key, server, catalogues) && !overrideOf(server.config, kind, key)) throw new errors.NoSuch(kind.slice(0, -1))
+    if (catalogues.length > 0 && !findItem(kind, key, server, catalogues) && !overrideOf(server.config, kind, key)) {
+      throw new errors.NoSuch(kind.slice(0, -1))
+    }
     return server
   }
 

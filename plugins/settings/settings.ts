@@ -125,5 +125,7 @@ function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void 
 /** Tokens that somebody wrote into the settings file in plain go into it as hashes, now that it is written anyway. */
 function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
   const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
-  return [...keys.values()].flatMap((key): Change[] => key.token === undefined || touched.has(key.id) ? [] : [{ entity: 'bearerKeys', key: key.id, value: withoutToken(key) }])
+  return [...keys.values()].flatMap((key): Change[] =>
+    key.token === undefined || touched.has(key.id) ? [] : [{ entity: 'bearerKeys', key: key.id, value: withoutToken(key) }]
+  )
 }

@@ -7,7 +7,8 @@ import { isMask } from '../secrets/mask.ts'
 
 type Json = Record<string, unknown>
 
-const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undefined => schema?.type === 'object' ? schema.properties as Record<string, TSchema> : undefined
+const membersOf = (schema: TSchema | undefined): Record<string, TSchema> | undefined =>
+  schema?.type === 'object' ? (schema.properties as Record<string, TSchema>) : undefined
 
 /**
  * What is stored, with what was sent (DECISIONS §13): a given key replaces its own value, nested objects likewise; absent keys

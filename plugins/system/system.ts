@@ -11,7 +11,11 @@ import { merge } from './merge.ts'
 type Json = Record<string, unknown>
 
 /** Former names of members of `smartRouting`. */
-const aliases = { openaiApiBaseUrl: 'llmProviderBaseUrl', openaiApiKey: 'llmProviderApiKey', openaiApiEmbeddingModel: 'embeddingModel' } as const
+const aliases = {
+  openaiApiBaseUrl: 'llmProviderBaseUrl',
+  openaiApiKey: 'llmProviderApiKey',
+  openaiApiEmbeddingModel: 'embeddingModel'
+} as const
 
 /** What a client needs to know that may not see the rest. */
 const open: Readonly<Record<string, true | readonly string[]>> = {
@@ -48,7 +52,11 @@ export class System {
 
   /** Changes what was sent of it, at once. @throws InvalidInput */
   async update (principal: Principal, body: Json): Promise<Json> {
-    if (Object.keys(body).length === 0) throw new errors.InvalidInput('The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, nameSeparator, enableSessionRebuild and oauthServer')
+    if (Object.keys(body).length === 0) {
+      throw new errors.InvalidInput(
+        'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, nameSeparator, enableSessionRebuild and oauthServer'
+      )
+    }
     const sent = renamed(body)
     await this.#settings.change(({ system }) => {
       const stored = renamed(system)

@@ -51,9 +51,22 @@ export class DirectExchange implements Exchange<View> {
     this.client = client ?? new PlainClient(`rest ${key}`, user, key, false)
   }
 
-  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
+  onCancel (run: (reason: string) => void): void {
+    this.#onCancel.push(run)
+  }
+
   notify (): void {}
-  async ask (): Promise<Response> { return await this.client.ask({ method: '', params: {}, paramsText: '{}', signal: AbortSignal.abort(), outlives: false, progress: () => {} }) }
+  async ask (): Promise<Response> {
+    return await this.client.ask({
+      method: '',
+      params: {},
+      paramsText: '{}',
+      signal: AbortSignal.abort(),
+      outlives: false,
+      progress: () => {}
+    })
+  }
+
   pause (): void {}
 
   /** The caller is gone. */

@@ -53,6 +53,10 @@ export function exactJson (text: string): unknown {
     throw new errors.InvalidJson('')
   }
   const number = inexactNumber(text)
-  if (number !== undefined) throw new errors.InvalidInput(`The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`)
+  if (number !== undefined) {
+    throw new errors.InvalidInput(
+      `The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`
+    )
+  }
   return value
 }

@@ -45,7 +45,9 @@ export class InFlightCalls {
   #hasRoom (principal: string, server: string): boolean {
     if (this.#running.size < limits.plainCallsEach) return true
     const running = [...this.#running]
-    return [running.filter(([{ view }]) => view.principal.key === principal), running.filter(([, run]) => run.server === server)].every(({ length }) => length < limits.plainCallsEach)
+    return [running.filter(([{ view }]) => view.principal.key === principal), running.filter(([, run]) => run.server === server)].every(
+      ({ length }) => length < limits.plainCallsEach
+    )
   }
 
   /** Ends what would not be begun any more. @param refusalOf what a caller is answered now; undefined: what it asked for */

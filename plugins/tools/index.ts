@@ -9,5 +9,7 @@ declare module 'fastify' {
 export default fp(async (app) => {
   const tools = new Tools(app.gateway, app.access, app.upstreams, ownHeaders(app.keys, () => app.settings.current))
   app.decorate('tools', tools)
-  app.settings.on('changed', () => { tools.withdraw((principal) => principal.kind === 'anonymous' ? principal : app.auth.standing(principal)) })
+  app.settings.on('changed', () => {
+    tools.withdraw((principal) => (principal.kind === 'anonymous' ? principal : app.auth.standing(principal)))
+  })
 }, { name: 'tools', dependencies: ['gateway', 'access', 'auth', 'upstream', 'keys', 'settings'] })

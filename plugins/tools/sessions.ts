@@ -22,16 +22,24 @@ export class RestSessions {
   constructor (bounds: SessionBounds, release: (client: Client) => void) {
     this.#bounds = bounds
     this.#release = release
-    this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
+    this.#sweeping = setInterval(() => {
+      this.#sweep()
+    }, 60_000).unref()
   }
 
   /**
-   * InFlightCalls one call in the session that a caller names; in none where it names none.
+   * Executes one call in the session that a caller names; in none where it names none.
    * @throws InvalidInput for an id that is none
    */
-  async in<Result> (principal: Principal, id: string | string[] | undefined, run: (client: Client | undefined) => Promise<Result>): Promise<Result> {
+  async in<Result>(
+    principal: Principal,
+    id: string | string[] | undefined,
+    run: (client: Client | undefined) => Promise<Result>
+  ): Promise<Result> {
     if (id === undefined) return await run(undefined)
-    if (typeof id !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(id)) throw new errors.InvalidInput('The header x-session-id must be 1 to 128 visible ASCII characters')
+    if (typeof id !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(id)) {
+      throw new errors.InvalidInput('The header x-session-id must be 1 to 128 visible ASCII characters')
+    }
     const session = this.#find(principal, id)
     session.open++
     try {
@@ -47,12 +55,19 @@ export class RestSessions {
     for (const [name, session] of this.#sessions) if (!isSomebody(session.principal)) this.#end(name, session)
   }
 
-  close (): void { clearInterval(this.#sweeping) }
+  close (): void {
+    clearInterval(this.#sweeping)
+  }
 
   #find (principal: Principal, id: string): Session {
     const { key, user } = principal
     const name = JSON.stringify([key, id])
-    const session = this.#sessions.get(name) ?? { client: new PlainClient(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
+    const session = this.#sessions.get(name) ?? {
+      client: new PlainClient(`rest ${name}`, user, key, true),
+      principal,
+      lastUsed: Date.now(),
+      open: 0
+    }
     // The Map is kept in the order of use.
     this.#sessions.delete(name)
     this.#sessions.set(name, session)
@@ -61,7 +76,12 @@ export class RestSessions {
   }
 
   #endOldest (): void {
-    for (const [name, session] of this.#sessions) if (session.open === 0) { this.#end(name, session); return }
+    for (const [name, session] of this.#sessions) {
+      if (session.open === 0) {
+        this.#end(name, session)
+        return
+      }
+    }
   }
 
   #sweep (): void {

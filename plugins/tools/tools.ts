@@ -35,7 +35,9 @@ export class Tools {
     this.#upstreams = upstreams
     this.#ownHeaders = ownHeaders
     this.#calls = new InFlightCalls(gateway, (server, text) => upstreams.get(server)?.hide(text) ?? text)
-    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (client) => { void upstreams.release(client).catch(() => {}) })
+    this.#sessions = new RestSessions({ idle: limits.restSessionIdle, most: limits.restSessions }, (client) => {
+      void upstreams.release(client).catch(() => {})
+    })
   }
 
   /**
@@ -43,7 +45,14 @@ export class Tools {
    * @returns the text of the result as the tool gave it, failed or not, with `toolName` and `arguments` beside its members
    * @throws NoSuch for a server or tool that is not there for this principal, InvalidInput, UpstreamFailed, UpstreamSlow, TooManyCalls
    */
-  async call (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+  async call (
+    principal: Principal,
+    server: string,
+    name: string,
+    args: Record<string, unknown>,
+    headers: IncomingHttpHeaders,
+    gone: AbortSignal
+  ): Promise<string> {
     const view = this.#access.server(principal, server)
     let input = this.#input(server, name)
     if (!input) {
@@ -54,7 +63,9 @@ export class Tools {
       input = this.#input(server, name)
     }
     const result = await this.#tool(view, server, input, { name, arguments: input ? input.read(args, false) : args }, headers, gone)
-    if (!result.trimStart().startsWith('{')) throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is no result of a tool`)
+    if (!result.trimStart().startsWith('{')) {
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is no result of a tool`)
+    }
     return withMembers(result, { toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
 
@@ -64,7 +75,13 @@ export class Tools {
     const { client } = new DirectExchange(view, 'prompts/list', {}, {})
     const { parts, capabilities } = this.#gateway.surface(view, client)
     const prefix = `${server}${this.#gateway.separator}`
-    if (capabilities.has(server) && !parts.prompts.targets.has(name) && !(name.startsWith(prefix) && parts.prompts.targets.has(name.slice(prefix.length)))) throw new errors.NoSuch('prompt')
+    if (
+      capabilities.has(server) &&
+      !parts.prompts.targets.has(name) &&
+      !(name.startsWith(prefix) && parts.prompts.targets.has(name.slice(prefix.length)))
+    ) {
+      throw new errors.NoSuch('prompt')
+    }
   }
 
   /**
@@ -73,24 +90,46 @@ export class Tools {
    * @returns the result as the server gave it
    * @throws as `call`
    */
-  async prompt (principal: Principal, server: string, name: string, args: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<Record<string, unknown>> {
+  async prompt (
+    principal: Principal,
+    server: string,
+    name: string,
+    args: Record<string, unknown>,
+    headers: IncomingHttpHeaders,
+    gone: AbortSignal
+  ): Promise<Record<string, unknown>> {
     const view = this.#access.server(principal, server)
-    const texts = Object.fromEntries(Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)]))
+    const texts = Object.fromEntries(
+      Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
+    )
     const result: unknown = JSON.parse(await this.#send(view, server, 'prompts/get', { name, arguments: texts }, headers, gone))
     return isObject(result) ? result : {}
   }
 
   /**
-   * InFlightCalls a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
+   * Executes a tool on an open route (DECISIONS §8). Arguments that do not fit its input schema never reach the upstream.
    * @returns the text of the result as the tool gave it, failed or not
    * @throws as `call`; NoSuch says the same of everything that is not there, or not open to this caller
    */
-  async open (principal: Principal, { server, tool, name }: ToolWord, { search, body }: Given, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+  async open (
+    principal: Principal,
+    { server, tool, name }: ToolWord,
+    { search, body }: Given,
+    headers: IncomingHttpHeaders,
+    gone: AbortSignal
+  ): Promise<string> {
     const query = fromQuery(search)
     const { group } = query
     // A tool's own argument of that name comes first.
-    const isWord = name === undefined && group !== undefined && (body !== undefined || inputOf(this.#upstreams.get(server), tool)?.names('group') !== true)
-    const view = this.#access.open(principal, isWord && typeof group === 'string' ? { group } : name === undefined ? { server } : { name }, 'tool')
+    const isWord =
+      name === undefined &&
+      group !== undefined &&
+      (body !== undefined || inputOf(this.#upstreams.get(server), tool)?.names('group') !== true)
+    const view = this.#access.open(
+      principal,
+      isWord && typeof group === 'string' ? { group } : name === undefined ? { server } : { name },
+      'tool'
+    )
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     const exposed = await this.#exposed(view, server, tool, headers)
@@ -143,8 +182,15 @@ export class Tools {
     return undefined
   }
 
-  /** InFlightCalls a tool, and waits for its result where it runs as a task. */
-  async #tool (view: View, server: string, input: ToolInput | undefined, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+  /** Executes a tool, and waits for its result where it runs as a task. */
+  async #tool (
+    view: View,
+    server: string,
+    input: ToolInput | undefined,
+    params: Record<string, unknown>,
+    headers: IncomingHttpHeaders,
+    gone: AbortSignal
+  ): Promise<string> {
     if (input?.asTask !== true) return await this.#send(view, server, 'tools/call', params, headers, gone)
     const begun = await this.#send(view, server, 'tools/call', { ...params, task: {} }, headers, gone)
     const { task } = JSON.parse(begun) as { task?: { taskId?: unknown } }
@@ -159,10 +205,22 @@ export class Tools {
   }
 
   /** Sends one request on, in the session that `x-session-id` names. Callers whom nobody knows have none: it would not be theirs. */
-  async #send (view: View, server: string, method: string, params: Record<string, unknown>, headers: IncomingHttpHeaders, gone: AbortSignal): Promise<string> {
+  async #send (
+    view: View,
+    server: string,
+    method: string,
+    params: Record<string, unknown>,
+    headers: IncomingHttpHeaders,
+    gone: AbortSignal
+  ): Promise<string> {
     const { principal } = view
     const id = principal.kind === 'anonymous' ? undefined : headers['x-session-id']
-    return await this.#sessions.in(principal, id, async (client) => await this.#calls.run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), client), server, gone))
+    return await this.#sessions.in(
+      principal,
+      id,
+      async (client) =>
+        await this.#calls.run(new DirectExchange(view, method, params, this.#ownHeaders(principal, server, headers), client), server, gone)
+    )
   }
 }
 
@@ -185,4 +243,5 @@ function fitting ({ read, check }: ToolInput, given: Record<string, unknown>): R
   return args
 }
 
-const notConnected = ({ name, reason }: Upstream): Error => new errors.UpstreamFailed(`Server ${JSON.stringify(name)} is not connected: ${reason ?? 'it is still connecting'}`)
+const notConnected = ({ name, reason }: Upstream): Error =>
+  new errors.UpstreamFailed(`Server ${JSON.stringify(name)} is not connected: ${reason ?? 'it is still connecting'}`)

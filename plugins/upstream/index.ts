@@ -30,6 +30,10 @@ export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, re
   })
   app.decorate('upstreams', upstreams)
   app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
-  app.settings.on('changed', ({ servers }) => { upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be taken up') }) })
+  app.settings.on('changed', ({ servers }) => {
+    upstreams.apply(servers).catch((error: unknown) => {
+      app.log.error({ err: error }, 'the servers could not be taken up')
+    })
+  })
   app.addHook('onClose', async () => { await upstreams.close() })
 }, { name: 'upstream', dependencies: ['settings', 'outbound'] })

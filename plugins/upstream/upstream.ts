@@ -69,10 +69,22 @@ export class Upstream {
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { deps.log('warn', sentence) }
-    this.#placement = new Placement({ name, config, remote: this.remote, passes: this.#passes ? passthrough.names : undefined, kind: () => this.#supervisor.kind, warn })
+    this.#placement = new Placement({
+      name,
+      config,
+      remote: this.remote,
+      passes: this.#passes ? passthrough.names : undefined,
+      kind: () => this.#supervisor.kind,
+      warn
+    })
     const { pool } = this.#placement
     const { type, command, args, url, openapi } = config
-    this.#catalogues = new Catalogues({ target: sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url])), listed: deps.listed, keep: deps.keep, warn })
+    this.#catalogues = new Catalogues({
+      target: sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url])),
+      listed: deps.listed,
+      keep: deps.keep,
+      warn
+    })
     const arrivals: DispatchDeps = {
       name,
       refresh: (slot) => {
@@ -81,7 +93,9 @@ export class Upstream {
       },
       contested: () => {
         if (!this.#placement.contest()) return
-        warn('it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on')
+        warn(
+          'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on'
+        )
         this.#supervisor.wake()
       },
       onQuestion: deps.onQuestion,
@@ -170,9 +184,14 @@ export class Upstream {
   catchUp (client: Client): { done: Promise<unknown>, patience: number } | undefined {
     const { base } = this.#placement.pool
     const own = this.#placement.find(client)
-    const readings = [...new Set(own && this.#placement.lists(own) ? [own, base] : [base])].flatMap((slot) => this.#catalogues.catchUp(slot, slot === base) ?? [])
+    const readings = [...new Set(own && this.#placement.lists(own) ? [own, base] : [base])].flatMap(
+      (slot) => this.#catalogues.catchUp(slot, slot === base) ?? []
+    )
     if (readings.length === 0) return undefined
-    return { done: Promise.all(readings.map(({ done }) => done)), patience: limits.firstAnswer + Math.max(...readings.map(({ since }) => since)) - Date.now() }
+    return {
+      done: Promise.all(readings.map(({ done }) => done)),
+      patience: limits.firstAnswer + Math.max(...readings.map(({ since }) => since)) - Date.now()
+    }
   }
 
   /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
@@ -195,14 +214,20 @@ export class Upstream {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
     // What is asked about a task goes where it runs.
-    const slot = (method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined) ?? this.#placement.slotFor(client, passed)
+    const slot =
+      (method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined) ??
+      this.#placement.slotFor(client, passed)
     const { options } = this.config
     const deadlines = {
       timeout: options?.timeout ?? this.#deps.requestTimeout,
       resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
       maxTotalTimeout: options?.maxTotalTimeout
     }
-    return await this.#requests.once(slot, (link) => link.call(exchange, params, deadlines, this.#passes ? passed ?? {} : undefined), exchange)
+    return await this.#requests.once(
+      slot,
+      (link) => link.call(exchange, params, deadlines, this.#passes ? (passed ?? {}) : undefined),
+      exchange
+    )
   }
 
   notify (client: Client, method: string, paramsText: string): void {

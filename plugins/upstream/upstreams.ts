@@ -89,7 +89,9 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
 
   #end (upstream: Upstream): void {
     const { name } = upstream
-    const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => { if (this.#ending.get(name) === ending) this.#ending.delete(name) })
+    const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => {
+      if (this.#ending.get(name) === ending) this.#ending.delete(name)
+    })
     this.#ending.set(name, ending)
   }
 
@@ -148,7 +150,13 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     const leaving = [...touched].filter((upstream) => from?.has(upstream) !== false)
     for (const upstream of leaving) touched.delete(upstream)
     if (touched.size === 0) this.#touched.delete(client.id)
-    const releasing = Promise.all(leaving.map(async (upstream) => { await upstream.release(client) })).finally(() => { this.#releasing.delete(releasing) })
+    const releasing = Promise.all(
+      leaving.map(async (upstream) => {
+        await upstream.release(client)
+      })
+    ).finally(() => {
+      this.#releasing.delete(releasing)
+    })
     this.#releasing.add(releasing)
     await releasing
   }
@@ -182,7 +190,14 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       if (upstream.knows(client)) continue
       // A client that the server may show more to is worth a wait; that nobody has ever seen it is, too. Among several, one that has
       // little to do for it (no process must start), or is known to be slow at that, has little time: it may have stopped answering.
-      const patience = upstream.status === 'connected' ? Math.min(upstream.patienceFor(client), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer) : upstream.status !== 'connecting' ? 0 : patient ? limits.connectPatience : upstream.promising
+      const patience =
+        upstream.status === 'connected'
+          ? Math.min(upstream.patienceFor(client), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer)
+          : upstream.status !== 'connecting'
+            ? 0
+            : patient
+              ? limits.connectPatience
+              : upstream.promising
       if (patience <= 0) continue
       longest = Math.max(longest, patience)
       this.touch(client, upstream)
@@ -210,8 +225,22 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     const { log, cache, transport, ...deps } = this.#deps
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
-      transport: { ...transport, rest: new Rest(), onLine: limited(limits.stderrLines, (line) => { log(name, 'debug', line) }, (dropped) => { log(name, 'debug', `${dropped} more lines in this second`) }) },
-      log: (level, sentence, more) => { log(name, level, sentence, more) },
+      transport: {
+        ...transport,
+        rest: new Rest(),
+        onLine: limited(
+          limits.stderrLines,
+          (line) => {
+            log(name, 'debug', line)
+          },
+          (dropped) => {
+            log(name, 'debug', `${dropped} more lines in this second`)
+          }
+        )
+      },
+      log: (level, sentence, more) => {
+        log(name, level, sentence, more)
+      },
       listed: () => {
         if (this.#upstreams.get(name) !== upstream) return
         if (upstream.hasOwnCatalogues) this.#withOwn.add(upstream)
@@ -220,21 +249,51 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       },
       moved: () => {
         if (upstream.status === 'connected') log(name, 'info', 'connected')
-        else if (upstream.status === 'disconnected') log(name, upstream.error === null ? 'info' : 'warn', upstream.error === null ? 'stopped until it is needed' : `not connected: ${upstream.error}`)
+        else if (upstream.status === 'disconnected') {
+          log(
+            name,
+            upstream.error === null ? 'info' : 'warn',
+            upstream.error === null ? 'stopped until it is needed' : `not connected: ${upstream.error}`
+          )
+        }
       },
-      keep: (text) => { cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) }) },
-      onQuestion: async (question, client) => { await this.onQuestion(name, question, client) },
-      broadcast: (...message) => { this.emit('broadcast', name, ...message) }
+      keep: (text) => {
+        cache.write(name, text).catch((error: unknown) => {
+          log(name, 'warn', 'its catalogue could not be kept on disk', { error })
+        })
+      },
+      onQuestion: async (question, client) => {
+        await this.onQuestion(name, question, client)
+      },
+      broadcast: (...message) => {
+        this.emit('broadcast', name, ...message)
+      }
     })
     return upstream
   }
 }
 
 /** What of a config needs no new connection when it changes. */
-const labels = new Set(['enabled', 'owner', 'visibility', 'visibilityDefaulted', 'description', 'createdAt', 'tools', 'prompts', 'resources', 'sharedWithUsers'])
+const labels = new Set([
+  'enabled',
+  'owner',
+  'visibility',
+  'visibilityDefaulted',
+  'description',
+  'createdAt',
+  'tools',
+  'prompts',
+  'resources',
+  'sharedWithUsers'
+])
 
 /** True when a connection made with one config serves the other too. */
 function sameConnection (a: Server['config'], b: Server['config']): boolean {
-  const essence = (config: Server['config']): string => JSON.stringify(Object.entries(config).filter(([key]) => !labels.has(key)).sort(([x], [y]) => x < y ? -1 : 1))
+  const essence = (config: Server['config']): string =>
+    JSON.stringify(
+      Object.entries(config)
+        .filter(([key]) => !labels.has(key))
+        .sort(([x], [y]) => (x < y ? -1 : 1))
+    )
   return essence(a) === essence(b)
 }

@@ -16,7 +16,9 @@ export function removalOf ({ servers, groups, keys }: Snapshot, username: string
     changes.push({ entity: 'mcpServers', key: name, value: { ...rest, owner: defaultOwner, visibility: 'private' } })
   }
   for (const { members, ...group } of groups.values()) {
-    if (group.owner === username) changes.push({ entity: 'groups', key: group.id, value: { ...group, owner: defaultOwner, servers: [...members] } })
+    if (group.owner === username) {
+      changes.push({ entity: 'groups', key: group.id, value: { ...group, owner: defaultOwner, servers: [...members] } })
+    }
   }
   return changes
 }

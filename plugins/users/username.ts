@@ -1,7 +1,21 @@
 import { foldName } from '../../db/invariants.ts'
 
 /** Names of our own identities and of first segments of paths (DECISIONS §2), folded. */
-const reserved = new Set(['guest', 'system', 'anonymous', 'api', 'mcp', 'sse', 'oauth', 'health', 'config', 'public-config', 'tools', 'docs', 'metrics'])
+const reserved = new Set([
+  'guest',
+  'system',
+  'anonymous',
+  'api',
+  'mcp',
+  'sse',
+  'oauth',
+  'health',
+  'config',
+  'public-config',
+  'tools',
+  'docs',
+  'metrics'
+])
 
 /** Letters and digits of any script, with their marks, and `@ . _ - +`. What nobody can see is no letter, whatever Unicode says. */
 const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
@@ -16,7 +30,9 @@ export const knownName = (users: { has: (name: string) => boolean }, name: strin
 export function usernameProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the username must have 1 to 128 characters'
-  if (!grammar.test(name) || /^\p{M}/u.test(name)) return 'the username may have letters and digits of any script and "@", ".", "_", "-", "+"'
+  if (!grammar.test(name) || /^\p{M}/u.test(name)) {
+    return 'the username may have letters and digits of any script and "@", ".", "_", "-", "+"'
+  }
   if (name === '.' || name === '..') return 'the username must have a letter or digit'
   if (reserved.has(foldName(name))) return `the username ${JSON.stringify(name)} is reserved`
   return undefined

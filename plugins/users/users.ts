@@ -52,7 +52,7 @@ export class Users {
     return shown(existing(this.#settings.current, username))
   }
 
-  stats (): { totalUsers: number, adminUsers: number, regularUsers: number } {
+  stats (): { totalUsers: number; adminUsers: number; regularUsers: number } {
     const { users } = this.#settings.current
     const adminUsers = [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
     return { totalUsers: users.size, adminUsers, regularUsers: users.size - adminUsers }
@@ -64,7 +64,7 @@ export class Users {
     await this.#bootstrapping
     const user = this.get(username)
     const all = [...this.#settings.current.users.values()].map((each) => each.password)
-    if (!await this.#passwords.verify(password, user?.password, all) || !user) return undefined
+    if (!(await this.#passwords.verify(password, user?.password, all)) || !user) return undefined
     if (user.password === undefined || !isOutdated(user.password) || this.#options.readonly) return user
     return await this.#rehash(user, password)
   }
@@ -88,19 +88,27 @@ export class Users {
    * @returns the user, and what would make the password stronger
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
-  async register (by: Principal | null, { username, password, isAdmin = false }: NewUser): Promise<{ user: User, warnings: string[] }> {
+  async register (by: Principal | null, { username, password, isAdmin = false }: NewUser): Promise<{ user: User; warnings: string[] }> {
     if (isAdmin && by?.isAdmin !== true) throw new errors.Forbidden('Only an admin may make another admin: leave "isAdmin" out')
     const name = this.#free(username)
-    if (by?.isAdmin !== true && isDefaultOwner(name)) throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
+    if (by?.isAdmin !== true && isDefaultOwner(name)) {
+      throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
+    }
     const warnings = checkChosenPassword(password)
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
   }
 
   /** @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
-  async update (by: Principal, username: string, { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }): Promise<ShownUser> {
+  async update (by: Principal, username: string, { isAdmin, newPassword }: { isAdmin?: boolean; newPassword?: string }): Promise<ShownUser> {
     const stored = this.mustGet(username)
-    if (isAdmin === undefined && newPassword === undefined) throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
-    if (isAdmin === false && stored.username === defaultOwner) throw new errors.InvalidInput(`"isAdmin": ${JSON.stringify(defaultOwner)} is an admin's name, since it owns what has no other owner: remove the user instead`)
+    if (isAdmin === undefined && newPassword === undefined) {
+      throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
+    }
+    if (isAdmin === false && stored.username === defaultOwner) {
+      throw new errors.InvalidInput(
+        `"isAdmin": ${JSON.stringify(defaultOwner)} is an admin's name, since it owns what has no other owner: remove the user instead`
+      )
+    }
     if (newPassword !== undefined) checkGivenPassword(newPassword)
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
@@ -141,7 +149,9 @@ export class Users {
     const password = await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change(({ users }) => {
       const current = users.get(user.username)
-      if (!current || current.password !== user.password || current.createdAt !== user.createdAt) throw new errors.Unauthorized('The password was changed meanwhile: log in again')
+      if (!current || current.password !== user.password || current.createdAt !== user.createdAt) {
+        throw new errors.Unauthorized('The password was changed meanwhile: log in again')
+      }
       return [put({ ...current, password })]
     }, user.username)
     return existing(snapshot, user.username)
@@ -160,12 +170,20 @@ export class Users {
 
   async #bootstrap (given: string | undefined): Promise<string | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
-    if (this.#options.readonly) { this.#options.warn('There are no users, and READONLY keeps the first admin from being made: nobody can log in'); return undefined }
+    if (this.#options.readonly) {
+      this.#options.warn('There are no users, and READONLY keeps the first admin from being made: nobody can log in')
+      return undefined
+    }
     const weak = given === undefined ? [] : weaknesses(given)
     if (weak.length > 0) this.#options.warn(`The password of the first admin (ADMIN_PASSWORD) is weak: change it soon. ${weak.join(' ')}`)
     const password = given ?? randomBytes(12).toString('base64url')
-    const admin: User = { username: defaultOwner, password: await this.#passwords.hash(password), isAdmin: true, createdAt: new Date().toISOString() }
-    const { users } = await this.#settings.change(({ users }) => users.size > 0 ? [] : [put(admin)])
+    const admin: User = {
+      username: defaultOwner,
+      password: await this.#passwords.hash(password),
+      isAdmin: true,
+      createdAt: new Date().toISOString()
+    }
+    const { users } = await this.#settings.change(({ users }) => (users.size > 0 ? [] : [put(admin)]))
     // Another replica may have been faster: then this password is nobody's.
     return given === undefined && users.get(defaultOwner)?.password === admin.password ? password : undefined
   }
@@ -181,10 +199,16 @@ export class Users {
 
   async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
     // Without an admin of that name, its account would own what is nobody's in particular.
-    if (username === defaultOwner && !isAdmin) throw new errors.InvalidInput(`"username": ${JSON.stringify(username)} is an admin's name, since it owns what has no other owner: send "isAdmin": true with it, or choose another`)
+    if (username === defaultOwner && !isAdmin) {
+      throw new errors.InvalidInput(
+        `"username": ${JSON.stringify(username)} is an admin's name, since it owns what has no other owner: send "isAdmin": true with it, or choose another`
+      )
+    }
     const user: User = { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() }
     await this.#settings.change((base) => {
-      if (by?.isAdmin !== true && base.users.size >= limits.users) throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
+      if (by?.isAdmin !== true && base.users.size >= limits.users) {
+        throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
+      }
       mustBeFree(base, username)
       return [put(user)]
     }, by ?? username)
@@ -194,10 +218,12 @@ export class Users {
   /** An imported file's hash is replaced by one of ours, now that the password is at hand. A login does not fail for it. */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)
-    await this.#settings.change(({ users }) => {
-      const current = users.get(user.username)
-      return current !== undefined && current.password === user.password ? [put({ ...current, password: hashed })] : []
-    }).catch(() => {})
+    await this.#settings
+      .change(({ users }) => {
+        const current = users.get(user.username)
+        return current !== undefined && current.password === user.password ? [put({ ...current, password: hashed })] : []
+      })
+      .catch(() => {})
     const now = this.get(user.username)
     // Somebody was faster: another login with this password, or a change of it.
     return now?.password === hashed || now?.password === user.password ? now : await this.authenticate(user.username, password)
@@ -218,5 +244,7 @@ function existing (snapshot: Snapshot, username: string): User {
 
 function mustBeFree ({ users }: Snapshot, username: string): void {
   const folded = foldName(username)
-  for (const other of users.keys()) if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
+  for (const other of users.keys()) {
+    if (other === username || foldName(other) === folded) throw new errors.InvalidInput(`The username ${JSON.stringify(username)} is taken`)
+  }
 }

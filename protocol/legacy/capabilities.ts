@@ -36,7 +36,11 @@ export function bridged (client: ClientCapabilities): ClientCapabilities {
 const longestClass = 512
 const classes = new WeakMap<ClientCapabilities, string>()
 
-const known: ReadonlyArray<readonly [string, readonly string[]]> = [['sampling', ['context', 'tools']], ['elicitation', ['form', 'url']], ['roots', ['listChanged']]]
+const known: ReadonlyArray<readonly [string, readonly string[]]> = [
+  ['sampling', ['context', 'tools']],
+  ['elicitation', ['form', 'url']],
+  ['roots', ['listChanged']]
+]
 const apps = 'io.modelcontextprotocol/ui'
 
 /**
@@ -47,7 +51,9 @@ export function shareable (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
   for (const [name, members] of known) {
     const own = client[name]
-    if (isObject(own)) result[name] = Object.fromEntries(members.flatMap((member) => own[member] === undefined ? [] : [[member, own[member]]]))
+    if (isObject(own)) {
+      result[name] = Object.fromEntries(members.flatMap((member) => (own[member] === undefined ? [] : [[member, own[member]]])))
+    }
   }
   if (isObject(client.extensions) && client.extensions[apps] !== undefined) result.extensions = { [apps]: client.extensions[apps] }
   return result
@@ -91,6 +97,8 @@ export function union (servers: ServerCapabilities[]): ServerCapabilities {
       if (isObject(own)) result[name] = { ...(isObject(result[name]) ? result[name] : {}), ...own }
     }
   }
-  if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) && isObject(result.resources)) result.resources = { ...result.resources, subscribe: true }
+  if (servers.some((server) => isObject(server.resources) && server.resources.subscribe === true) && isObject(result.resources)) {
+    result.resources = { ...result.resources, subscribe: true }
+  }
   return shown(result)
 }

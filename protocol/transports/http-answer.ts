@@ -9,7 +9,12 @@ import { transportLimits } from './transport.ts'
 
 export interface AnswerHandlers {
   /** Says what becomes of the body: parsed as events, collected as text, or thrown away. */
-  onHead: (status: number, contentType: string, sessionId: string | undefined, location: string | undefined) => EventStreamParser | 'collect' | 'discard'
+  onHead: (
+    status: number,
+    contentType: string,
+    sessionId: string | undefined,
+    location: string | undefined
+  ) => EventStreamParser | 'collect' | 'discard'
   /** The whole text of a collected body; undefined for the others. What it throws goes to `onError`. */
   onEnd: (text: string | undefined) => void
   /** `sent`: the request was on its way, so it may have run. Not told after `abort`. */
@@ -43,7 +48,12 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onResponseStart (_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     const session = headers['mcp-session-id']
-    this.#body = this.#handlers.onHead(status, (headers['content-type'] ?? '').toLowerCase(), typeof session === 'string' ? session : undefined, headers.location)
+    this.#body = this.#handlers.onHead(
+      status,
+      (headers['content-type'] ?? '').toLowerCase(),
+      typeof session === 'string' ? session : undefined,
+      headers.location
+    )
     if (headers['content-encoding'] !== undefined && this.#body !== 'discard') this.#decode(decoderOf(String(headers['content-encoding'])))
   }
 

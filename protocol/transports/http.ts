@@ -41,8 +41,11 @@ const notificationTimeout = 10_000
 const closeTimeout = 2_000
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
 /** An event id may have any characters (HTML, "Server-sent events"): it goes as UTF-8, and not at all where no header can carry it. */
-const getHeaders = (lastEventId: string | undefined): string[] =>
-  ['accept', 'text/event-stream', ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId) ? [] : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])]
+const getHeaders = (lastEventId: string | undefined): string[] => [
+  'accept',
+  'text/event-stream',
+  ...(lastEventId === undefined || /\p{Cc}/u.test(lastEventId) ? [] : ['last-event-id', Buffer.from(lastEventId).toString('latin1')])
+]
 
 /**
  * MCP over streamable HTTP, the client's side (specification: Transports, "Streamable HTTP", revisions to 2025-11-25): a POST for
@@ -84,7 +87,12 @@ export class HttpTransport implements Transport {
     if (this.#closed) return
     const { id, headers } = options ?? {}
     const own = headers === undefined && this.#options.passed === undefined
-    this.#request('POST', own ? this.#post : this.#headers(headers, ...postHeaders), text, { id, passed: headers, wait: reconnect.delay, tries: 0 })
+    this.#request('POST', own ? this.#post : this.#headers(headers, ...postHeaders), text, {
+      id,
+      passed: headers,
+      wait: reconnect.delay,
+      tries: 0
+    })
   }
 
   drop (id: number): void {
@@ -129,7 +137,10 @@ export class HttpTransport implements Transport {
   }
 
   #dispatch (method: 'POST' | 'GET' | 'DELETE', headers: string[], body: string | null, answer: Answer): void {
-    this.#options.dispatcher.dispatch({ origin: this.#url.origin, path: this.#url.pathname + this.#url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 }, answer)
+    this.#options.dispatcher.dispatch(
+      { origin: this.#url.origin, path: this.#url.pathname + this.#url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 },
+      answer
+    )
   }
 
   /** One POST, or one GET that resumes its stream, and all that comes of it. */
@@ -189,8 +200,14 @@ export class HttpTransport implements Transport {
       onHead: (code, type, session, to) => {
         status = code
         location = to
-        if (session !== undefined && this.#version === undefined && session !== this.#session) { this.#session = session; this.#refreshHeaders() }
-        if (code === 200 && type.startsWith('text/event-stream')) { streams = true; return new EventStreamParser(onEvent, transportLimits.message) }
+        if (session !== undefined && this.#version === undefined && session !== this.#session) {
+          this.#session = session
+          this.#refreshHeaders()
+        }
+        if (code === 200 && type.startsWith('text/event-stream')) {
+          streams = true
+          return new EventStreamParser(onEvent, transportLimits.message)
+        }
         return id === undefined && code < 300 ? 'discard' : 'collect'
       },
       onEnd: (text) => {
@@ -215,8 +232,9 @@ export class HttpTransport implements Transport {
       onError: (error, sent) => {
         if (error instanceof UpstreamError) fail(error)
         else if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
-        else if (error instanceof SyntaxError || error instanceof RpcError) fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
-        else if (asked.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
+        else if (error instanceof SyntaxError || error instanceof RpcError) {
+          fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
+        } else if (asked.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
         if (answered || id === undefined) this.#done(key, answer)
       }

@@ -31,7 +31,11 @@ export class SseTransport implements Transport {
       const parser = new EventStreamParser(({ event, data }) => {
         if (event === 'endpoint') {
           const endpoint = new URL(data, this.#options.url)
-          if (endpoint.origin !== this.#options.url.origin) { this.#stream?.abort(); end(new UpstreamError('refused', 'the upstream names an endpoint of another origin')); return }
+          if (endpoint.origin !== this.#options.url.origin) {
+            this.#stream?.abort()
+            end(new UpstreamError('refused', 'the upstream names an endpoint of another origin'))
+            return
+          }
           this.#endpoint = endpoint
           resolve()
         } else if (event === 'message' && data !== '') this.#take(data)
@@ -48,8 +52,9 @@ export class SseTransport implements Transport {
           onEnd: () => {
             const next = follow(url, 'GET', status, location, hops)
             if (next) open(next, hops + 1)
-            else if (status === 401) end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
-            else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream'))
+            else if (status === 401) {
+              end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
+            } else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream'))
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
@@ -75,7 +80,10 @@ export class SseTransport implements Transport {
       onEnd: () => {
         this.#posts.delete(post)
         const next = follow(url, 'POST', status, location, hops)
-        if (next) { this.#endpoint = next; this.#post(next, text, fail, hops + 1) } else if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
+        if (next) {
+          this.#endpoint = next
+          this.#post(next, text, fail, hops + 1)
+        } else if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
         else if (status >= 300) fail(refusal(status, '', false))
       },
       onError: (error, sent) => {
@@ -88,7 +96,9 @@ export class SseTransport implements Transport {
   }
 
   #failure (error: Error, sent: boolean): UpstreamError {
-    return error instanceof UpstreamError ? error : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url))
+    return error instanceof UpstreamError
+      ? error
+      : new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url))
   }
 
   drop (): void {}
@@ -114,6 +124,17 @@ export class SseTransport implements Transport {
   }
 
   #dispatch (url: URL, method: 'GET' | 'POST', headers: Record<string, string>, body: string | null, answer: Answer): void {
-    this.#options.dispatcher.dispatch({ origin: url.origin, path: url.pathname + url.search, method, headers: { ...this.#options.headers, ...headers }, body, headersTimeout: 0, bodyTimeout: 0 }, answer)
+    this.#options.dispatcher.dispatch(
+      {
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: { ...this.#options.headers, ...headers },
+        body,
+        headersTimeout: 0,
+        bodyTimeout: 0
+      },
+      answer
+    )
   }
 }

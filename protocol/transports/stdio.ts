@@ -65,7 +65,13 @@ export class StdioTransport implements Transport {
   async start (receiver: Receiver): Promise<void> {
     const { command, args, env, cwd } = this.#options
     this.#receiver = receiver
-    const child = spawn(command, args, { cwd, env: { ...env, TOOL_HUB_CHILD: this.#mark }, detached: true, windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    const child = spawn(command, args, {
+      cwd,
+      env: { ...env, TOOL_HUB_CHILD: this.#mark },
+      detached: true,
+      windowsHide: true,
+      stdio: ['pipe', 'pipe', 'pipe']
+    })
     this.#child = child
     const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })
     this.#gone = exited
@@ -90,7 +96,9 @@ export class StdioTransport implements Transport {
       return
     }
     if (stdin.writableLength + this.#unsent.length > stdinLimit) {
-      if (options?.id !== undefined) this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input'))
+      if (options?.id !== undefined) {
+        this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input'))
+      }
       return
     }
     // One system call for all that is sent in one turn of the event loop: it costs more than the rest of a call.
@@ -178,7 +186,11 @@ export class StdioTransport implements Transport {
     if (!stderr || stderr.closed) tell()
     else { stderr.once('close', tell); setTimeout(tell, lastWords).unref() }
     // What is left of the group is ended too: nobody reads its answers any more.
-    if (!this.#closing && this.#child?.pid) void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => { await killMarked(this.#mark) })
+    if (!this.#closing && this.#child?.pid) {
+      void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => {
+        await killMarked(this.#mark)
+      })
+    }
   }
 
   /** It cannot be used any more: nothing more is read of it, and it is ended. */
@@ -219,7 +231,9 @@ function drain (child: ChildProcess, onLine: (line: string) => void): void {
 }
 
 function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') return `cannot start ${JSON.stringify(command)}: no such command${cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`}; is it installed and on the PATH?`
+  if (error.code === 'ENOENT') {
+    return `cannot start ${JSON.stringify(command)}: no such command${cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`}; is it installed and on the PATH?`
+  }
   if (error.code === 'EACCES') return `cannot start ${JSON.stringify(command)}: it is not executable`
   return `cannot start ${JSON.stringify(command)}: ${error.code ?? error.message}`
 }

@@ -55,7 +55,9 @@ export function messagesIn (text: string): Message[] {
 
 /** Our ids are numbers. Some servers keep them as strings, and write them back so. */
 const numbered = (message: Message): Message =>
-  message.kind === 'response' && typeof message.id === 'string' && /^\d{1,15}$/.test(message.id) ? { ...message, id: Number(message.id) } : message
+  message.kind === 'response' && typeof message.id === 'string' && /^\d{1,15}$/.test(message.id)
+    ? { ...message, id: Number(message.id) }
+    : message
 
 /** The id that a message which cannot be read seems to answer, so that its call need not wait for the deadline. */
 export function answeredId (text: string): number | undefined {

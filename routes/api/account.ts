@@ -14,18 +14,31 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'read' }
   }, async (request) => ({ success: true as const, user: toAccount(principalOf(request)) }))
 
-  app.post('/auth/change-password', {
-    schema: { tags, summary: 'Change your password', description: 'All logins of before end, this one too: the answer has a token that takes its place.', body: PasswordChange, response: { 200: PasswordChanged } },
-    config: { effect: 'change' },
-    onRequest: (request, _reply, done) => { app.users.accountOf(principalOf(request)); done() }
-  }, async (request) => {
-    const { currentPassword, newPassword } = request.body
-    const { username } = app.users.accountOf(principalOf(request))
-    const warnings = app.users.judge(newPassword)
-    const user = await app.attempts.check(request, username, async () => await app.users.authenticate(username, currentPassword))
-    if (!user) throw new errors.Unauthorized('The current password is wrong')
-    const token = app.auth.login(await app.users.changePassword(user, newPassword))
-    return { success: true as const, message: 'The password was changed', token, ...(warnings.length > 0 ? { warnings } : {}) }
-  })
+  app.post(
+    '/auth/change-password',
+    {
+      schema: {
+        tags,
+        summary: 'Change your password',
+        description: 'All logins of before end, this one too: the answer has a token that takes its place.',
+        body: PasswordChange,
+        response: { 200: PasswordChanged }
+      },
+      config: { effect: 'change' },
+      onRequest: (request, _reply, done) => {
+        app.users.accountOf(principalOf(request))
+        done()
+      }
+    },
+    async (request) => {
+      const { currentPassword, newPassword } = request.body
+      const { username } = app.users.accountOf(principalOf(request))
+      const warnings = app.users.judge(newPassword)
+      const user = await app.attempts.check(request, username, async () => await app.users.authenticate(username, currentPassword))
+      if (!user) throw new errors.Unauthorized('The current password is wrong')
+      const token = app.auth.login(await app.users.changePassword(user, newPassword))
+      return { success: true as const, message: 'The password was changed', token, ...(warnings.length > 0 ? { warnings } : {}) }
+    }
+  )
 }
 export default routes

@@ -1,7 +1,21 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
 import { page } from './page.ts'
-import { Done, GroupId, GroupMemberConfig, GroupMemberName, GroupMembers, GroupRecord, GroupUpdate, NewGroup, NewGroupMember, Page, PageOf, Success, ToolSelection } from '../../schemas/api.ts'
+import {
+  Done,
+  GroupId,
+  GroupMemberConfig,
+  GroupMemberName,
+  GroupMembers,
+  GroupRecord,
+  GroupUpdate,
+  NewGroup,
+  NewGroupMember,
+  Page,
+  PageOf,
+  Success,
+  ToolSelection
+} from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
@@ -20,10 +34,20 @@ const mustManageMember: onRequestHookHandler = (request, _reply, done) => {
 }
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/groups', {
-    schema: { tags, summary: 'List the groups that you may see', querystring: Page, PageOf, response: { 200: PageOf(Type.Partial(GroupRecord)) } },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, ...page(app.groups.list(principalOf(request)), request.query) }))
+  app.get(
+    '/groups',
+    {
+      schema: {
+        tags,
+        summary: 'List the groups that you may see',
+        querystring: Page,
+        PageOf,
+        response: { 200: PageOf(Type.Partial(GroupRecord)) }
+      },
+      config: { effect: 'read' }
+    },
+    async (request) => ({ success: true as const, ...page(app.groups.list(principalOf(request)), request.query) })
+  )
 
   app.post('/groups', {
     schema: { tags, summary: 'Add a group', body: NewGroup, response: { 201: Success(GroupRecord) } },
@@ -57,36 +81,92 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return { success: true as const, message: 'The group was removed' }
   })
 
-  app.post('/groups/:id/servers', {
-    schema: { tags, summary: 'Add a server to a group', description: 'With all its items. One that is there already stays as it is.', params: GroupId, body: NewGroupMember, response: { 200: Success(GroupRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustManage
-  }, async (request) => ({ success: true as const, data: await app.groups.addServer(principalOf(request), request.params.id, request.body.serverName), message: 'The server was added to the group' }))
+  app.post(
+    '/groups/:id/servers',
+    {
+      schema: {
+        tags,
+        summary: 'Add a server to a group',
+        description: 'With all its items. One that is there already stays as it is.',
+        params: GroupId,
+        body: NewGroupMember,
+        response: { 200: Success(GroupRecord) }
+      },
+      config: { effect: 'change' },
+      onRequest: mustManage
+    },
+    async (request) => ({
+      success: true as const,
+      data: await app.groups.addServer(principalOf(request), request.params.id, request.body.serverName),
+      message: 'The server was added to the group'
+    })
+  )
 
-  app.delete('/groups/:id/servers/:serverName', {
-    schema: { tags, summary: 'Remove a server from a group', params: GroupMemberName, response: { 200: Success(GroupRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustManageMember
-  }, async (request) => ({ success: true as const, data: await app.groups.removeServer(principalOf(request), request.params.id, request.params.serverName), message: 'The server was removed from the group' }))
+  app.delete(
+    '/groups/:id/servers/:serverName',
+    {
+      schema: { tags, summary: 'Remove a server from a group', params: GroupMemberName, response: { 200: Success(GroupRecord) } },
+      config: { effect: 'change' },
+      onRequest: mustManageMember
+    },
+    async (request) => ({
+      success: true as const,
+      data: await app.groups.removeServer(principalOf(request), request.params.id, request.params.serverName),
+      message: 'The server was removed from the group'
+    })
+  )
 
-  app.put('/groups/:id/servers/batch', {
-    schema: { tags, summary: 'Replace all servers of a group', params: GroupId, body: GroupMembers, response: { 200: Success(GroupRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustManage
-  }, async (request) => {
-    const { group } = await app.groups.update(principalOf(request), request.params.id, { servers: request.body.servers })
-    return { success: true as const, data: group, message: 'The servers of the group were replaced' }
-  })
+  app.put(
+    '/groups/:id/servers/batch',
+    {
+      schema: {
+        tags,
+        summary: 'Replace all servers of a group',
+        params: GroupId,
+        body: GroupMembers,
+        response: { 200: Success(GroupRecord) }
+      },
+      config: { effect: 'change' },
+      onRequest: mustManage
+    },
+    async (request) => {
+      const { group } = await app.groups.update(principalOf(request), request.params.id, { servers: request.body.servers })
+      return { success: true as const, data: group, message: 'The servers of the group were replaced' }
+    }
+  )
 
-  app.get('/groups/:id/server-configs', {
-    schema: { tags, summary: 'The servers of a group, with what is selected of them', params: GroupId, response: { 200: Success(Type.Array(GroupMemberConfig)) } },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, data: app.groups.memberConfigs(principalOf(request), request.params.id) }))
+  app.get(
+    '/groups/:id/server-configs',
+    {
+      schema: {
+        tags,
+        summary: 'The servers of a group, with what is selected of them',
+        params: GroupId,
+        response: { 200: Success(Type.Array(GroupMemberConfig)) }
+      },
+      config: { effect: 'read' }
+    },
+    async (request) => ({ success: true as const, data: app.groups.memberConfigs(principalOf(request), request.params.id) })
+  )
 
-  app.put('/groups/:id/server-configs/:serverName/tools', {
-    schema: { tags, summary: 'Choose the tools of a server in a group', params: GroupMemberName, body: ToolSelection, response: { 200: Success(GroupRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustManageMember
-  }, async (request) => ({ success: true as const, data: await app.groups.selectTools(principalOf(request), request.params.id, request.params.serverName, request.body.tools), message: 'The tools were selected' }))
+  app.put(
+    '/groups/:id/server-configs/:serverName/tools',
+    {
+      schema: {
+        tags,
+        summary: 'Choose the tools of a server in a group',
+        params: GroupMemberName,
+        body: ToolSelection,
+        response: { 200: Success(GroupRecord) }
+      },
+      config: { effect: 'change' },
+      onRequest: mustManageMember
+    },
+    async (request) => ({
+      success: true as const,
+      data: await app.groups.selectTools(principalOf(request), request.params.id, request.params.serverName, request.body.tools),
+      message: 'The tools were selected'
+    })
+  )
 }
 export default routes

@@ -35,17 +35,36 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }, async (request) => {
       const { enabled } = request.body
       const [server, key] = keyOf(request)
-      return { success: true as const, data: await app.servers.override(principalOf(request), server, kind, key, { enabled }), message: `The ${what} was ${enabled ? 'enabled' : 'disabled'}` }
+      return {
+        success: true as const,
+        data: await app.servers.override(principalOf(request), server, kind, key, { enabled }),
+        message: `The ${what} was ${enabled ? 'enabled' : 'disabled'}`
+      }
     })
 
-    app.put(`${path}/description`, {
-      schema: { tags, summary: `Describe a ${what} in other words`, description: 'It stays, whatever the server says later.', params, body: NewDescription, response },
-      config: { effect: 'change' },
-      onRequest: mustManage
-    }, async (request) => {
-      const [server, key] = keyOf(request)
-      return { success: true as const, data: await app.servers.override(principalOf(request), server, kind, key, { description: request.body.description }), message: `The description of the ${what} was set` }
-    })
+    app.put(
+      `${path}/description`,
+      {
+        schema: {
+          tags,
+          summary: `Describe a ${what} in other words`,
+          description: 'It stays, whatever the server says later.',
+          params,
+          body: NewDescription,
+          response
+        },
+        config: { effect: 'change' },
+        onRequest: mustManage
+      },
+      async (request) => {
+        const [server, key] = keyOf(request)
+        return {
+          success: true as const,
+          data: await app.servers.override(principalOf(request), server, kind, key, { description: request.body.description }),
+          message: `The description of the ${what} was set`
+        }
+      }
+    )
 
     app.delete(`${path}/description`, {
       schema: { tags, summary: `Give a ${what} its server's description back`, params, response },
@@ -53,7 +72,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       onRequest: mustManage
     }, async (request) => {
       const [server, key] = keyOf(request)
-      return { success: true as const, data: await app.servers.override(principalOf(request), server, kind, key, { description: null }), message: `The description of the ${what} is the server's own again` }
+      return {
+        success: true as const,
+        data: await app.servers.override(principalOf(request), server, kind, key, { description: null }),
+        message: `The description of the ${what} is the server's own again`
+      }
     })
   }
 }

@@ -18,23 +18,48 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'read' }
   }, async (request) => ({ success: true as const, data: app.keys.list(principalOf(request)) }))
 
-  app.post('/auth/keys', {
-    schema: { tags, summary: 'Make a bearer key', description: 'The token is shown in this answer and never again.', body: NewKey, response: { 201: Success(KeyRecord) } },
-    config: { effect: 'change' }
-  }, async (request, reply) => {
-    const { key, warning } = await app.keys.create(principalOf(request), request.body)
-    reply.code(201)
-    return { success: true as const, data: key, message: ['Keep the token: it is not shown again', ...(warning === undefined ? [] : [warning])].join('. ') }
-  })
+  app.post(
+    '/auth/keys',
+    {
+      schema: {
+        tags,
+        summary: 'Make a bearer key',
+        description: 'The token is shown in this answer and never again.',
+        body: NewKey,
+        response: { 201: Success(KeyRecord) }
+      },
+      config: { effect: 'change' }
+    },
+    async (request, reply) => {
+      const { key, warning } = await app.keys.create(principalOf(request), request.body)
+      reply.code(201)
+      return {
+        success: true as const,
+        data: key,
+        message: ['Keep the token: it is not shown again', ...(warning === undefined ? [] : [warning])].join('. ')
+      }
+    }
+  )
 
-  app.put('/auth/keys/:id', {
-    schema: { tags, summary: 'Change a bearer key', description: 'The name and `enabled`; an admin also what it is good for. The token stays, and is not shown.', params: KeyId, body: KeyUpdate, response: { 200: Success(KeyRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustManage
-  }, async (request) => {
-    const { key, warning } = await app.keys.update(principalOf(request), request.params.id, request.body)
-    return { success: true as const, data: key, message: warning ?? 'The bearer key was changed' }
-  })
+  app.put(
+    '/auth/keys/:id',
+    {
+      schema: {
+        tags,
+        summary: 'Change a bearer key',
+        description: 'The name and `enabled`; an admin also what it is good for. The token stays, and is not shown.',
+        params: KeyId,
+        body: KeyUpdate,
+        response: { 200: Success(KeyRecord) }
+      },
+      config: { effect: 'change' },
+      onRequest: mustManage
+    },
+    async (request) => {
+      const { key, warning } = await app.keys.update(principalOf(request), request.params.id, request.body)
+      return { success: true as const, data: key, message: warning ?? 'The bearer key was changed' }
+    }
+  )
 
   app.delete('/auth/keys/:id', {
     schema: { tags, summary: 'Remove a bearer key', params: KeyId, response: { 200: Done } },

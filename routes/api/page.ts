@@ -6,7 +6,10 @@ import { errors } from '../../plugins/errors/list.ts'
  * One page of a list whose items have names. The cursor is the last name of the page before, so that a page stays right when
  * other items come and go. @throws InvalidInput for a cursor that names nothing
  */
-export function page<Item extends { name: string }> (items: Item[], { limit, cursor, fields }: Static<typeof Page>): { data: Array<Partial<Item>>, nextCursor?: string } {
+export function page<Item extends { name: string }> (
+  items: Item[],
+  { limit, cursor, fields }: Static<typeof Page>
+): { data: Array<Partial<Item>>; nextCursor?: string } {
   let from = 0
   if (cursor !== undefined) {
     const name = Buffer.from(cursor, 'base64url').toString()
@@ -18,5 +21,10 @@ export function page<Item extends { name: string }> (items: Item[], { limit, cur
   const last = data.at(-1)
   const nextCursor = last && to < items.length ? Buffer.from(last.name).toString('base64url') : undefined
   const wanted = fields?.split(',').map((field) => field.trim())
-  return { data: wanted ? data.map((item) => Object.fromEntries(Object.entries(item).filter(([key]) => wanted.includes(key))) as Partial<Item>) : data, ...(nextCursor === undefined ? {} : { nextCursor }) }
+  return {
+    data: wanted
+      ? data.map((item) => Object.fromEntries(Object.entries(item).filter(([key]) => wanted.includes(key))) as Partial<Item>)
+      : data,
+    ...(nextCursor === undefined ? {} : { nextCursor })
+  }
 }

@@ -4,26 +4,48 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.post('/mcp/:serverName/prompts/:promptName', {
-    schema: {
-      tags: ['Tools'],
-      summary: 'Fill in a prompt',
-      description: 'By its own name, or as `<server><separator><prompt>`.',
-      params: Type.Object({ serverName: Type.String(), promptName: Type.String() }),
-      body: Type.Object({ arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }, { examples: [{ arguments: { name: 'Ada' } }] }),
-      response: { 200: Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })) }
+  app.post(
+    '/mcp/:serverName/prompts/:promptName',
+    {
+      schema: {
+        tags: ['Tools'],
+        summary: 'Fill in a prompt',
+        description: 'By its own name, or as `<server><separator><prompt>`.',
+        params: Type.Object({ serverName: Type.String(), promptName: Type.String() }),
+        body: Type.Object(
+          { arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) },
+          { examples: [{ arguments: { name: 'Ada' } }] }
+        ),
+        response: { 200: Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })) }
+      },
+      config: { effect: 'run' },
+      // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+      onRequest: (request, _reply, done) => {
+        app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName)
+        done()
+      },
+      // Without a body there are no arguments.
+      preValidation: (request, _reply, done) => {
+        request.body ??= {}
+        done()
+      }
     },
-    config: { effect: 'run' },
-    // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
-    onRequest: (request, _reply, done) => { app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName); done() },
-    // Without a body there are no arguments.
-    preValidation: (request, _reply, done) => { request.body ??= {}; done() }
-  }, async (request, reply) => {
-    const { serverName, promptName } = request.params
-    const gone = new AbortController()
-    reply.raw.once('close', () => { gone.abort() })
-    const { messages = [], ...rest } = await app.tools.prompt(principalOf(request), serverName, promptName, request.body.arguments ?? {}, request.headers, gone.signal)
-    return { success: true as const, data: { ...rest, messages: Array.isArray(messages) ? messages : [] } }
-  })
+    async (request, reply) => {
+      const { serverName, promptName } = request.params
+      const gone = new AbortController()
+      reply.raw.once('close', () => {
+        gone.abort()
+      })
+      const { messages = [], ...rest } = await app.tools.prompt(
+        principalOf(request),
+        serverName,
+        promptName,
+        request.body.arguments ?? {},
+        request.headers,
+        gone.signal
+      )
+      return { success: true as const, data: { ...rest, messages: Array.isArray(messages) ? messages : [] } }
+    }
+  )
 }
 export default routes

@@ -1,7 +1,20 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
 import { page } from './page.ts'
-import { BatchDone, BatchFailed, Done, NewServer, NewServers, Page, PageOf, ServerName, ServerRecord, ServerUpdate, Success, Toggle } from '../../schemas/api.ts'
+import {
+  BatchDone,
+  BatchFailed,
+  Done,
+  NewServer,
+  NewServers,
+  Page,
+  PageOf,
+  ServerName,
+  ServerRecord,
+  ServerUpdate,
+  Success,
+  Toggle
+} from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './index.ts'
 import { writeRecords } from './records.ts'
@@ -20,46 +33,99 @@ const mustManage: onRequestHookHandler = (request, _reply, done) => {
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('preSerialization', writeRecords)
 
-  app.get('/servers', {
-    schema: { tags, summary: 'List the servers that you may see', querystring: Page, PageOf, response: { 200: PageOf(Type.Partial(ServerRecord)) } },
-    config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, ...page(app.servers.list(principalOf(request)), request.query) }))
+  app.get(
+    '/servers',
+    {
+      schema: {
+        tags,
+        summary: 'List the servers that you may see',
+        querystring: Page,
+        PageOf,
+        response: { 200: PageOf(Type.Partial(ServerRecord)) }
+      },
+      config: { effect: 'read' }
+    },
+    async (request) => ({ success: true as const, ...page(app.servers.list(principalOf(request)), request.query) })
+  )
 
-  app.post('/servers', {
-    schema: { tags, summary: 'Add a server', description: 'Answers at once; the server connects in the background.', body: NewServer, response: { 200: Success(ServerRecord) } },
-    config: { effect: 'change' }
-  }, async (request) => {
-    const { name, config } = request.body
-    const data = await app.servers.create(principalOf(request), name, config)
-    return { success: true as const, data, message: told('enabled' in config && config.enabled === false ? `Server ${JSON.stringify(name)} was added, disabled` : `Server ${JSON.stringify(name)} was added and is connecting`, app.servers.warning(name)) }
-  })
+  app.post(
+    '/servers',
+    {
+      schema: {
+        tags,
+        summary: 'Add a server',
+        description: 'Answers at once; the server connects in the background.',
+        body: NewServer,
+        response: { 200: Success(ServerRecord) }
+      },
+      config: { effect: 'change' }
+    },
+    async (request) => {
+      const { name, config } = request.body
+      const data = await app.servers.create(principalOf(request), name, config)
+      return {
+        success: true as const,
+        data,
+        message: told(
+          'enabled' in config && config.enabled === false
+            ? `Server ${JSON.stringify(name)} was added, disabled`
+            : `Server ${JSON.stringify(name)} was added and is connecting`,
+          app.servers.warning(name)
+        )
+      }
+    }
+  )
 
-  app.post('/servers/batch', {
-    schema: { tags, summary: 'Add many servers', description: 'Each by itself: 200 when all were stored, 207 when some were, 400 when none was.', body: NewServers, response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed } },
-    config: { effect: 'change' }
-  }, async (request, reply) => {
-    const results = await app.servers.createMany(principalOf(request), request.body.servers)
-    const successCount = results.filter(({ success }) => success).length
-    const data = { results, successCount, failureCount: results.length - successCount }
-    if (successCount === 0) return await reply.code(400).send({ success: false as const, data, message: 'None of the servers could be added' })
-    reply.code(successCount === results.length ? 200 : 207)
-    return { success: true as const, data, message: `${successCount} of ${results.length} servers were added` }
-  })
+  app.post(
+    '/servers/batch',
+    {
+      schema: {
+        tags,
+        summary: 'Add many servers',
+        description: 'Each by itself: 200 when all were stored, 207 when some were, 400 when none was.',
+        body: NewServers,
+        response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed }
+      },
+      config: { effect: 'change' }
+    },
+    async (request, reply) => {
+      const results = await app.servers.createMany(principalOf(request), request.body.servers)
+      const successCount = results.filter(({ success }) => success).length
+      const data = { results, successCount, failureCount: results.length - successCount }
+      if (successCount === 0) {
+        return await reply.code(400).send({ success: false as const, data, message: 'None of the servers could be added' })
+      }
+      reply.code(successCount === results.length ? 200 : 207)
+      return { success: true as const, data, message: `${successCount} of ${results.length} servers were added` }
+    }
+  )
 
   app.get('/servers/:name', {
     schema: { tags, summary: 'One server, with what it lists', params: ServerName, response: { 200: Success(ServerRecord) } },
     config: { effect: 'read' }
   }, async (request) => ({ success: true as const, data: app.servers.get(principalOf(request), request.params.name) }))
 
-  app.put('/servers/:name', {
-    schema: { tags, summary: 'Replace a server\'s config', description: 'Owner, visibility, enabled and overrides stay where the new config does not speak of them. A masked secret sent back keeps the stored one.', params: ServerName, body: ServerUpdate, response: { 200: Success(ServerRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustManage
-  }, async (request) => {
-    const { config, newName } = request.body
-    const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
-    return { success: true as const, data, message: told('The server was updated', app.servers.warning(data.name)) }
-  })
+  app.put(
+    '/servers/:name',
+    {
+      schema: {
+        tags,
+        summary: "Replace a server's config",
+        description:
+          'Owner, visibility, enabled and overrides stay where the new config does not speak of them. A masked secret sent back keeps the stored one.',
+        params: ServerName,
+        body: ServerUpdate,
+        response: { 200: Success(ServerRecord) }
+      },
+      config: { effect: 'change' },
+      onRequest: mustManage
+    },
+    async (request) => {
+      const { config, newName } = request.body
+      const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
+      return { success: true as const, data, message: told('The server was updated', app.servers.warning(data.name)) }
+    }
+  )
 
   app.delete('/servers/:name', {
     schema: { tags, summary: 'Remove a server', params: ServerName, response: { 200: Done } },
@@ -76,7 +142,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     onRequest: mustManage
   }, async (request) => {
     const { enabled } = request.body
-    return { success: true as const, data: await app.servers.toggle(principalOf(request), request.params.name, enabled), message: enabled ? 'The server was enabled' : 'The server was disabled' }
+    return {
+      success: true as const,
+      data: await app.servers.toggle(principalOf(request), request.params.name, enabled),
+      message: enabled ? 'The server was enabled' : 'The server was disabled'
+    }
   })
 
   app.post('/servers/:name/reload', {
@@ -85,7 +155,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     onRequest: mustManage
   }, async (request) => {
     const data = await app.servers.reload(principalOf(request), request.params.name)
-    return { success: true as const, data, message: data.status === 'disabled' ? 'The server is disabled: enable it, and it is connected' : 'The server is reconnecting' }
+    return {
+      success: true as const,
+      data,
+      message: data.status === 'disabled' ? 'The server is disabled: enable it, and it is connected' : 'The server is reconnecting'
+    }
   })
 }
 export default routes

@@ -9,10 +9,20 @@ const tags = ['System']
 const Open = Type.Object({}, { additionalProperties: true })
 const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
 const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
-const Shown = Type.Object({}, { additionalProperties: true, examples: [{ routing: { enableGlobalRoute: true, jsonBodyLimit: '1mb' }, nameSeparator: '-' }] })
-const Exported = Type.Object({ mcpServers: Open, groups: Type.Array(GroupRecord), systemConfig: Type.Optional(Open), users: Type.Optional(Type.Array(Open)), bearerKeys: Type.Optional(Type.Array(Open)) }, {
-  examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }]
-})
+const Shown = Type.Object(
+  {},
+  { additionalProperties: true, examples: [{ routing: { enableGlobalRoute: true, jsonBodyLimit: '1mb' }, nameSeparator: '-' }] }
+)
+const Exported = Type.Object(
+  {
+    mcpServers: Open,
+    groups: Type.Array(GroupRecord),
+    systemConfig: Type.Optional(Open),
+    users: Type.Optional(Type.Array(Open)),
+    bearerKeys: Type.Optional(Type.Array(Open))
+  },
+  { examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }] }
+)
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/settings', {
@@ -26,7 +36,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     preSerialization: writeRecords
   }, async (request) => {
     const principal = principalOf(request)
-    return { success: true as const, data: { servers: app.servers.list(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) } }
+    return {
+      success: true as const,
+      data: { servers: app.servers.list(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) }
+    }
   })
 
   app.get('/mcp-settings/export', {
@@ -47,7 +60,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
     if (!download) return { success: true as const, data }
-    reply.header('content-disposition', 'attachment; filename="mcp_settings.json"').type('application/json').serializer((value: unknown) => JSON.stringify(value, null, 2))
+    reply
+      .header('content-disposition', 'attachment; filename="mcp_settings.json"')
+      .type('application/json')
+      .serializer((value: unknown) => JSON.stringify(value, null, 2))
     return data
   })
 }

@@ -8,26 +8,40 @@ import { principalOf } from './index.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   textBodies(app)
-  app.post('/tools/call/:server', {
-    schema: {
-      tags: ['Tools'],
-      summary: 'Call a tool',
-      description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` in its data.',
-      params: Type.Object({ server: Type.String() }),
-      body: Type.Object({ toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) }, { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }),
-      response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
+  app.post(
+    '/tools/call/:server',
+    {
+      schema: {
+        tags: ['Tools'],
+        summary: 'Call a tool',
+        description: 'By its own name, or as `<server><separator><tool>`. A tool that fails answers with `isError` in its data.',
+        params: Type.Object({ server: Type.String() }),
+        body: Type.Object(
+          { toolName: Type.String({ minLength: 1 }), arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) },
+          { examples: [{ toolName: 'echo', arguments: { message: 'Hello' } }] }
+        ),
+        response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
+      },
+      config: { effect: 'run' },
+      // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+      onRequest: (request, _reply, done) => {
+        app.access.server(principalOf(request), (request.params as { server: string }).server)
+        done()
+      },
+      preValidation: async (request) => {
+        Object.assign(request, { body: exactJson(String(request.body ?? '')) })
+      }
     },
-    config: { effect: 'run' },
-    // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
-    onRequest: (request, _reply, done) => { app.access.server(principalOf(request), (request.params as { server: string }).server); done() },
-    preValidation: async (request) => { Object.assign(request, { body: exactJson(String(request.body ?? '')) }) }
-  }, async (request, reply) => {
-    const { toolName, arguments: args = {} } = request.body
-    const gone = new AbortController()
-    reply.raw.once('close', () => { gone.abort() })
-    const data = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
-    reply.type('application/json')
-    return `{"success":true,"data":${data}}`
-  })
+    async (request, reply) => {
+      const { toolName, arguments: args = {} } = request.body
+      const gone = new AbortController()
+      reply.raw.once('close', () => {
+        gone.abort()
+      })
+      const data = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
+      reply.type('application/json')
+      return `{"success":true,"data":${data}}`
+    }
+  )
 }
 export default routes

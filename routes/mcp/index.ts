@@ -28,15 +28,31 @@ const routes: FastifyPluginAsync = async (app) => {
     const params = request.params as Params
     request.view = app.access.view(app.auth.transport(request, params.user), params)
     // What is said of origins goes with the answer, which is written past Fastify.
-    if (request.headers.origin !== undefined) for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
+    if (request.headers.origin !== undefined) {
+      for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
+    }
     done()
   })
 
   for (const url of ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']) {
-    app.post(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.post(inbound(request, reply), String(request.body ?? '')); reply.hijack() })
-    app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => { app.downstream.get(inbound(request, reply)); reply.hijack() })
+    app.post(url, { config: { effect: 'run' } }, (request, reply) => {
+      app.downstream.post(inbound(request, reply), String(request.body ?? ''))
+      reply.hijack()
+    })
+    app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
+      app.downstream.get(inbound(request, reply))
+      reply.hijack()
+    })
     app.delete(url, { config: { effect: 'run' } }, (request, reply) => { app.downstream.delete(inbound(request, reply)); reply.hijack() })
-    app.route({ url, method: ['PUT', 'PATCH'], config: { effect: 'run' }, handler: async (_request, reply) => { reply.header('allow', 'GET, POST, DELETE'); throw new errors.MethodNotAllowed() } })
+    app.route({
+      url,
+      method: ['PUT', 'PATCH'],
+      config: { effect: 'run' },
+      handler: async (_request, reply) => {
+        reply.header('allow', 'GET, POST, DELETE')
+        throw new errors.MethodNotAllowed()
+      }
+    })
   }
 }
 export default routes

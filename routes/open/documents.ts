@@ -9,7 +9,10 @@ const security: Array<Record<string, string[]>> = []
 const config = { effect: 'read' } as const
 const failures = { 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 503: OpenFailure }
 const types = { json: 'application/json', yaml: 'application/yaml' } as const
-const answers = { json: OpenApiDocument, yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } } } as const
+const answers = {
+  json: OpenApiDocument,
+  yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } }
+} as const
 
 /** What may be called over plain HTTP, described. Answers carry an ETag, and are sent once to who sends it back. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -23,7 +26,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return null
   })
 
-  const send = async (request: FastifyRequest, reply: FastifyReply, name: string | undefined, query: Static<typeof DocumentQuery>, format: 'json' | 'yaml'): Promise<FastifyReply> => {
+  const send = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    name: string | undefined,
+    query: Static<typeof DocumentQuery>,
+    format: 'json' | 'yaml'
+  ): Promise<FastifyReply> => {
     const { bytes, etag } = await app.openapi.document(app.auth.optional(request), name, query, format)
     reply.type(types[format]).header('etag', etag)
     // What the caller has is not put together.
@@ -31,15 +40,39 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
   for (const format of ['json', 'yaml'] as const) {
     const said = `as OpenAPI 3.0.3 in ${format.toUpperCase()}`
-    app.get(`/openapi.${format}`, {
-      schema: { tags, security, summary: `The tools that you reach, ${said}`, querystring: DocumentQuery, response: { 200: answers[format], ...failures } },
-      config
-    }, async (request, reply) => await send(request, reply, undefined, request.query, format))
+    app.get(
+      `/openapi.${format}`,
+      {
+        schema: {
+          tags,
+          security,
+          summary: `The tools that you reach, ${said}`,
+          querystring: DocumentQuery,
+          response: { 200: answers[format], ...failures }
+        },
+        config
+      },
+      async (request, reply) => await send(request, reply, undefined, request.query, format)
+    )
 
-    const part = { tags, security, summary: `The tools of one group or server, ${said}`, querystring: PartQuery, response: { 200: answers[format], ...failures } }
-    app.get(`/:name/openapi.${format}`, { schema: { ...part, params: PartName }, config }, async (request, reply) => await send(request, reply, request.params.name, request.query, format))
+    const part = {
+      tags,
+      security,
+      summary: `The tools of one group or server, ${said}`,
+      querystring: PartQuery,
+      response: { 200: answers[format], ...failures }
+    }
+    app.get(
+      `/:name/openapi.${format}`,
+      { schema: { ...part, params: PartName }, config },
+      async (request, reply) => await send(request, reply, request.params.name, request.query, format)
+    )
     // A group or server may have that name, and `/users/:username` would come first.
-    app.get(`/users/openapi.${format}`, { schema: { ...part, hide: true }, config }, async (request, reply) => await send(request, reply, 'users', request.query, format))
+    app.get(
+      `/users/openapi.${format}`,
+      { schema: { ...part, hide: true }, config },
+      async (request, reply) => await send(request, reply, 'users', request.query, format)
+    )
   }
 
   app.get('/openapi/servers', {

@@ -8,7 +8,15 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 const tags = ['Tools']
 const security: Array<Record<string, string[]>> = []
 const config = { effect: 'run' } as const
-const response = { 200: ToolResult, 400: OpenFailure, 403: OpenFailure, 404: OpenFailure, 502: OpenFailure, 503: OpenFailure, 504: OpenFailure }
+const response = {
+  200: ToolResult,
+  400: OpenFailure,
+  403: OpenFailure,
+  404: OpenFailure,
+  502: OpenFailure,
+  503: OpenFailure,
+  504: OpenFailure
+}
 /** Arguments are checked by the tool's own schema; the route's is for its documentation. */
 const posted = {
   body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }),
@@ -17,7 +25,8 @@ const posted = {
 /** HEAD runs nothing. */
 const exposeHeadRoute = false
 const unchecked = { validatorCompiler: () => () => true }
-const description = 'Answers the MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`. `?group=` asks through a group.'
+const description =
+  'Answers the MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`. `?group=` asks through a group.'
 
 /** Tools over plain HTTP. GET runs them too: so pages of other sites, and what fetches ahead, are kept out. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
@@ -26,7 +35,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     app.auth.origin(request)
     const { origin, 'sec-fetch-site': site, 'sec-purpose': purpose, purpose: formerly, 'x-moz': mozilla } = request.headers
     // A page that ALLOWED_ORIGINS names is of another site, too; it says which.
-    if ((site === 'cross-site' && origin === undefined) || /prefetch|prerender|preview/i.test([purpose, formerly, mozilla].join(' '))) throw new errors.CrossSite()
+    if ((site === 'cross-site' && origin === undefined) || /prefetch|prerender|preview/i.test([purpose, formerly, mozilla].join(' '))) {
+      throw new errors.CrossSite()
+    }
   })
 
   const run = async (request: FastifyRequest, reply: FastifyReply, word: ToolWord): Promise<string> => {
@@ -39,9 +50,41 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return text
   }
 
-  app.get('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments in the query', description, params: ToolPath, response }, config, exposeHeadRoute }, async (request, reply) => await run(request, reply, request.params))
-  app.post('/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool; arguments as a JSON body', description, params: ToolPath, ...posted }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
-  app.get('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments in the query', params: PartToolPath, response }, config, exposeHeadRoute }, async (request, reply) => await run(request, reply, request.params))
-  app.post('/:name/tools/:server/:tool', { schema: { tags, security, summary: 'Run a tool of a group; arguments as a JSON body', params: PartToolPath, ...posted }, config, ...unchecked }, async (request, reply) => await run(request, reply, request.params))
+  app.get(
+    '/tools/:server/:tool',
+    {
+      schema: { tags, security, summary: 'Run a tool; arguments in the query', description, params: ToolPath, response },
+      config,
+      exposeHeadRoute
+    },
+    async (request, reply) => await run(request, reply, request.params)
+  )
+  app.post(
+    '/tools/:server/:tool',
+    {
+      schema: { tags, security, summary: 'Run a tool; arguments as a JSON body', description, params: ToolPath, ...posted },
+      config,
+      ...unchecked
+    },
+    async (request, reply) => await run(request, reply, request.params)
+  )
+  app.get(
+    '/:name/tools/:server/:tool',
+    {
+      schema: { tags, security, summary: 'Run a tool of a group; arguments in the query', params: PartToolPath, response },
+      config,
+      exposeHeadRoute
+    },
+    async (request, reply) => await run(request, reply, request.params)
+  )
+  app.post(
+    '/:name/tools/:server/:tool',
+    {
+      schema: { tags, security, summary: 'Run a tool of a group; arguments as a JSON body', params: PartToolPath, ...posted },
+      config,
+      ...unchecked
+    },
+    async (request, reply) => await run(request, reply, request.params)
+  )
 }
 export default routes

@@ -23,12 +23,29 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
     return { status, timestamp: new Date().toISOString(), uptime: process.uptime(), servers: { total, connected } }
   })
 
-  app.get('/health/live', { schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config }, async () => ({ status: 'ok' }))
+  app.get(
+    '/health/live',
+    { schema: { tags, summary: 'Liveness, for orchestrators', security: [], response: { 200: Liveness } }, config },
+    async () => ({ status: 'ok' })
+  )
 
-  app.get('/health/ready', { schema: { tags, summary: 'Readiness, for orchestrators', description: '503 while starting, draining, or without storage.', security: [], response: { 200: Liveness, 503: Failure } }, config }, async () => {
-    const found = problem()
-    if (found !== undefined) throw new errors.NotReady(found)
-    return { status: 'ok' }
-  })
+  app.get(
+    '/health/ready',
+    {
+      schema: {
+        tags,
+        summary: 'Readiness, for orchestrators',
+        description: '503 while starting, draining, or without storage.',
+        security: [],
+        response: { 200: Liveness, 503: Failure }
+      },
+      config
+    },
+    async () => {
+      const found = problem()
+      if (found !== undefined) throw new errors.NotReady(found)
+      return { status: 'ok' }
+    }
+  )
 }
 export default routes

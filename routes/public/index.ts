@@ -15,17 +15,41 @@ const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, ver
     problem: () => app.phase.name === 'ready' ? app.settings.problem : app.phase.name
   })
 
-  app.get('/metrics', { schema: { tags, summary: 'Metrics, for Prometheus', security: [], response: { 200: Metrics, 403: Failure } }, config: { effect: 'read' } }, async (_request, reply) => {
-    reply.type(app.metrics.contentType)
-    return await app.metrics.metrics()
-  })
+  app.get(
+    '/metrics',
+    {
+      schema: { tags, summary: 'Metrics, for Prometheus', security: [], response: { 200: Metrics, 403: Failure } },
+      config: { effect: 'read' }
+    },
+    async (_request, reply) => {
+      reply.type(app.metrics.contentType)
+      return await app.metrics.metrics()
+    }
+  )
 
-  app.get('/config', { schema: { tags, summary: 'What this gateway is', security: [], response: { 200: Config, 403: Failure } }, config: { effect: 'read' } }, async () => ({ success: true as const, data: { basePath, version, name } }))
+  app.get(
+    '/config',
+    {
+      schema: { tags, summary: 'What this gateway is', security: [], response: { 200: Config, 403: Failure } },
+      config: { effect: 'read' }
+    },
+    async () => ({ success: true as const, data: { basePath, version, name } })
+  )
 
-  app.get('/public-config', { schema: { tags, summary: 'What a login page needs to know', security: [], response: { 200: PublicConfig, 403: Failure } }, config: { effect: 'read' } }, async () => {
-    const skipAuth = app.settings.current.system.routing?.skipAuth === true
-    const permissions = skipAuth ? { admin: true, servers: 'all', users: true, system: true } : {}
-    return { success: true as const, data: { skipAuth, permissions, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] } } }
-  })
+  app.get(
+    '/public-config',
+    {
+      schema: { tags, summary: 'What a login page needs to know', security: [], response: { 200: PublicConfig, 403: Failure } },
+      config: { effect: 'read' }
+    },
+    async () => {
+      const skipAuth = app.settings.current.system.routing?.skipAuth === true
+      const permissions = skipAuth ? { admin: true, servers: 'all', users: true, system: true } : {}
+      return {
+        success: true as const,
+        data: { skipAuth, permissions, socialAuth: { enabled: false, basePath: '/api/auth/better', providers: [] } }
+      }
+    }
+  )
 }
 export default routes

@@ -15,34 +15,71 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
   app.decorateRequest('principal', null)
   app.addHook('onRequest', (_request, reply, done) => { reply.header('cache-control', 'no-store'); done() })
 
-  app.post('/auth/login', {
-    schema: { tags, summary: 'Log in', description: 'The token goes into the x-auth-token header of every other request.', security: [], body: Credentials, response: { 200: Login } },
-    config: { effect: 'run' },
-    onRequest: (request, _reply, done) => { app.auth.origin(request); done() }
-  }, async (request) => {
-    const { username, password } = request.body
-    const user = await app.attempts.check(request, username, async () => await app.users.authenticate(username, password))
-    if (!user) throw new errors.Unauthorized('The username or the password is wrong')
-    const isUsingDefaultPassword = developmentPassword !== undefined && user.username === 'admin' && password === developmentPassword
-    return { success: true as const, message: 'Logged in', token: app.auth.login(user), user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }), ...(isUsingDefaultPassword ? { isUsingDefaultPassword } : {}) }
-  })
-
-  app.post('/auth/register', {
-    schema: { tags, summary: 'Make an account', description: 'An admin makes one for anybody. Others only for themselves, and only where ALLOW_REGISTRATION says so.', security: [], body: Registration, response: { 201: Registered } },
-    config: { effect: 'change' },
-    onRequest: (request, _reply, done) => {
-      app.auth.origin(request)
-      request.principal = callerOf(request)
-      app.users.mustBeFreeToRegister(request.principal)
-      done()
+  app.post(
+    '/auth/login',
+    {
+      schema: {
+        tags,
+        summary: 'Log in',
+        description: 'The token goes into the x-auth-token header of every other request.',
+        security: [],
+        body: Credentials,
+        response: { 200: Login }
+      },
+      config: { effect: 'run' },
+      onRequest: (request, _reply, done) => {
+        app.auth.origin(request)
+        done()
+      }
+    },
+    async (request) => {
+      const { username, password } = request.body
+      const user = await app.attempts.check(request, username, async () => await app.users.authenticate(username, password))
+      if (!user) throw new errors.Unauthorized('The username or the password is wrong')
+      const isUsingDefaultPassword = developmentPassword !== undefined && user.username === 'admin' && password === developmentPassword
+      return {
+        success: true as const,
+        message: 'Logged in',
+        token: app.auth.login(user),
+        user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }),
+        ...(isUsingDefaultPassword ? { isUsingDefaultPassword } : {})
+      }
     }
-  }, async (request, reply) => {
-    const { principal, body } = request
-    const make = async () => await app.users.register(principal, body)
-    const { user, warnings } = await (principal?.isAdmin === true ? make() : app.attempts.register(request, make))
-    reply.code(201)
-    return { success: true as const, message: 'The account was made', token: app.auth.login(user), user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }), ...(warnings.length > 0 ? { warnings } : {}) }
-  })
+  )
+
+  app.post(
+    '/auth/register',
+    {
+      schema: {
+        tags,
+        summary: 'Make an account',
+        description: 'An admin makes one for anybody. Others only for themselves, and only where ALLOW_REGISTRATION says so.',
+        security: [],
+        body: Registration,
+        response: { 201: Registered }
+      },
+      config: { effect: 'change' },
+      onRequest: (request, _reply, done) => {
+        app.auth.origin(request)
+        request.principal = callerOf(request)
+        app.users.mustBeFreeToRegister(request.principal)
+        done()
+      }
+    },
+    async (request, reply) => {
+      const { principal, body } = request
+      const make = async () => await app.users.register(principal, body)
+      const { user, warnings } = await (principal?.isAdmin === true ? make() : app.attempts.register(request, make))
+      reply.code(201)
+      return {
+        success: true as const,
+        message: 'The account was made',
+        token: app.auth.login(user),
+        user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }),
+        ...(warnings.length > 0 ? { warnings } : {})
+      }
+    }
+  )
 }
 export default routes
 

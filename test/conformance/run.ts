@@ -48,15 +48,33 @@ async function cleanUp (): Promise<void> {
 }
 
 /** A child process with its output so far. Killed at the end, or after so many milliseconds. */
-function start (command: string, args: string[], options: { env?: Record<string, string>, timeout?: number } = {}): { child: ChildProcess, output: () => string, exited: Promise<number | string> } {
+function start (
+  command: string,
+  args: string[],
+  options: { env?: Record<string, string>; timeout?: number } = {}
+): { child: ChildProcess; output: () => string; exited: Promise<number | string> } {
   if (ending) throw new Error('The run is over')
-  const child = spawn(command, args, { cwd: path(''), env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'], timeout: options.timeout, killSignal: 'SIGKILL' })
+  const child = spawn(command, args, {
+    cwd: path(''),
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: options.timeout,
+    killSignal: 'SIGKILL'
+  })
   let output = ''
-  child.stdout.on('data', (chunk) => { output += String(chunk) })
-  child.stderr.on('data', (chunk) => { output += String(chunk) })
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk)
+  })
+  child.stderr.on('data', (chunk) => {
+    output += String(chunk)
+  })
   const exited = new Promise<number | string>((resolve) => {
-    child.once('error', (error) => { resolve(error.message) })
-    child.once('close', (code, signal) => { resolve(code ?? String(signal)) })
+    child.once('error', (error) => {
+      resolve(error.message)
+    })
+    child.once('close', (code, signal) => {
+      resolve(code ?? String(signal))
+    })
   })
   cleanup.after(async () => {
     if (child.pid === undefined) return
@@ -78,7 +96,9 @@ async function install (): Promise<void> {
   const wanted = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
   console.log(`Installing ${wanted.join(' and ')} into ${cache}`)
   await mkdir(cache, { recursive: true })
-  const { output, exited } = start('npm', ['install', '--prefix', cache, '--save-exact', '--no-audit', '--no-fund', ...wanted], { timeout: installMs })
+  const { output, exited } = start('npm', ['install', '--prefix', cache, '--save-exact', '--no-audit', '--no-fund', ...wanted], {
+    timeout: installMs
+  })
   const code = await exited
   if (code !== 0) throw new Error(`npm install failed (${code}): ${output()}`)
 }
@@ -119,8 +139,23 @@ async function run (url: string, ...options: string[]): Promise<Results> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
   cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
   console.log(`Running the scenarios against ${url}`)
-  const { output, exited } = start(join(modules, '.bin/node'),
-    [join(modules, '.bin/conformance'), 'server', '--url', url, '--requirements', revision, '--timeout', String(scenarioMs), '-o', folder, ...options], { timeout: runMs })
+  const { output, exited } = start(
+    join(modules, '.bin/node'),
+    [
+      join(modules, '.bin/conformance'),
+      'server',
+      '--url',
+      url,
+      '--requirements',
+      revision,
+      '--timeout',
+      String(scenarioMs),
+      '-o',
+      folder,
+      ...options
+    ],
+    { timeout: runMs }
+  )
   const code = await exited
   if (ending) throw new Error('Interrupted')
 
@@ -134,7 +169,9 @@ async function run (url: string, ...options: string[]): Promise<Results> {
   const failed = [...results.values()].flat().some(isFailure)
   if (results.size !== scenarioCount || !failed) {
     console.error(output().slice(-4_000))
-    results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage: `exit code ${code}, ${results.size} of ${scenarioCount} scenarios` }])
+    results.set('(the run)', [
+      { id: 'run-complete', status: 'FAILURE', errorMessage: `exit code ${code}, ${results.size} of ${scenarioCount} scenarios` }
+    ])
   }
   return results
 }
@@ -183,7 +220,8 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
   const width = Math.max(...scenarios.map((scenario) => scenario.length))
   const row = (...cells: string[]): void => { console.log(cells.map((cell, i) => cell.padEnd(i === 0 ? width : 8)).join('  ').trimEnd()) }
 
-  const unexpected = (scenario: string, checks: Check[] = []): Check[] => checks.filter(({ id }) => !expected.has(scenario) && !expected.has(`${scenario}:${id}`))
+  const unexpected = (scenario: string, checks: Check[] = []): Check[] =>
+    checks.filter(({ id }) => !expected.has(scenario) && !expected.has(`${scenario}:${id}`))
   let good = 0
   let fine = true
   row('scenario (passed/failed)', ...Object.keys(runs), direct === undefined ? 'passed?' : 'equal?')
@@ -192,7 +230,9 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
     const before = direct?.get(scenario) ?? []
     const failed = [...before.filter(isFailure), ...unexpected(scenario, checks).filter(isFailure)]
     const different = direct === undefined ? [] : differences(before, checks)
-    if (failed.length > 0 || (direct !== undefined && differences(unexpected(scenario, before), unexpected(scenario, checks)).length > 0)) fine = false
+    if (failed.length > 0 || (direct !== undefined && differences(unexpected(scenario, before), unexpected(scenario, checks)).length > 0)) {
+      fine = false
+    }
 
     const ok = direct === undefined ? !checks.some(isFailure) : different.length === 0
     if (ok) good++
@@ -202,7 +242,9 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
   }
   row('total', ...all.map((results) => score([...results.values()].flat())))
   const bad = scenarios.length - good
-  console.log(direct === undefined ? `conformance: ${good} scenarios passed, ${bad} failed` : `conformance: ${good} scenarios equal, ${bad} differ`)
+  console.log(
+    direct === undefined ? `conformance: ${good} scenarios passed, ${bad} failed` : `conformance: ${good} scenarios equal, ${bad} differ`
+  )
   return fine
 }
 

@@ -18,13 +18,34 @@ export const hashOf = (text: string): string => createHash('sha256').update(text
 /** A hash that nothing else has. */
 export const fresh = (): string => randomBytes(32).toString('hex')
 export const soon = (): number => Date.now() + 60_000
-export const issued = (kind: TokenKind, more: Partial<Issued> = {}): Issued => ({ hash: fresh(), kind, scope: 'mcp profile', expiresAt: soon(), ...more })
-export const authorization = (more: Partial<Authorization> = {}): Authorization => ({ family: randomUUID(), clientId: 'client', username: 'ann', ...more })
-export const activity = (more: Partial<Activity> = {}): Activity => ({ id: randomUUID(), timestamp: 1_790_000_000_000, server: 'files', tool: 'read', duration: 12.25, status: 'success', ...more })
+export const issued = (kind: TokenKind, more: Partial<Issued> = {}): Issued => ({
+  hash: fresh(),
+  kind,
+  scope: 'mcp profile',
+  expiresAt: soon(),
+  ...more
+})
+export const authorization = (more: Partial<Authorization> = {}): Authorization => ({
+  family: randomUUID(),
+  clientId: 'client',
+  username: 'ann',
+  ...more
+})
+export const activity = (more: Partial<Activity> = {}): Activity => ({
+  id: randomUUID(),
+  timestamp: 1_790_000_000_000,
+  server: 'files',
+  tool: 'read',
+  duration: 12.25,
+  status: 'success',
+  ...more
+})
 
 /** So many at once. */
-export const race = async <Result>(count: number, run: (n: number) => Promise<Result>): Promise<Result[]> => await Promise.all(Array.from({ length: count }, async (_, n) => await run(n)))
-export const counted = (answers: readonly string[]): Record<string, number> => Object.fromEntries([...new Set(answers)].sort().map((answer) => [answer, answers.filter((each) => each === answer).length]))
+export const race = async <Result>(count: number, run: (n: number) => Promise<Result>): Promise<Result[]> =>
+  await Promise.all(Array.from({ length: count }, async (_, n) => await run(n)))
+export const counted = (answers: readonly string[]): Record<string, number> =>
+  Object.fromEntries([...new Set(answers)].sort().map((answer) => [answer, answers.filter((each) => each === answer).length]))
 
 const timeout = 60_000
 /** What a text may hold and PostgreSQL cannot, or only in quotes. */
@@ -90,7 +111,12 @@ function suite (open: OpenPorts, database: boolean): void {
 
   it('a token is found as it was put, until it expires', async ({ tokens }) => {
     const [full, bare] = [authorization(), authorization({ username: undefined })]
-    const [access, refresh, late, plain] = [issued('access', { resource: 'https://hub.example.com/mcp' }), issued('refresh'), issued('access', { expiresAt: Date.now() - 1 }), issued('access', { scope: '' })]
+    const [access, refresh, late, plain] = [
+      issued('access', { resource: 'https://hub.example.com/mcp' }),
+      issued('refresh'),
+      issued('access', { expiresAt: Date.now() - 1 }),
+      issued('access', { scope: '' })
+    ]
     await tokens.put(full, [access, refresh, late])
     await tokens.put(bare, [plain])
     assert.deepEqual(await tokens.find(access.hash), { ...full, ...access })
@@ -120,7 +146,11 @@ function suite (open: OpenPorts, database: boolean): void {
     for (const { hash } of [access, nextAccess, second, none]) assert.equal(await tokens.find(hash), undefined)
     assert.deepEqual([await tokens.swap(first.hash, []), await tokens.swap(second.hash, [never])], ['reused', 'unknown'])
     await tokens.put(own, [never])
-    assert.deepEqual([await tokens.find(never.hash), await tokens.swap(never.hash, [])], [undefined, 'unknown'], 'what comes late to a revoked family is of no use')
+    assert.deepEqual(
+      [await tokens.find(never.hash), await tokens.swap(never.hash, [])],
+      [undefined, 'unknown'],
+      'what comes late to a revoked family is of no use'
+    )
     assert.deepEqual(await tokens.find(stranger.hash), { ...other, ...stranger })
   })
 
@@ -161,7 +191,8 @@ function suite (open: OpenPorts, database: boolean): void {
       await tokens.put(each, both)
       return both
     }))
-    const left = async (): Promise<string> => (await Promise.all(all.flat().map(async ({ hash }) => await tokens.find(hash) === undefined ? '-' : 'x'))).join('')
+    const left = async (): Promise<string> =>
+      (await Promise.all(all.flat().map(async ({ hash }) => ((await tokens.find(hash)) === undefined ? '-' : 'x')))).join('')
     assert.equal(await left(), 'xxxxxxxx')
     await tokens.revoke({ hash: all[0]?.[0].hash ?? '' })
     assert.equal(await left(), '-xxxxxxx')
@@ -190,7 +221,12 @@ function suite (open: OpenPorts, database: boolean): void {
 
   it('tokens, what was used and what was revoked are there after a restart', async ({ tokens }, reopen) => {
     const [own, other, gone] = [authorization(), authorization(), authorization()]
-    const [first, second, kept, lost] = [issued('refresh'), issued('refresh'), issued('access', { resource: 'https://hub.example.com' }), issued('access')]
+    const [first, second, kept, lost] = [
+      issued('refresh'),
+      issued('refresh'),
+      issued('access', { resource: 'https://hub.example.com' }),
+      issued('access')
+    ]
     await tokens.put(own, [first])
     await tokens.put(other, [kept])
     await tokens.put(gone, [lost])
@@ -213,13 +249,22 @@ function suite (open: OpenPorts, database: boolean): void {
     await vectors.put('c', [{ id: 'long', hash: 'l', embedding: [1, 0, 0] }])
     await vectors.put('d', [{ id: 'east', hash: 'other', embedding: [0, 1] }])
     assert.deepEqual(await vectors.hashes('c', [...ids, 'none']), new Map(ids.map((id) => [id, hashOf(id)])))
-    assert.deepEqual([await vectors.hashes('d', ['east', 'north']), await vectors.hashes('none', ids), await vectors.hashes('c', [])], [new Map([['east', 'other']]), new Map(), new Map()])
+    assert.deepEqual(
+      [await vectors.hashes('d', ['east', 'north']), await vectors.hashes('none', ids), await vectors.hashes('c', [])],
+      [new Map([['east', 'other']]), new Map(), new Map()]
+    )
 
     const found = await vectors.nearest('c', [10, 1], [...ids, 'long', 'none'], 3)
     assert.deepEqual(found.map(({ id }) => id), ['east', 'northeast', 'north'])
-    found.forEach(({ score }, at) => { assert.ok(Math.abs(score - ([10, 11 / Math.SQRT2, 1][at] ?? 0) / Math.hypot(10, 1)) < 1e-6, `${score}`) })
+    found.forEach(({ score }, at) => {
+      assert.ok(Math.abs(score - ([10, 11 / Math.SQRT2, 1][at] ?? 0) / Math.hypot(10, 1)) < 1e-6, `${score}`)
+    })
     assert.deepEqual((await vectors.nearest('c', [-1, 0], ids, 2)).map(({ id }) => id), [odd, ids[4]], 'ids come back as they were given')
-    assert.deepEqual((await vectors.nearest('c', [1, 0], ['north', 'northeast', 'northeast'], 9)).map(({ id }) => id), ['northeast', 'north'], 'those that were asked for, and no others')
+    assert.deepEqual(
+      (await vectors.nearest('c', [1, 0], ['north', 'northeast', 'northeast'], 9)).map(({ id }) => id),
+      ['northeast', 'north'],
+      'those that were asked for, and no others'
+    )
     assert.deepEqual([await vectors.nearest('c', [1, 0], [], 9), await vectors.nearest('none', [1, 0], ids, 9)], [[], []])
 
     await vectors.put('c', [{ id: 'north', hash: 'before', embedding: [1, 2] }, { id: 'north', hash: 'new', embedding: [9, 0] }])
@@ -233,7 +278,11 @@ function suite (open: OpenPorts, database: boolean): void {
   })
 
   it('vectors: many at once; one without a direction is refused, and none of its batch is put', async ({ vectors }) => {
-    const many = Array.from({ length: 1_050 }, (_, n) => ({ id: `tool-${n}`, hash: `${n}`, embedding: Array.from({ length: 64 }, (_, at) => Math.sin(n * 64 + at)) }))
+    const many = Array.from({ length: 1_050 }, (_, n) => ({
+      id: `tool-${n}`,
+      hash: `${n}`,
+      embedding: Array.from({ length: 64 }, (_, at) => Math.sin(n * 64 + at))
+    }))
     await vectors.put('many', many)
     const ids = many.map(({ id }) => id)
     assert.equal((await vectors.hashes('many', ids)).size, 1_050)
@@ -261,12 +310,26 @@ function suite (open: OpenPorts, database: boolean): void {
   const ids = (list: readonly Activity[]): string[] => list.map(({ id }) => id)
 
   record('an activity is found as it was recorded; one that was recorded already is not recorded again', async (activities) => {
-    const full = activity({ input: '{"path":"/x"}', output: 'y'.repeat(100 * 1024), group: 'team', username: 'ann', keyId: 'k', keyName: 'key', sourceIp: '::1', errorMessage: 'none', status: 'error', duration: 0.1 })
+    const full = activity({
+      input: '{"path":"/x"}',
+      output: 'y'.repeat(100 * 1024),
+      group: 'team',
+      username: 'ann',
+      keyId: 'k',
+      keyName: 'key',
+      sourceIp: '::1',
+      errorMessage: 'none',
+      status: 'error',
+      duration: 0.1
+    })
     const bare = activity()
     await activities.append([full, bare])
     await activities.append([full, activity({ ...bare, tool: 'another' })])
     await activities.append([])
-    assert.deepEqual([await activities.find(full.id), await activities.find(bare.id), await activities.find(full.id.toUpperCase())], [full, bare, full])
+    assert.deepEqual(
+      [await activities.find(full.id), await activities.find(bare.id), await activities.find(full.id.toUpperCase())],
+      [full, bare, full]
+    )
     assert.equal((await activities.list({}, 1, 10)).total, 2)
     for (const id of [randomUUID(), 'x', '', '\0']) assert.equal(await activities.find(id), undefined)
     const strange = activity({ input: odd, server: odd, errorMessage: odd })
@@ -276,15 +339,38 @@ function suite (open: OpenPorts, database: boolean): void {
   })
 
   record('activities come newest first, in pages, and are filtered', async (activities) => {
-    const batch = Array.from({ length: 1_200 }, (_, n) => activity({ timestamp: 1_000 + Math.floor(n / 2), server: n % 3 === 0 ? 'files' : 'web', tool: `t${n % 4}`, status: n % 10 === 0 ? 'error' : 'success', group: n % 2 === 0 ? 'team' : undefined, username: n % 5 === 0 ? 'ann' : undefined, keyId: n % 6 === 0 ? 'k1' : undefined, duration: n }))
+    const batch = Array.from({ length: 1_200 }, (_, n) =>
+      activity({
+        timestamp: 1_000 + Math.floor(n / 2),
+        server: n % 3 === 0 ? 'files' : 'web',
+        tool: `t${n % 4}`,
+        status: n % 10 === 0 ? 'error' : 'success',
+        group: n % 2 === 0 ? 'team' : undefined,
+        username: n % 5 === 0 ? 'ann' : undefined,
+        keyId: n % 6 === 0 ? 'k1' : undefined,
+        duration: n
+      })
+    )
     await activities.append(batch)
     const newest = [...batch].sort((one, other) => other.timestamp - one.timestamp || (other.id < one.id ? -1 : 1))
     for (const [page, limit] of [[1, 100], [2, 100], [12, 100], [13, 100], [240, 5]] as const) {
       const { activities: found, total } = await activities.list({}, page, limit)
       assert.deepEqual([ids(found), total], [ids(newest.slice((page - 1) * limit, page * limit)), 1_200], `page ${page} of ${limit}`)
     }
-    for (const filter of [{ server: 'files' }, { tool: 't1' }, { status: 'error' }, { group: 'team' }, { username: 'ann' }, { keyId: 'k1' }, { server: 'files', status: 'error', username: 'ann' }, { server: 'none' }, { server: undefined }] as const) {
-      const wanted = newest.filter((each) => Object.entries(filter).every(([name, value]) => value === undefined || each[name as 'server'] === value))
+    for (const filter of [
+      { server: 'files' },
+      { tool: 't1' },
+      { status: 'error' },
+      { group: 'team' },
+      { username: 'ann' },
+      { keyId: 'k1' },
+      { server: 'files', status: 'error', username: 'ann' },
+      { server: 'none' },
+      { server: undefined }
+    ] as const) {
+      const wanted = newest.filter((each) =>
+        Object.entries(filter).every(([name, value]) => value === undefined || each[name as 'server'] === value)
+      )
       const { activities: found, total } = await activities.list(filter, 1, 100)
       assert.deepEqual([ids(found), total], [ids(wanted.slice(0, 100)), wanted.length], JSON.stringify(filter))
       const mean = wanted.length === 0 ? 0 : wanted.reduce((sum, { duration }) => sum + duration, 0) / wanted.length
@@ -292,7 +378,10 @@ function suite (open: OpenPorts, database: boolean): void {
       assert.deepEqual(counts, { total: wanted.length, errors: wanted.filter(({ status }) => status === 'error').length })
       assert.ok(Math.abs(duration - mean) < 1e-6, `${duration} and not ${mean}`)
     }
-    assert.deepEqual([(await activities.list({ from: 1_010, to: 1_012 }, 1, 100)).total, (await activities.list({ to: 1_001 }, 1, 100)).total], [4, 2])
+    assert.deepEqual(
+      [(await activities.list({ from: 1_010, to: 1_012 }, 1, 100)).total, (await activities.list({ to: 1_001 }, 1, 100)).total],
+      [4, 2]
+    )
   })
 
   record('what there is to filter by, and what is cleaned up', async (activities) => {
@@ -303,8 +392,20 @@ function suite (open: OpenPorts, database: boolean): void {
       activity({ timestamp: 2, server: 'a', tool: 'x', username: 'bob', keyId: 'k2' }),
       activity({ timestamp: 3, server: 'a', tool: 'y' })
     ])
-    assert.deepEqual(await activities.values({}), { servers: ['a', 'b'], tools: ['x', 'y'], groups: ['g'], usernames: ['ann', 'bob'], keys: [{ id: 'k1', name: 'one' }, { id: 'k2' }] })
-    assert.deepEqual(await activities.values({ username: 'bob' }), { servers: ['a'], tools: ['x'], groups: [], usernames: ['bob'], keys: [{ id: 'k2' }] })
+    assert.deepEqual(await activities.values({}), {
+      servers: ['a', 'b'],
+      tools: ['x', 'y'],
+      groups: ['g'],
+      usernames: ['ann', 'bob'],
+      keys: [{ id: 'k1', name: 'one' }, { id: 'k2' }]
+    })
+    assert.deepEqual(await activities.values({ username: 'bob' }), {
+      servers: ['a'],
+      tools: ['x'],
+      groups: [],
+      usernames: ['bob'],
+      keys: [{ id: 'k2' }]
+    })
     assert.equal(await activities.cleanup(3), 2)
     assert.deepEqual((await activities.list({}, 1, 10)).activities.map(({ timestamp }) => timestamp), [3])
     assert.equal(await activities.cleanup(3), 0)

@@ -28,7 +28,13 @@ export function startWriter (t: Cleanup, target: string, script = 'test/fakes/st
  * @param names the servers that are stored, now
  * @returns how many changes were acknowledged over all rounds
  */
-export async function killRounds (t: Cleanup, target: string, rounds: number, names: () => Promise<Set<string>>, script?: string): Promise<number> {
+export async function killRounds (
+  t: Cleanup,
+  target: string,
+  rounds: number,
+  names: () => Promise<Set<string>>,
+  script?: string
+): Promise<number> {
   const acknowledged = new Set<string>()
   const unknown = new Set<string>()
   // Two processes ahead, since loading the code takes longer than a round.
@@ -47,7 +53,10 @@ export async function killRounds (t: Cleanup, target: string, rounds: number, na
       const [word, key = ''] = line.split(' ')
       assert.notEqual(word, 'error', line)
       if (word === 'try') unknown.add(key)
-      if (word === 'ok') { unknown.delete(key); acknowledged.add(key) }
+      if (word === 'ok') {
+        unknown.delete(key)
+        acknowledged.add(key)
+      }
     }
     const stored = await names()
     for (const key of acknowledged) assert.ok(stored.has(key), `round ${round}: ${key} was acknowledged and is lost`)

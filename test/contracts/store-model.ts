@@ -15,20 +15,65 @@ interface Model {
   system: SystemConfig
 }
 
-type Command = { do: 'commit', changes: Change[] } | { do: 'stale', changes: Change[] } | { do: 'elsewhere', changes: Change[] } | { do: 'reopen' }
+type Command =
+  { do: 'commit'; changes: Change[] } | { do: 'stale'; changes: Change[] } | { do: 'elsewhere'; changes: Change[] } | { do: 'reopen' }
 
 const names = ['one', 'two', 'Three', 'ﬀ', 'FF', 'straße', 'STRASSE', '__proto__', 'constructor', 'ключ', 'a b', '']
 const name = fc.constantFrom(...names)
 const text = fc.string({ unit: 'binary', maxLength: 8 })
-const config: fc.Arbitrary<ServerConfig> = fc.record({ command: text, description: text, enabled: fc.boolean(), env: fc.dictionary(fc.constantFrom('A', '__proto__', 'toString'), text) }, { requiredKeys: [] })
-const members = fc.array(fc.oneof(name, fc.record({ name: fc.constantFrom('one', 'two'), tools: fc.constantFrom<'all' | string[]>('all', ['x', 'y']) })), { maxLength: 4 })
+const config: fc.Arbitrary<ServerConfig> = fc.record(
+  { command: text, description: text, enabled: fc.boolean(), env: fc.dictionary(fc.constantFrom('A', '__proto__', 'toString'), text) },
+  { requiredKeys: [] }
+)
+const members = fc.array(
+  fc.oneof(name, fc.record({ name: fc.constantFrom('one', 'two'), tools: fc.constantFrom<'all' | string[]>('all', ['x', 'y']) })),
+  { maxLength: 4 }
+)
 const change: fc.Arbitrary<Change> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ entity: fc.constant('mcpServers' as const), key: name, value: fc.option(config, { nil: undefined }) }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ entity: fc.constant('mcpServers' as const), key: name, value: fc.option(config, { nil: undefined }) })
+  },
   { weight: 2, arbitrary: fc.record({ entity: fc.constant('mcpServers' as const), key: name, value: config, rename: name }) },
-  { weight: 2, arbitrary: name.chain((key) => fc.record({ entity: fc.constant('groups' as const), key: fc.constant(key), value: fc.option(fc.record({ id: fc.constant(key), name, servers: members }), { nil: undefined }) })) },
-  { weight: 2, arbitrary: name.chain((key) => fc.record({ entity: fc.constant('bearerKeys' as const), key: fc.constant(key), value: fc.option(fc.record({ id: fc.constant(key), name: text, allowedServers: fc.array(name, { maxLength: 3 }) }), { nil: undefined }) })) },
-  { weight: 3, arbitrary: name.chain((key) => fc.record({ entity: fc.constant('users' as const), key: fc.constant(key), value: fc.option(fc.record({ username: fc.constant(key), isAdmin: fc.boolean() }), { nil: undefined }) })) },
-  { weight: 1, arbitrary: fc.record({ entity: fc.constant('systemConfig' as const), value: fc.record({ nameSeparator: fc.constantFrom('-', '__', ' '), enableSessionRebuild: fc.boolean() }, { requiredKeys: [] }) }) }
+  {
+    weight: 2,
+    arbitrary: name.chain((key) =>
+      fc.record({
+        entity: fc.constant('groups' as const),
+        key: fc.constant(key),
+        value: fc.option(fc.record({ id: fc.constant(key), name, servers: members }), { nil: undefined })
+      })
+    )
+  },
+  {
+    weight: 2,
+    arbitrary: name.chain((key) =>
+      fc.record({
+        entity: fc.constant('bearerKeys' as const),
+        key: fc.constant(key),
+        value: fc.option(fc.record({ id: fc.constant(key), name: text, allowedServers: fc.array(name, { maxLength: 3 }) }), {
+          nil: undefined
+        })
+      })
+    )
+  },
+  {
+    weight: 3,
+    arbitrary: name.chain((key) =>
+      fc.record({
+        entity: fc.constant('users' as const),
+        key: fc.constant(key),
+        value: fc.option(fc.record({ username: fc.constant(key), isAdmin: fc.boolean() }), { nil: undefined })
+      })
+    )
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      entity: fc.constant('systemConfig' as const),
+      value: fc.record({ nameSeparator: fc.constantFrom('-', '__', ' '), enableSessionRebuild: fc.boolean() }, { requiredKeys: [] })
+    })
+  }
 )
 const changes = fc.array(change, { minLength: 1, maxLength: 3 })
 const command: fc.Arbitrary<Command> = fc.oneof(
@@ -52,30 +97,60 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
       if (rename === key) { next.servers.set(key, value); continue }
       if (!next.servers.has(key) || next.servers.has(rename)) return undefined
       next.servers = new Map([...next.servers].map(([name, config]) => name === key ? [rename, value] : [name, config]))
-      for (const group of next.groups.values()) group.servers = group.servers.map((member) => typeof member === 'string' ? (member === key ? rename : member) : { ...member, name: member.name === key ? rename : member.name })
-      for (const entry of next.keys.values()) entry.allowedServers = (entry.allowedServers ?? []).map((each) => each === key ? rename : each)
+      for (const group of next.groups.values()) {
+        group.servers = group.servers.map((member) =>
+          typeof member === 'string' ? (member === key ? rename : member) : { ...member, name: member.name === key ? rename : member.name }
+        )
+      }
+      for (const entry of next.keys.values()) {
+        entry.allowedServers = (entry.allowedServers ?? []).map((each) => (each === key ? rename : each))
+      }
       continue
     }
     if (change.value !== undefined && (change.key === '' || (change.entity === 'groups' && change.value.name === ''))) return undefined
     if (change.entity === 'users') { if (change.value) next.users.set(change.key, change.value); else next.users.delete(change.key) }
-    if (change.entity === 'groups') { if (change.value) next.groups.set(change.key, structuredClone(change.value)); else next.groups.delete(change.key) }
-    if (change.entity === 'bearerKeys') { if (change.value) next.keys.set(change.key, structuredClone(change.value)); else next.keys.delete(change.key) }
+    if (change.entity === 'groups') {
+      if (change.value) next.groups.set(change.key, structuredClone(change.value))
+      else next.groups.delete(change.key)
+    }
+    if (change.entity === 'bearerKeys') {
+      if (change.value) next.keys.set(change.key, structuredClone(change.value))
+      else next.keys.delete(change.key)
+    }
   }
   const isUnique = (list: string[]): boolean => new Set(list).size === list.length
   const admins = ({ users }: Model): number => [...users.values()].filter(({ isAdmin }) => isAdmin).length
-  const holds = isUnique([...next.users.keys()].map(foldName)) && isUnique([...next.groups.values()].map(({ name }) => name)) && (admins(model) === 0 || admins(next) > 0)
+  const holds =
+    isUnique([...next.users.keys()].map(foldName)) &&
+    isUnique([...next.groups.values()].map(({ name }) => name)) &&
+    (admins(model) === 0 || admins(next) > 0)
   return holds ? next : undefined
 }
 
 /** Both in one form: as JSON says them, in order. */
-const told = ({ servers, groups, keys, users, system }: Snapshot): unknown => JSON.parse(JSON.stringify({ servers: [...servers.values()].map(({ name, config }) => [name, config]), groups: [...groups.values()], keys: [...keys], users: [...users], system }))
-const expected = ({ servers, groups, keys, users, system }: Model): unknown => JSON.parse(JSON.stringify({
-  servers: [...servers],
-  groups: [...groups.values()].map(({ servers, ...group }) => ({ ...group, members: servers.map((member) => typeof member === 'string' ? { name: member } : member) })),
-  keys: [...keys],
-  users: [...users],
-  system
-}))
+const told = ({ servers, groups, keys, users, system }: Snapshot): unknown =>
+  JSON.parse(
+    JSON.stringify({
+      servers: [...servers.values()].map(({ name, config }) => [name, config]),
+      groups: [...groups.values()],
+      keys: [...keys],
+      users: [...users],
+      system
+    })
+  )
+const expected = ({ servers, groups, keys, users, system }: Model): unknown =>
+  JSON.parse(
+    JSON.stringify({
+      servers: [...servers],
+      groups: [...groups.values()].map(({ servers, ...group }) => ({
+        ...group,
+        members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
+      })),
+      keys: [...keys],
+      users: [...users],
+      system
+    })
+  )
 
 /** One random sequence of commands on a new store, compared with the model after each; what was answered. */
 async function follow (commands: readonly Command[], opened: Opened): Promise<string[]> {
@@ -111,15 +186,22 @@ async function follow (commands: readonly Command[], opened: Opened): Promise<st
 }
 
 /** So many random commands, in sequences of 75, each on a store of its own. @param seed to run the same ones again @returns the answers, the same for every kind of store */
-export async function modelRun (commands: number, seed: number, open: () => Promise<{ opened: Opened, end: () => Promise<void> }>): Promise<string[][]> {
+export async function modelRun (
+  commands: number,
+  seed: number,
+  open: () => Promise<{ opened: Opened; end: () => Promise<void> }>
+): Promise<string[][]> {
   const answers: string[][] = []
-  await fc.assert(fc.asyncProperty(fc.array(command, { minLength: 75, maxLength: 75 }), async (sequence) => {
-    const { opened, end } = await open()
-    try {
-      answers.push(await follow(sequence, opened))
-    } finally {
-      await end()
-    }
-  }), { numRuns: Math.ceil(commands / 75), seed, endOnFailure: commands > 300 })
+  await fc.assert(
+    fc.asyncProperty(fc.array(command, { minLength: 75, maxLength: 75 }), async (sequence) => {
+      const { opened, end } = await open()
+      try {
+        answers.push(await follow(sequence, opened))
+      } finally {
+        await end()
+      }
+    }),
+    { numRuns: Math.ceil(commands / 75), seed, endOnFailure: commands > 300 }
+  )
   return answers
 }

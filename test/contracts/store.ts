@@ -36,8 +36,13 @@ export async function change (store: Store, work: (snapshot: Snapshot) => readon
 const user = (key: string, isAdmin = false): Change => ({ entity: 'users', key, value: { username: key, isAdmin } })
 const server = (key: string, description = ''): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description } })
 const group = (key: string, name: string, ...servers: string[]): Change => ({ entity: 'groups', key, value: { id: key, name, servers } })
-const bearer = (key: string, ...allowedServers: string[]): Change => ({ entity: 'bearerKeys', key, value: { id: key, name: key, allowedServers } })
-const remove = (entity: 'users' | 'mcpServers' | 'groups' | 'bearerKeys', key: string): Change => ({ entity, key, value: undefined } as Change)
+const bearer = (key: string, ...allowedServers: string[]): Change => ({
+  entity: 'bearerKeys',
+  key,
+  value: { id: key, name: key, allowedServers }
+})
+const remove = (entity: 'users' | 'mcpServers' | 'groups' | 'bearerKeys', key: string): Change =>
+  ({ entity, key, value: undefined }) as Change
 const timeout = 30_000
 
 /**
@@ -52,20 +57,39 @@ export function storeContract (name: string, open: Open, { alone = false, model 
 
   it('a new store is empty, and can be written', async ({ store }) => {
     const snapshot = await store.load()
-    assert.deepEqual([snapshot.servers.size, snapshot.groups.size, snapshot.keys.size, snapshot.users.size, snapshot.problems.length], [0, 0, 0, 0, 0])
+    assert.deepEqual(
+      [snapshot.servers.size, snapshot.groups.size, snapshot.keys.size, snapshot.users.size, snapshot.problems.length],
+      [0, 0, 0, 0, 0]
+    )
     assert.deepEqual(snapshot.system, {})
     assert.equal(store.health(), undefined)
   })
 
   it('what is written is there, in order, and after opening it again', async ({ store, reopen }) => {
     const first = await store.load()
-    const next = await store.commit([user('root', true), server('b', '1'), server('a'), group('g', 'both', 'a', 'b'), bearer('k', 'a'), { entity: 'systemConfig', value: { nameSeparator: '__' } }], first.version)
+    const next = await store.commit(
+      [
+        user('root', true),
+        server('b', '1'),
+        server('a'),
+        group('g', 'both', 'a', 'b'),
+        bearer('k', 'a'),
+        { entity: 'systemConfig', value: { nameSeparator: '__' } }
+      ],
+      first.version
+    )
     assert.ok(next.version > first.version)
     assert.equal(first.servers.size, 0, 'a snapshot changed')
     const third = await store.commit([server('b', '2'), server('c'), remove('mcpServers', 'a')], next.version)
     assert.deepEqual([...third.servers.keys()], ['b', 'c'])
     for (const snapshot of [third, await (await reopen()).load()]) {
-      assert.deepEqual([...snapshot.servers.values()], [{ name: 'b', config: { command: 'node', description: '2' } }, { name: 'c', config: { command: 'node', description: '' } }])
+      assert.deepEqual(
+        [...snapshot.servers.values()],
+        [
+          { name: 'b', config: { command: 'node', description: '2' } },
+          { name: 'c', config: { command: 'node', description: '' } }
+        ]
+      )
       assert.deepEqual(snapshot.groups.get('g'), { id: 'g', name: 'both', members: [{ name: 'a' }, { name: 'b' }] })
       assert.deepEqual(snapshot.keys.get('k'), { id: 'k', name: 'k', allowedServers: ['a'] })
       assert.deepEqual(snapshot.users.get('root'), { username: 'root', isAdmin: true })
@@ -75,7 +99,10 @@ export function storeContract (name: string, open: Open, { alone = false, model 
 
   it('removing what is not there does no harm', async ({ store }) => {
     const { version } = await store.load()
-    const snapshot = await store.commit([remove('users', 'x'), remove('mcpServers', 'x'), remove('groups', 'x'), remove('bearerKeys', 'x')], version)
+    const snapshot = await store.commit(
+      [remove('users', 'x'), remove('mcpServers', 'x'), remove('groups', 'x'), remove('bearerKeys', 'x')],
+      version
+    )
     assert.equal(snapshot.servers.size + snapshot.users.size, 0)
   })
 
@@ -107,23 +134,37 @@ export function storeContract (name: string, open: Open, { alone = false, model 
     await assert.rejects(change(store, () => [user('x'), user('X')]), Invalid)
     await change(store, () => [group('1', 'tools', 'a'), user('straße', true)])
     await change(store, () => [remove('groups', '1'), group('2', 'tools')])
-    const results = await Promise.allSettled(Array.from({ length: 10 }, async (_, n) => await change(store, () => [group(`r${n}`, 'race')])))
+    const results = await Promise.allSettled(
+      Array.from({ length: 10 }, async (_, n) => await change(store, () => [group(`r${n}`, 'race')]))
+    )
     assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
   })
 
   it('what could not be read again is refused', async ({ store }) => {
     const { version } = await store.load()
     const wrong = [
-      { entity: 'users', key: 'a', value: { username: 'b' } }, { entity: 'users', key: '', value: { username: '' } }, { entity: 'users', key: 'a', value: { username: 'a', isAdmin: 'yes' } },
-      { entity: 'groups', key: 'a', value: { id: 'a', name: 'a', servers: 'all' } }, { entity: 'bearerKeys', key: 'a', value: { id: 'a', name: 'a', kind: 'odd' } }, { entity: 'systemConfig', value: { nameSeparator: '' } }
+      { entity: 'users', key: 'a', value: { username: 'b' } },
+      { entity: 'users', key: '', value: { username: '' } },
+      { entity: 'users', key: 'a', value: { username: 'a', isAdmin: 'yes' } },
+      { entity: 'groups', key: 'a', value: { id: 'a', name: 'a', servers: 'all' } },
+      { entity: 'bearerKeys', key: 'a', value: { id: 'a', name: 'a', kind: 'odd' } },
+      { entity: 'systemConfig', value: { nameSeparator: '' } }
     ] as unknown as Change[]
     for (const each of wrong) await assert.rejects(store.commit([each], version), Invalid, JSON.stringify(each))
     assert.equal((await store.load()).version, version)
   })
 
   it('a server is renamed in its place, in groups and in keys', async ({ store, reopen }) => {
-    await change(store, () => [server('a'), server('b'), server('c'), group('1', 'one', 'a', 'b'), group('2', 'two', 'c'), bearer('k', 'b', 'c'), bearer('l', 'a'),
-      { entity: 'groups', key: '3', value: { id: '3', name: 'three', servers: [{ name: 'b', tools: ['x'], alias: 'short' }] } }])
+    await change(store, () => [
+      server('a'),
+      server('b'),
+      server('c'),
+      group('1', 'one', 'a', 'b'),
+      group('2', 'two', 'c'),
+      bearer('k', 'b', 'c'),
+      bearer('l', 'a'),
+      { entity: 'groups', key: '3', value: { id: '3', name: 'three', servers: [{ name: 'b', tools: ['x'], alias: 'short' }] } }
+    ])
     const before = await store.load()
     const after = await store.commit([{ entity: 'mcpServers', key: 'b', value: { command: 'new' }, rename: '__proto__' }], before.version)
     for (const snapshot of [after, await (await reopen()).load()]) {
@@ -144,18 +185,35 @@ export function storeContract (name: string, open: Open, { alone = false, model 
   })
 
   it('odd names are names like any other', async ({ store, reopen }) => {
-    const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'ключ', '😀', 'a/b', '', ' ', '\u0000\u2028', 'x'.repeat(3_000)]
+    const names = [
+      '__proto__',
+      'constructor',
+      'toString',
+      'hasOwnProperty',
+      'ключ',
+      '😀',
+      'a/b',
+      '',
+      ' ',
+      '\u0000\u2028',
+      'x'.repeat(3_000)
+    ]
     await change(store, () => names.map((name) => server(name, name)))
     await change(store, () => names.filter(Boolean).flatMap((name) => [user(name), group(name, name, name), bearer(name, name)]))
     const snapshot = await (await reopen()).load()
-    assert.deepEqual([...snapshot.servers.values()].map(({ name, config }) => [name, config.description]), names.map((name) => [name, name]))
+    assert.deepEqual(
+      [...snapshot.servers.values()].map(({ name, config }) => [name, config.description]),
+      names.map((name) => [name, name])
+    )
     assert.match(snapshot.servers.get('__proto__')?.problem ?? '', /name/)
     for (const map of [snapshot.users, snapshot.groups, snapshot.keys]) assert.deepEqual([...map.keys()], names.filter(Boolean))
     assert.equal(({} as Record<string, unknown>).command, undefined)
   })
 
   it('members that we do not know are kept', async ({ store, reopen }) => {
-    await change(store, () => [{ entity: 'mcpServers', key: 's', value: JSON.parse('{"url":"http://x","extra":{"deep":[1,null]},"__proto__":{"a":1}}') as object }])
+    await change(store, () => [
+      { entity: 'mcpServers', key: 's', value: JSON.parse('{"url":"http://x","extra":{"deep":[1,null]},"__proto__":{"a":1}}') as object }
+    ])
     await change(store, ({ system }) => [{ entity: 'systemConfig', value: { ...system, nameSeparator: '.' } }])
     const snapshot = await (await reopen()).load()
     assert.equal(JSON.stringify(snapshot.servers.get('s')?.config), '{"url":"http://x","extra":{"deep":[1,null]},"__proto__":{"a":1}}')
@@ -183,51 +241,93 @@ export function storeContract (name: string, open: Open, { alone = false, model 
 
   const itWithOthers: typeof it = alone ? () => {} : it
 
-  itWithOthers('what somebody else writes is told within 5 s, once, and refuses what was worked out before', async ({ store, elsewhere }) => {
-    const before = await change(store, () => [server('a'), server('b'), group('g', 'g', 'a')])
-    const told: Snapshot[] = []
-    store.onChange((snapshot) => { told.push(snapshot) })
-    const end = store.onChange(() => { throw new Error('told after the end') })
-    end()
-    await elsewhere([server('b', 'new')])
-    await until(() => told.length > 0, 5_000, 'nothing was told')
-    const [next] = told
-    assert.ok(next && next.version > before.version)
-    assert.equal(next.servers.get('b')?.config.description, 'new')
-    assert.equal(next.servers.get('a'), before.servers.get('a'))
-    assert.equal(next.groups.get('g'), before.groups.get('g'))
-    await assert.rejects(store.commit([server('c')], before.version), Conflict)
-    await store.commit([server('c')], next.version)
-    assert.equal(told.length, 1, 'told of its own change')
-  })
+  itWithOthers(
+    'what somebody else writes is told within 5 s, once, and refuses what was worked out before',
+    async ({ store, elsewhere }) => {
+      const before = await change(store, () => [server('a'), server('b'), group('g', 'g', 'a')])
+      const told: Snapshot[] = []
+      store.onChange((snapshot) => {
+        told.push(snapshot)
+      })
+      const end = store.onChange(() => {
+        throw new Error('told after the end')
+      })
+      end()
+      await elsewhere([server('b', 'new')])
+      await until(() => told.length > 0, 5_000, 'nothing was told')
+      const [next] = told
+      assert.ok(next && next.version > before.version)
+      assert.equal(next.servers.get('b')?.config.description, 'new')
+      assert.equal(next.servers.get('a'), before.servers.get('a'))
+      assert.equal(next.groups.get('g'), before.groups.get('g'))
+      await assert.rejects(store.commit([server('c')], before.version), Conflict)
+      await store.commit([server('c')], next.version)
+      assert.equal(told.length, 1, 'told of its own change')
+    }
+  )
 
-  itWithOthers('a commit that meets what somebody else has just written is refused, and the next one keeps both', async ({ store, elsewhere, reopen }) => {
-    const before = await change(store, () => [server('a')])
-    await elsewhere([server('b')])
-    await assert.rejects(store.commit([server('c')], before.version), Conflict)
-    await change(store, () => [server('c')])
-    assert.deepEqual([...(await (await reopen()).load()).servers.keys()], ['a', 'b', 'c'])
-  })
+  itWithOthers(
+    'a commit that meets what somebody else has just written is refused, and the next one keeps both',
+    async ({ store, elsewhere, reopen }) => {
+      const before = await change(store, () => [server('a')])
+      await elsewhere([server('b')])
+      await assert.rejects(store.commit([server('c')], before.version), Conflict)
+      await change(store, () => [server('c')])
+      assert.deepEqual([...(await (await reopen()).load()).servers.keys()], ['a', 'b', 'c'])
+    }
+  )
 
-  it('a settings file of MCPHub, with odd entries in it', async ({ store, reopen }) => {
-    const snapshot = await store.load()
-    assert.deepEqual([...snapshot.servers.values()].map(({ name, problem }) => [name, problem === undefined]), [['time', true], ['remote', true], ['wrong', false], ['nothing', false]])
-    assert.deepEqual(snapshot.groups.get('g1')?.members, [{ name: 'time' }, { name: 'remote', tools: ['a'] }])
-    assert.deepEqual([...snapshot.users.keys()], ['admin', 'bob', 'BOB'])
-    assert.deepEqual([...snapshot.keys.keys()], ['k'])
-    assert.equal(snapshot.system.routing?.enableGlobalRoute, true)
-    assert.equal(snapshot.problems.length, 6, snapshot.problems.join('\n'))
-    // bob and BOB should not be two, and yet nothing else is held up by it.
-    await change(store, () => [server('more'), user('bob'), group('g9', 'new')])
-    await change(store, () => [remove('mcpServers', 'wrong')])
-    assert.equal((await (await reopen()).load()).servers.size, 4)
-  }, {
-    users: [{ username: 'admin', password: '$2b$10$abcdefghijklmnopqrstuu', isAdmin: true }, { username: 'bob', password: 'x' }, { username: 'BOB' }, { username: 5 }, { username: 'bob', isAdmin: true }],
-    mcpServers: { time: { command: 'uvx', args: ['mcp-server-time'], enabled: false, owner: 'admin' }, remote: { type: 'sse', url: 'http://localhost:1/sse', headers: {}, keepAliveInterval: 60000, options: {} }, wrong: { command: 'x', args: 'y' }, nothing: null },
-    groups: [{ id: 'g1', name: 'one', description: '', servers: ['time', { name: 'remote', tools: ['a'] }] }, { id: 'g2', servers: [] }],
-    systemConfig: { routing: { enableGlobalRoute: true, enableGroupNameRoute: true, enableBearerAuth: true, bearerAuthKey: 'x' }, install: { pythonIndexUrl: '', npmRegistry: '' } },
-    bearerKeys: [{ id: 'k', name: 'default', token: 'abc', enabled: true, accessType: 'all', allowedGroups: [], allowedServers: [] }, 'no key']
-  })
+  it(
+    'a settings file of MCPHub, with odd entries in it',
+    async ({ store, reopen }) => {
+      const snapshot = await store.load()
+      assert.deepEqual(
+        [...snapshot.servers.values()].map(({ name, problem }) => [name, problem === undefined]),
+        [
+          ['time', true],
+          ['remote', true],
+          ['wrong', false],
+          ['nothing', false]
+        ]
+      )
+      assert.deepEqual(snapshot.groups.get('g1')?.members, [{ name: 'time' }, { name: 'remote', tools: ['a'] }])
+      assert.deepEqual([...snapshot.users.keys()], ['admin', 'bob', 'BOB'])
+      assert.deepEqual([...snapshot.keys.keys()], ['k'])
+      assert.equal(snapshot.system.routing?.enableGlobalRoute, true)
+      assert.equal(snapshot.problems.length, 6, snapshot.problems.join('\n'))
+      // bob and BOB should not be two, and yet nothing else is held up by it.
+      await change(store, () => [server('more'), user('bob'), group('g9', 'new')])
+      await change(store, () => [remove('mcpServers', 'wrong')])
+      assert.equal((await (await reopen()).load()).servers.size, 4)
+    },
+    {
+      users: [
+        { username: 'admin', password: '$2b$10$abcdefghijklmnopqrstuu', isAdmin: true },
+        { username: 'bob', password: 'x' },
+        { username: 'BOB' },
+        { username: 5 },
+        { username: 'bob', isAdmin: true }
+      ],
+      mcpServers: {
+        time: { command: 'uvx', args: ['mcp-server-time'], enabled: false, owner: 'admin' },
+        remote: { type: 'sse', url: 'http://localhost:1/sse', headers: {}, keepAliveInterval: 60000, options: {} },
+        wrong: { command: 'x', args: 'y' },
+        nothing: null
+      },
+      groups: [
+        { id: 'g1', name: 'one', description: '', servers: ['time', { name: 'remote', tools: ['a'] }] },
+        { id: 'g2', servers: [] }
+      ],
+      systemConfig: {
+        routing: { enableGlobalRoute: true, enableGroupNameRoute: true, enableBearerAuth: true, bearerAuthKey: 'x' },
+        install: { pythonIndexUrl: '', npmRegistry: '' }
+      },
+      bearerKeys: [
+        { id: 'k', name: 'default', token: 'abc', enabled: true, accessType: 'all', allowedGroups: [], allowedServers: [] },
+        'no key'
+      ]
+    }
+  )
 
   it('200 changes at once all arrive', async ({ store, reopen }) => {
     await Promise.all(Array.from({ length: 200 }, async (_, n) => await change(store, () => [server(`s${n}`)])))

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
 
 const hex = (text: string): string => Buffer.from(text).toString('hex')
-const escaped = (text: string, prefix: string, width: number): string => [...text].map((letter) => `${prefix}${(letter.codePointAt(0) ?? 0).toString(16).padStart(width, '0')}`).join('')
+const escaped = (text: string, prefix: string, width: number): string =>
+  [...text].map((letter) => `${prefix}${(letter.codePointAt(0) ?? 0).toString(16).padStart(width, '0')}`).join('')
 
 /** What of a text is the same in the base64 of whatever it stands in, at each of the three places that it can begin at. */
 function base64 (text: string): string[] {
@@ -56,7 +57,9 @@ export class Aviary {
   find (text: string): Sighting[] {
     const found: Sighting[] = []
     const lower = text.toLowerCase()
-    const tell = (name: string, form: string, at: number): void => { found.push({ name, form, around: text.slice(Math.max(0, at - 80), at + 80) }) }
+    const tell = (name: string, form: string, at: number): void => {
+      found.push({ name, form, around: text.slice(Math.max(0, at - 80), at + 80) })
+    }
     for (const [needle, form] of this.#forms) {
       const where = form === 'base64' ? text : lower
       for (let at = where.indexOf(needle); at !== -1; at = where.indexOf(needle, at + needle.length)) {

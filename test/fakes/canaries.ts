@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 
 const word = 'canary'
 /** The characters of base64 that a word alone determines, when so many bytes stand before it. */
-const inBase64 = (before: number): string => Buffer.from(`${'-'.repeat(before)}${word}--`).toString('base64').slice(Math.ceil(before * 8 / 6), Math.floor((before + word.length) * 8 / 6))
+const inBase64 = (before: number): string =>
+  Buffer.from(`${'-'.repeat(before)}${word}--`)
+    .toString('base64')
+    .slice(Math.ceil((before * 8) / 6), Math.floor(((before + word.length) * 8) / 6))
 const base64 = [0, 1, 2].map(inBase64)
 const hex = Buffer.from(word).toString('hex')
 

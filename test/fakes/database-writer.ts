@@ -12,7 +12,16 @@ const say = (line: string): void => { writeSync(1, `${line}\n`) }
 createInterface(process.stdin).once('line', (line) => { void write(line.split(' ')[1] ?? '') })
 
 async function write (prefix: string): Promise<void> {
-  const { store } = await openStorage({ settingsPath: '/nonexistent/mcp_settings.json', dbUrl, startupTimeout: 10_000, vault: await vault(), warn: (sentence) => { say(`warn ${sentence}`) }, info: () => {} })
+  const { store } = await openStorage({
+    settingsPath: '/nonexistent/mcp_settings.json',
+    dbUrl,
+    startupTimeout: 10_000,
+    vault: await vault(),
+    warn: (sentence) => {
+      say(`warn ${sentence}`)
+    },
+    info: () => {}
+  })
   let snapshot = await store.load()
   let count = 0
   const writer = async (): Promise<void> => {
@@ -21,7 +30,10 @@ async function write (prefix: string): Promise<void> {
       say(`try ${key}`)
       for (;;) {
         try {
-          const next = await store.commit([{ entity: 'mcpServers', key, value: { command: 'x'.repeat(200), env: { SECRET: key } } }], snapshot.version)
+          const next = await store.commit(
+            [{ entity: 'mcpServers', key, value: { command: 'x'.repeat(200), env: { SECRET: key } } }],
+            snapshot.version
+          )
           if (next.version > snapshot.version) snapshot = next
           break
         } catch (error) {

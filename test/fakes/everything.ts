@@ -16,8 +16,22 @@ import { McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mc
 import { StreamableHTTPServerTransport, type EventStore } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js'
 import {
-  CallToolRequestSchema, ErrorCode, ListToolsRequestSchema, LoggingLevelSchema, McpError, SetLevelRequestSchema, SubscribeRequestSchema, UnsubscribeRequestSchema,
-  type CallToolResult, type ContentBlock, type ElicitRequestFormParams, type JSONRPCMessage, type LoggingLevel, type ServerNotification, type ServerRequest, type Tool
+  CallToolRequestSchema,
+  ErrorCode,
+  ListToolsRequestSchema,
+  LoggingLevelSchema,
+  McpError,
+  SetLevelRequestSchema,
+  SubscribeRequestSchema,
+  UnsubscribeRequestSchema,
+  type CallToolResult,
+  type ContentBlock,
+  type ElicitRequestFormParams,
+  type JSONRPCMessage,
+  type LoggingLevel,
+  type ServerNotification,
+  type ServerRequest,
+  type Tool
 } from '@modelcontextprotocol/sdk/types.js'
 import { z } from 'zod'
 
@@ -50,7 +64,11 @@ const resource = (uri: string, mimeType: string, text: string): ContentBlock => 
 const strings = (...names: string[]): Tool['inputSchema'] =>
   ({ type: 'object', properties: Object.fromEntries(names.map((name) => [name, { type: 'string' }])), required: names })
 
-async function elicit ({ server, extra }: Call, message: string, requestedSchema: ElicitRequestFormParams['requestedSchema']): Promise<string> {
+async function elicit (
+  { server, extra }: Call,
+  message: string,
+  requestedSchema: ElicitRequestFormParams['requestedSchema']
+): Promise<string> {
   const { action, content } = await server.elicitInput({ message, requestedSchema }, { relatedRequestId: extra.requestId })
   return `action=${action}, content=${JSON.stringify(content ?? {})}`
 }
@@ -101,7 +119,9 @@ const tools: Record<string, Fixture> = {
     async run (_args, { extra }) {
       const progressToken = extra._meta?.progressToken
       for (const progress of [0, 50, 100]) {
-        if (progressToken !== undefined) await extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } })
+        if (progressToken !== undefined) {
+          await extra.sendNotification({ method: 'notifications/progress', params: { progressToken, progress, total: 100 } })
+        }
         await delay(stepMs)
       }
       return 'VisibleServer 100 of 100.'
@@ -234,7 +254,9 @@ function addTools (server: Server): void {
     const tool = Object.hasOwn(tools, params.name) ? tools[params.name] : undefined
     if (tool === undefined) throw new McpError(ErrorCode.InvalidParams, `Tool ${params.name} not found`)
     const log: Call['log'] = async (level, data) => {
-      if (severity(level) >= severity(lowest)) await extra.sendNotification({ method: 'notifications/message', params: { level, logger: params.name, data } })
+      if (severity(level) >= severity(lowest)) {
+        await extra.sendNotification({ method: 'notifications/message', params: { level, logger: params.name, data } })
+      }
     }
     try {
       const content = await tool.run(params.arguments ?? {}, { server, extra, log })
@@ -255,11 +277,20 @@ function addResources (mcp: McpServer): void {
   mcp.registerResource('watched', watched.uri, { description: 'A text that test_update_watched_resource changes', mimeType: 'text/plain' },
     ({ href: uri }) => ({ contents: [{ uri, mimeType: 'text/plain', text: `Version ${watched.version} of the watched resource.` }] }))
 
-  const template = new ResourceTemplate('test://template/{id}/data', { list: undefined, complete: { id: startingWith('123', '124', '456') } })
-  mcp.registerResource('template', template, { description: 'The data of an id', mimeType: 'application/json' },
+  const template = new ResourceTemplate('test://template/{id}/data', {
+    list: undefined,
+    complete: { id: startingWith('123', '124', '456') }
+  })
+  mcp.registerResource(
+    'template',
+    template,
+    { description: 'The data of an id', mimeType: 'application/json' },
     ({ href: uri }, { id }) => ({
-      contents: [{ uri, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${String(id)}` }) }]
-    }))
+      contents: [
+        { uri, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${String(id)}` }) }
+      ]
+    })
+  )
 
   mcp.server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
     if (params.uri === watched.uri) subscribers.add(mcp.server)
@@ -273,7 +304,10 @@ function addResources (mcp: McpServer): void {
 
 function addPrompts (mcp: McpServer): void {
   const messages = (...contents: Array<ContentBlock | string>) => ({
-    messages: contents.map((content) => ({ role: 'user' as const, content: typeof content === 'string' ? { type: 'text' as const, text: content } : content }))
+    messages: contents.map((content) => ({
+      role: 'user' as const,
+      content: typeof content === 'string' ? { type: 'text' as const, text: content } : content
+    }))
   })
 
   mcp.registerPrompt('test_simple_prompt', { description: 'A prompt without arguments' },
@@ -287,10 +321,12 @@ function addPrompts (mcp: McpServer): void {
     }
   }, ({ arg1, arg2 }) => messages(`Prompt with arguments: arg1='${arg1}', arg2='${arg2}'`))
 
-  mcp.registerPrompt('test_prompt_with_embedded_resource', {
-    description: 'A prompt that embeds a resource',
-    argsSchema: { resourceUri: z.string().describe('URI of the resource to embed') }
-  }, ({ resourceUri }) => messages(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.'), 'Please process the embedded resource above.'))
+  mcp.registerPrompt(
+    'test_prompt_with_embedded_resource',
+    { description: 'A prompt that embeds a resource', argsSchema: { resourceUri: z.string().describe('URI of the resource to embed') } },
+    ({ resourceUri }) =>
+      messages(resource(resourceUri, 'text/plain', 'Embedded resource content for testing.'), 'Please process the embedded resource above.')
+  )
 
   mcp.registerPrompt('test_prompt_with_image', { description: 'A prompt with an image' },
     () => messages(image, 'Please analyze the image above.'))

@@ -94,17 +94,23 @@ export class Upstream {
   /** The sessions that still live, oldest first. */
   readonly sessions = new Map<string, UpstreamSession>()
   /** Every message received, in order. */
-  readonly received: { message: Message, body: string, headers: IncomingHttpHeaders, session: string | undefined }[] = []
+  readonly received: { message: Message; body: string; headers: IncomingHttpHeaders; session: string | undefined }[] = []
   readonly #server = createServer((req, res) => {
-    this.#handle(req, res).catch((error: unknown) => { res.destroy(error instanceof Error ? error : undefined) })
+    this.#handle(req, res).catch((error: unknown) => {
+      res.destroy(error instanceof Error ? error : undefined)
+    })
   })
 
   readonly #questions = new Map<string | number, (message: Message) => void>()
 
-  constructor (options: Options) { this.options = options }
+  constructor (options: Options) {
+    this.options = options
+  }
 
   async listen (): Promise<this> {
-    await new Promise<void>((resolve) => { this.#server.listen(this.port, '127.0.0.1', resolve) })
+    await new Promise<void>((resolve) => {
+      this.#server.listen(this.port, '127.0.0.1', resolve)
+    })
     this.port = (this.#server.address() as AddressInfo).port
     this.url = `http://127.0.0.1:${this.port}/mcp`
     return this
@@ -112,7 +118,9 @@ export class Upstream {
 
   async close (): Promise<void> {
     this.#server.closeAllConnections()
-    await new Promise((resolve) => { this.#server.close(resolve) })
+    await new Promise((resolve) => {
+      this.#server.close(resolve)
+    })
   }
 
   /** Forgets every session: what comes on them from now on is answered 404. */
@@ -123,24 +131,40 @@ export class Upstream {
 
   /** Connections that are open to it now. */
   async connections (): Promise<number> {
-    return await new Promise((resolve, reject) => { this.#server.getConnections((error, count) => { if (error) reject(error); else resolve(count) }) })
+    return await new Promise((resolve, reject) => {
+      this.#server.getConnections((error, count) => {
+        if (error) reject(error)
+        else resolve(count)
+      })
+    })
   }
 
-  count (method: string): number { return this.received.filter(({ message }) => message.method === method).length }
+  count (method: string): number {
+    return this.received.filter(({ message }) => message.method === method).length
+  }
 
   /** The ids of the requests that were cancelled here. */
   get cancelled (): unknown[] {
-    return this.received.filter(({ message }) => message.method === 'notifications/cancelled').map(({ message }) => message.params?.requestId)
+    return this.received
+      .filter(({ message }) => message.method === 'notifications/cancelled')
+      .map(({ message }) => message.params?.requestId)
   }
 
   /** Sends a notification on the GET stream of every session. */
   async broadcast (method: string, params: Json = {}): Promise<void> {
-    await until(() => [...this.sessions.values()].some((session) => session.streams.size > 0), 10_000, 'the gateway never opened a GET stream upstream')
+    await until(
+      () => [...this.sessions.values()].some((session) => session.streams.size > 0),
+      10_000,
+      'the gateway never opened a GET stream upstream'
+    )
     for (const session of this.sessions.values()) if (session.streams.size > 0) await session.notify(method, params)
   }
 
   async #handle (req: IncomingMessage, res: ServerResponse): Promise<void> {
-    if (this.options.raw?.(req, res) === true) { req.resume(); return }
+    if (this.options.raw?.(req, res) === true) {
+      req.resume()
+      return
+    }
     const chunks: Buffer[] = []
     for await (const chunk of req) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks).toString()
@@ -149,8 +173,14 @@ export class Upstream {
     if (req.method === 'POST') {
       const message = JSON.parse(body) as Message
       this.received.push({ message, body, headers: req.headers, session: sessionId })
-      if (message.method === 'initialize') { await this.#initialize(message, req, res, body); return }
-      if (session === undefined) { this.#missing(res, sessionId); return }
+      if (message.method === 'initialize') {
+        await this.#initialize(message, req, res, body)
+        return
+      }
+      if (session === undefined) {
+        this.#missing(res, sessionId)
+        return
+      }
       if (message.method === undefined || message.id === undefined || message.id === null) {
         if (message.method === undefined && message.id !== undefined && message.id !== null) {
           this.#questions.get(message.id)?.(message)
@@ -162,22 +192,37 @@ export class Upstream {
       await this.#answer(message.id, message.method, message.params ?? {}, body, req, res, session)
       return
     }
-    if (session === undefined) { this.#missing(res, sessionId); return }
+    if (session === undefined) {
+      this.#missing(res, sessionId)
+      return
+    }
     if (req.method === 'DELETE') {
       for (const stream of session.streams) stream.end()
       this.sessions.delete(session.id)
       res.writeHead(200).end()
       return
     }
-    if (req.method !== 'GET') { res.writeHead(405).end(); return }
+    if (req.method !== 'GET') {
+      res.writeHead(405).end()
+      return
+    }
     res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' }).write(': open\n\n')
     session.streams.add(res)
-    res.on('close', () => { session.streams.delete(res) })
+    res.on('close', () => {
+      session.streams.delete(res)
+    })
   }
 
   #missing (res: ServerResponse, sessionId: string | undefined): void {
-    res.writeHead(sessionId === undefined ? 400 : 404, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: sessionId === undefined ? -32000 : -32001, message: 'Session not found' } }))
+    res
+      .writeHead(sessionId === undefined ? 400 : 404, { 'content-type': 'application/json' })
+      .end(
+        JSON.stringify({
+          jsonrpc: '2.0',
+          id: null,
+          error: { code: sessionId === undefined ? -32000 : -32001, message: 'Session not found' }
+        })
+      )
   }
 
   async #initialize (message: Message, req: IncomingMessage, res: ServerResponse, body: string): Promise<void> {
@@ -190,7 +235,9 @@ export class Upstream {
       capabilities: options.capabilities ?? {
         tools: { listChanged: true },
         ...(options.prompts === undefined ? {} : { prompts: { listChanged: true } }),
-        ...(options.resources === undefined && options.resourceTemplates === undefined ? {} : { resources: { subscribe: true, listChanged: true } }),
+        ...(options.resources === undefined && options.resourceTemplates === undefined
+          ? {}
+          : { resources: { subscribe: true, listChanged: true } }),
         logging: {}
       },
       serverInfo: options.serverInfo ?? { name: 'fault', version: '1.0.0' },
@@ -200,7 +247,16 @@ export class Upstream {
     await this.#answer(message.id ?? 0, 'initialize', message.params ?? {}, body, req, res, session, result)
   }
 
-  async #answer (id: string | number, method: string, params: Json, body: string, req: IncomingMessage, res: ServerResponse, session: UpstreamSession, fallback?: Json): Promise<void> {
+  async #answer (
+    id: string | number,
+    method: string,
+    params: Json,
+    body: string,
+    req: IncomingMessage,
+    res: ServerResponse,
+    session: UpstreamSession,
+    fallback?: Json
+  ): Promise<void> {
     const write = (message: string): void => {
       if (!res.headersSent) res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
       res.write(`event: message\ndata: ${message}\n\n`)
@@ -213,20 +269,25 @@ export class Upstream {
       headers: req.headers,
       session,
       res,
-      notify: (name, more) => { write(JSON.stringify({ jsonrpc: '2.0', method: name, params: more })) },
+      notify: (name, more) => {
+        write(JSON.stringify({ jsonrpc: '2.0', method: name, params: more }))
+      },
       ask: async (name, more) => {
         const question = randomUUID()
-        const answer = new Promise<Message>((resolve) => { this.#questions.set(question, resolve) })
+        const answer = new Promise<Message>((resolve) => {
+          this.#questions.set(question, resolve)
+        })
         write(JSON.stringify({ jsonrpc: '2.0', id: question, method: name, params: more }))
         return await answer
       }
     }
-    const answer = await this.options.on?.(call) ?? fallback ?? this.#usual(call)
+    const answer = (await this.options.on?.(call)) ?? fallback ?? this.#usual(call)
     if (answer === 'never' || answer === 'taken') return
     const json = JSON.stringify(id)
-    const response = answer instanceof Raw
-      ? `{"jsonrpc":"2.0","id":${json},"result":${answer.json}}`
-      : JSON.stringify({ jsonrpc: '2.0', id, ...(answer instanceof Refusal ? { error: answer.error } : { result: answer }) })
+    const response =
+      answer instanceof Raw
+        ? `{"jsonrpc":"2.0","id":${json},"result":${answer.json}}`
+        : JSON.stringify({ jsonrpc: '2.0', id, ...(answer instanceof Refusal ? { error: answer.error } : { result: answer }) })
     if (res.headersSent) {
       write(response)
       res.end()
@@ -243,22 +304,34 @@ export class Upstream {
   #usual ({ method, params }: Call): Answer {
     const { options } = this
     switch (method) {
-      case 'tools/list': return this.#page('tools', options.tools ?? [tool('echo')], params)
-      case 'prompts/list': return this.#page('prompts', options.prompts ?? [], params)
-      case 'resources/list': return this.#page('resources', options.resources ?? [], params)
-      case 'resources/templates/list': return this.#page('resourceTemplates', options.resourceTemplates ?? [], params)
-      case 'tools/call': return { content: [{ type: 'text', text: String((params.arguments as Json | undefined)?.message ?? params.name) }] }
+      case 'tools/list':
+        return this.#page('tools', options.tools ?? [tool('echo')], params)
+      case 'prompts/list':
+        return this.#page('prompts', options.prompts ?? [], params)
+      case 'resources/list':
+        return this.#page('resources', options.resources ?? [], params)
+      case 'resources/templates/list':
+        return this.#page('resourceTemplates', options.resourceTemplates ?? [], params)
+      case 'tools/call':
+        return { content: [{ type: 'text', text: String((params.arguments as Json | undefined)?.message ?? params.name) }] }
       case 'ping':
       case 'logging/setLevel':
       case 'resources/subscribe':
-      case 'resources/unsubscribe': return {}
-      default: return new Refusal(-32601, `Method not found: ${method}`)
+      case 'resources/unsubscribe':
+        return {}
+      default:
+        return new Refusal(-32601, `Method not found: ${method}`)
     }
   }
 }
 
 /** A tool that takes anything. */
-export const tool = (name: string, more: Json = {}): Json => ({ name, description: `The tool ${name}`, inputSchema: { type: 'object' }, ...more })
+export const tool = (name: string, more: Json = {}): Json => ({
+  name,
+  description: `The tool ${name}`,
+  inputSchema: { type: 'object' },
+  ...more
+})
 
 /** Starts an upstream on a free port; closed after the test. */
 export async function startUpstream (t: Cleanup, options: Options = {}): Promise<Upstream> {

@@ -6,7 +6,9 @@
 import { spawn } from 'node:child_process'
 import { appendFileSync, closeSync, writeSync } from 'node:fs'
 
-const log = (entry) => { if (process.env.FAULT_LOG) appendFileSync(process.env.FAULT_LOG, JSON.stringify({ pid: process.pid, ...entry }) + '\n') }
+const log = (entry) => {
+  if (process.env.FAULT_LOG) appendFileSync(process.env.FAULT_LOG, JSON.stringify({ pid: process.pid, ...entry }) + '\n')
+}
 const line = (message) => { process.stdout.write(JSON.stringify(message) + '\n') }
 const sleep = (ms) => new Promise((resolve) => { setTimeout(resolve, ms) })
 
@@ -25,13 +27,23 @@ if (process.env.FAULT_STUBBORN) {
 }
 
 const noise = () => {
-  process.stdout.write('Loading plugins... done\n\n{"this is": "no JSON-RPC"}\n[]\nnull\n42\n"text"\n{"jsonrpc":"2.0","id":"nobody asked","result":{}}\n{"broken": \n')
+  process.stdout.write(
+    'Loading plugins... done\n\n{"this is": "no JSON-RPC"}\n[]\nnull\n42\n"text"\n{"jsonrpc":"2.0","id":"nobody asked","result":{}}\n{"broken": \n'
+  )
   process.stdout.write(Buffer.from([0xff, 0xfe, 0x00, 0x80, 0x0a]))
 }
 
-const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({ name, description: name, inputSchema: { type: 'object' } }))
-if (process.env.FAULT_EXTRA) for (const name of ['mute', 'stubborn', 'crash']) tools.push({ name, description: name, inputSchema: { type: 'object' } })
-if (process.env.FAULT_LIVELY) for (const name of ['touch', 'work', 'page', 'say']) tools.push({ name, description: name, inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } })
+const tools = ['echo', 'pid', 'ask', 'hang', 'stderr', 'noise', 'endless', 'deep', 'raw', 'exit', 'grow'].map((name) => ({
+  name,
+  description: name,
+  inputSchema: { type: 'object' }
+}))
+if (process.env.FAULT_EXTRA) {
+  for (const name of ['mute', 'stubborn', 'crash']) tools.push({ name, description: name, inputSchema: { type: 'object' } })
+}
+if (process.env.FAULT_LIVELY) {
+  for (const name of ['touch', 'work', 'page', 'say']) { tools.push({ name, description: name, inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } }) }
+}
 const subscribed = new Set()
 const tasks = new Map()
 const questions = new Map()
@@ -46,7 +58,10 @@ const ask = (method, params) => new Promise((resolve) => {
 
 const questionOf = {
   sampling: (tag) => ['sampling/createMessage', { messages: [{ role: 'user', content: { type: 'text', text: tag } }], maxTokens: 10 }],
-  elicitation: (tag) => ['elicitation/create', { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }],
+  elicitation: (tag) => [
+    'elicitation/create',
+    { message: tag, requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }
+  ],
   roots: () => ['roots/list', {}]
 }
 
@@ -87,7 +102,9 @@ async function call (id, name, args, meta) {
       return undefined
     }
     case 'deep':
-      process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"a":${'['.repeat(args.levels)}${']'.repeat(args.levels)}}}}\n`)
+      process.stdout.write(
+        `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"a":${'['.repeat(args.levels)}${']'.repeat(args.levels)}}}}\n`
+      )
       return undefined
     case 'raw':
       process.stdout.write(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${args.json}}\n`)
@@ -116,14 +133,26 @@ async function call (id, name, args, meta) {
       return said([...subscribed].join())
     case 'work': {
       // a task that ends after `time`, or when the question that it asks after `time` (`ask`: its kind) is answered
-      const task = { taskId: `task-${process.pid}-${tasks.size}`, status: 'working', createdAt: new Date().toISOString(), lastUpdatedAt: new Date().toISOString(), ttl: 60_000 }
+      const task = {
+        taskId: `task-${process.pid}-${tasks.size}`,
+        status: 'working',
+        createdAt: new Date().toISOString(),
+        lastUpdatedAt: new Date().toISOString(),
+        ttl: 60_000
+      }
       tasks.set(task.taskId, { task, result: said('done') })
-      const progress = (at) => meta?.progressToken === undefined ? [] : [{ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta.progressToken, progress: at } }]
+      const progress = (at) =>
+        meta?.progressToken === undefined
+          ? []
+          : [{ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta.progressToken, progress: at } }]
       setTimeout(async () => {
         for (const each of progress(2)) line(each)
         if (args.ask) {
           const [method, params] = questionOf[args.ask](args.tag)
-          const answer = await ask(method, args.unmarked ? params : { ...params, _meta: { 'io.modelcontextprotocol/related-task': { taskId: task.taskId } } })
+          const answer = await ask(
+            method,
+            args.unmarked ? params : { ...params, _meta: { 'io.modelcontextprotocol/related-task': { taskId: task.taskId } } }
+          )
           tasks.get(task.taskId).result = said(JSON.stringify(answer.result ?? answer.error))
         }
         task.status = 'completed'
@@ -137,8 +166,15 @@ async function call (id, name, args, meta) {
       line({ jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: args.data } })
       return said('')
     case 'page': {
-      const answer = await ask('elicitation/create', { mode: 'url', message: 'please visit', url: 'https://example.com/', elicitationId: args.id })
-      setTimeout(() => { line({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: args.id } }) }, args.time)
+      const answer = await ask('elicitation/create', {
+        mode: 'url',
+        message: 'please visit',
+        url: 'https://example.com/',
+        elicitationId: args.id
+      })
+      setTimeout(() => {
+        line({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params: { elicitationId: args.id } })
+      }, args.time)
       return said(JSON.stringify(answer.result))
     }
     default: return said(name)
@@ -150,7 +186,15 @@ async function answer ({ id, method, params }) {
     case 'initialize':
       log({ event: 'initialize', capabilities: params.capabilities })
       if (process.env.FAULT_NOISE) noise()
-      return { protocolVersion: params.protocolVersion, capabilities: { tools: { listChanged: true }, ...(process.env.FAULT_MORTAL || process.env.FAULT_LIVELY ? { resources: { subscribe: true } } : {}), ...(process.env.FAULT_LIVELY ? { logging: {}, tasks: { requests: { tools: { call: {} } } } } : {}) }, serverInfo: { name: 'fault-stdio', version: '1.0.0' } }
+      return {
+        protocolVersion: params.protocolVersion,
+        capabilities: {
+          tools: { listChanged: true },
+          ...(process.env.FAULT_MORTAL || process.env.FAULT_LIVELY ? { resources: { subscribe: true } } : {}),
+          ...(process.env.FAULT_LIVELY ? { logging: {}, tasks: { requests: { tools: { call: {} } } } } : {})
+        },
+        serverInfo: { name: 'fault-stdio', version: '1.0.0' }
+      }
     case 'tools/list': return { tools }
     case 'tools/call': return await call(id, params.name, params.arguments ?? {}, params._meta)
     case 'ping': return {}

@@ -32,26 +32,43 @@ export async function startReplica (t: Cleanup, url: string, options: HubOptions
 export interface Answer { status: number, headers: Headers, text: string, body: unknown }
 
 /** A request of the management API. @param headers instead of the key that `settings()` puts into every file */
-export async function manage (hub: Pick<Hub, 'url'>, method: string, route: string, body?: unknown, headers: Record<string, string> = { authorization: `Bearer ${KEY}` }): Promise<Answer> {
-  const [reply, text] = await within(30_000, `${method} ${route}`, (async () => {
-    const reply = await fetch(`${hub.url}/api${route}`, {
-      method,
-      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      body: body === undefined ? undefined : JSON.stringify(body)
-    })
-    return [reply, await reply.text()] as const
-  })())
+export async function manage (
+  hub: Pick<Hub, 'url'>,
+  method: string,
+  route: string,
+  body?: unknown,
+  headers: Record<string, string> = { authorization: `Bearer ${KEY}` }
+): Promise<Answer> {
+  const [reply, text] = await within(
+    30_000,
+    `${method} ${route}`,
+    (async () => {
+      const reply = await fetch(`${hub.url}/api${route}`, {
+        method,
+        headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+        body: body === undefined ? undefined : JSON.stringify(body)
+      })
+      return [reply, await reply.text()] as const
+    })()
+  )
   return { status: reply.status, headers: reply.headers, text, body: text === '' ? undefined : JSON.parse(text) }
 }
 
 /** As `manage`, for what must succeed; its data. */
-export async function managed (hub: Pick<Hub, 'url'>, method: string, route: string, body?: unknown, headers?: Record<string, string>): Promise<Json> {
+export async function managed (
+  hub: Pick<Hub, 'url'>,
+  method: string,
+  route: string,
+  body?: unknown,
+  headers?: Record<string, string>
+): Promise<Json> {
   const answer = await manage(hub, method, route, body, headers)
   assert.ok(answer.status === 200 || answer.status === 201, `${method} ${route}: ${answer.status} ${answer.text}`)
   return at(answer.body, 'data') as Json
 }
 
-export const login = async (hub: Pick<Hub, 'url'>, username = 'admin', password: string = shared.ADMIN_PASSWORD): Promise<Answer> => await manage(hub, 'POST', '/auth/login', { username, password }, {})
+export const login = async (hub: Pick<Hub, 'url'>, username = 'admin', password: string = shared.ADMIN_PASSWORD): Promise<Answer> =>
+  await manage(hub, 'POST', '/auth/login', { username, password }, {})
 
 /** The headers of somebody who is logged in. */
 export async function loggedIn (hub: Pick<Hub, 'url'>, username?: string, password?: string): Promise<Record<string, string>> {
@@ -61,16 +78,30 @@ export async function loggedIn (hub: Pick<Hub, 'url'>, username?: string, passwo
 }
 
 /** A server that is stored and never connected. */
-export const parked = (description = 'parked'): Json => ({ type: 'streamable-http', url: 'http://127.0.0.1:9/mcp', enabled: false, description })
+export const parked = (description = 'parked'): Json => ({
+  type: 'streamable-http',
+  url: 'http://127.0.0.1:9/mcp',
+  enabled: false,
+  description
+})
 
 /** The names of all servers. */
 export async function serverNames (hub: Pick<Hub, 'url'>, headers?: Record<string, string>): Promise<string[]> {
-  return (await managed(hub, 'GET', '/servers?fields=name', undefined, headers) as unknown as Array<{ name: string }>).map(({ name }) => name)
+  return ((await managed(hub, 'GET', '/servers?fields=name', undefined, headers)) as unknown as Array<{ name: string }>).map(
+    ({ name }) => name
+  )
 }
 
 /** Changes the settings as a third replica would. */
 export async function asThird (t: Cleanup, url: string, work: (snapshot: Snapshot) => Change[]): Promise<void> {
-  const { store } = await openStorage({ settingsPath: '/nonexistent/mcp_settings.json', dbUrl: url, startupTimeout: 10_000, vault: await vault(), warn: () => {}, info: () => {} })
+  const { store } = await openStorage({
+    settingsPath: '/nonexistent/mcp_settings.json',
+    dbUrl: url,
+    startupTimeout: 10_000,
+    vault: await vault(),
+    warn: () => {},
+    info: () => {}
+  })
   t.after(async () => { await store.close() })
   const snapshot = await store.load()
   await store.commit(work(snapshot), snapshot.version)

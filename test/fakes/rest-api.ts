@@ -32,7 +32,13 @@ export async function restApi (t: Cleanup): Promise<RestApi> {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => { chunks.push(chunk) })
     request.on('end', () => {
-      const one: Seen = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, rawHeaders: request.rawHeaders, body: Buffer.concat(chunks) }
+      const one: Seen = {
+        method: request.method ?? '',
+        url: request.url ?? '',
+        headers: request.headers,
+        rawHeaders: request.rawHeaders,
+        body: Buffer.concat(chunks)
+      }
       const own = fixed.get(one.url.split('?', 1)[0] ?? '')
       if (!own) seen.push(one)
       ;(own ?? handler)(one, response)

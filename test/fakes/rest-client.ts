@@ -6,8 +6,22 @@ import { Outbound } from '../../plugins/outbound/outbound.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Cleanup } from '../helper.ts'
 
-export interface Tool { name: string, title?: string, description: string, inputSchema: Record<string, unknown> & { properties: Record<string, Record<string, unknown>>, required?: string[], $defs?: Record<string, unknown> }, annotations: Record<string, boolean> }
-export interface Result { content: Array<{ type: string, text?: string, data?: string, mimeType?: string, resource?: Record<string, string> }>, structuredContent?: Record<string, unknown>, isError?: boolean }
+export interface Tool {
+  name: string
+  title?: string
+  description: string
+  inputSchema: Record<string, unknown> & {
+    properties: Record<string, Record<string, unknown>>
+    required?: string[]
+    $defs?: Record<string, unknown>
+  }
+  annotations: Record<string, boolean>
+}
+export interface Result {
+  content: Array<{ type: string; text?: string; data?: string; mimeType?: string; resource?: Record<string, string> }>
+  structuredContent?: Record<string, unknown>
+  isError?: boolean
+}
 
 export interface RestClient {
   link: Link
@@ -24,25 +38,43 @@ export interface RestClient {
 export interface RestClientOptions { rest?: Rest, outbound?: Outbound, passed?: () => Record<string, string> | undefined }
 
 /** A link to a server of type `openapi`, connected; closed after the test. */
-export async function restClient (t: Cleanup, config: ServerConfig, { rest = new Rest(), outbound: given, passed }: RestClientOptions = {}): Promise<RestClient> {
+export async function restClient (
+  t: Cleanup,
+  config: ServerConfig,
+  { rest = new Rest(), outbound: given, passed }: RestClientOptions = {}
+): Promise<RestClient> {
   const outbound = given ?? new Outbound({ allow: '' })
   const warnings: string[] = []
   const news: string[] = []
-  const warn = (sentence: string): void => { warnings.push(sentence) }
+  const warn = (sentence: string): void => {
+    warnings.push(sentence)
+  }
   const transport = new RestTransport({ config: { type: 'openapi', ...config }, outbound, rest, passed, warn })
-  const link = new Link(transport, { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 }, {
-    question: () => { throw new Error('a REST API asks nothing') },
-    news: (_link, { method }) => { news.push(method) },
-    answered: () => {},
-    closed: () => {},
-    warn
-  })
+  const link = new Link(
+    transport,
+    { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 },
+    {
+      question: () => {
+        throw new Error('a REST API asks nothing')
+      },
+      news: (_link, { method }) => {
+        news.push(method)
+      },
+      answered: () => {},
+      closed: () => {},
+      warn
+    }
+  )
   t.after(async () => {
     await link.close()
     if (!given) await outbound.close()
   })
   await link.open(() => {})
-  const callText = async (name: string, args: unknown = {}): Promise<string> => await link.request('tools/call', `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`)
+  const callText = async (name: string, args: unknown = {}): Promise<string> =>
+    await link.request(
+      'tools/call',
+      `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
+    )
   return {
     link,
     warnings,
@@ -54,4 +86,9 @@ export async function restClient (t: Cleanup, config: ServerConfig, { rest = new
 }
 
 /** A description of an API with these paths. */
-export const openapi = (paths: object, more: object = {}): Record<string, unknown> => ({ openapi: '3.0.3', info: { title: 'Test', version: '1' }, paths, ...more })
+export const openapi = (paths: object, more: object = {}): Record<string, unknown> => ({
+  openapi: '3.0.3',
+  info: { title: 'Test', version: '1' },
+  paths,
+  ...more
+})

@@ -23,7 +23,16 @@ async function open (t: Cleanup, url: string, settings: object | undefined): Pro
   const opened: Storage[] = []
   t.after(async () => { for (const { store } of opened) await store.close() })
   const another = async (): Promise<Storage> => {
-    const storage = await openStorage({ settingsPath, dbUrl: url, startupTimeout: 10_000, vault: await vault(), warn: (sentence) => { warnings.push(sentence) }, info: () => {} })
+    const storage = await openStorage({
+      settingsPath,
+      dbUrl: url,
+      startupTimeout: 10_000,
+      vault: await vault(),
+      warn: (sentence) => {
+        warnings.push(sentence)
+      },
+      info: () => {}
+    })
     opened.push(storage)
     return storage
   }

@@ -26,7 +26,9 @@ export async function temporaryFolder (t: Cleanup): Promise<string> {
 export async function openFile (t: Cleanup, settings?: object | string | Buffer): Promise<OpenedFile> {
   const folder = await temporaryFolder(t)
   const path = join(folder, 'mcp_settings.json')
-  if (settings !== undefined) await writeFile(path, typeof settings === 'string' || Buffer.isBuffer(settings) ? settings : JSON.stringify(settings, null, 2))
+  if (settings !== undefined) {
+    await writeFile(path, typeof settings === 'string' || Buffer.isBuffer(settings) ? settings : JSON.stringify(settings, null, 2))
+  }
   const warnings: string[] = []
   const open = async (): Promise<Store> => new JsonFileStore(path, (sentence) => { warnings.push(sentence) })
   let store = await open()

@@ -20,7 +20,11 @@ const object = { type: 'object' }
 const listed = ['fine', 'fails', 'logs', 'hangs', 'crashes'].map((name) => ({ name, description: name, inputSchema: object }))
 
 const answers = {
-  initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {}, logging: {} }, serverInfo: { name: 'telltale', version: '1.0.0' } }),
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion,
+    capabilities: { tools: {}, logging: {} },
+    serverInfo: { name: 'telltale', version: '1.0.0' }
+  }),
   'tools/list': () => ({ tools: listed }),
   ping: () => ({}),
   'logging/setLevel': () => ({})

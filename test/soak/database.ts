@@ -23,7 +23,13 @@ try {
   // A cluster of its own, which waits for the disk.
   const { store, url } = await openPostgres(t, undefined, await cluster(t))
   await store.load()
-  const acknowledged = await killRounds(t, url, rounds, async () => new Set((await store.load()).servers.keys()), 'test/fakes/database-writer.ts')
+  const acknowledged = await killRounds(
+    t,
+    url,
+    rounds,
+    async () => new Set((await store.load()).servers.keys()),
+    'test/fakes/database-writer.ts'
+  )
   console.log(`${rounds} kills: ${acknowledged} changes acknowledged on PostgreSQL, none lost`)
 } finally {
   for (const end of ends.reverse()) await end()

@@ -18,7 +18,8 @@ try {
 
   const path = join(await temporaryFolder(t), 'mcp_settings.json')
   await writeFile(path, '{"mcpServers":{}}')
-  const read = async (): Promise<Set<string>> => new Set(Object.keys((JSON.parse(await readFile(path, 'utf8')) as { mcpServers: object }).mcpServers))
+  const read = async (): Promise<Set<string>> =>
+    new Set(Object.keys((JSON.parse(await readFile(path, 'utf8')) as { mcpServers: object }).mcpServers))
   const end = new AbortController()
   let reads = 0
   const reader = (async () => { for (; !end.signal.aborted; reads++) await read() })()

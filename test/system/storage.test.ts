@@ -12,11 +12,28 @@ import type { Change } from '../../db/store.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { tsServer, until, type Cleanup } from '../helper.ts'
 
-interface Answer { error?: string, message?: string, full?: boolean, servers: Record<string, string>, version: number, problems: string[], health: string | null, warnings: string[] }
-interface Driver { child: ChildProcessWithoutNullStreams, ask: (command: { do: string, changes?: Change[] }) => Promise<Answer>, seen: (path: string) => string, kill: () => Promise<void> }
+interface Answer {
+  error?: string
+  message?: string
+  full?: boolean
+  servers: Record<string, string>
+  version: number
+  problems: string[]
+  health: string | null
+  warnings: string[]
+}
+interface Driver {
+  child: ChildProcessWithoutNullStreams
+  ask: (command: { do: string; changes?: Change[] }) => Promise<Answer>
+  seen: (path: string) => string
+  kill: () => Promise<void>
+}
 
 const timeout = 60_000
-const put = (key: string, description = ''): { do: string, changes: Change[] } => ({ do: 'commit', changes: [{ entity: 'mcpServers', key, value: { command: 'node', description } }] })
+const put = (key: string, description = ''): { do: string; changes: Change[] } => ({
+  do: 'commit',
+  changes: [{ entity: 'mcpServers', key, value: { command: 'node', description } }]
+})
 
 before(() => {
   assert.equal(process.platform, 'linux', 'these tests need Linux')
@@ -58,7 +75,8 @@ async function drive (t: Cleanup, path: string, mounts: string): Promise<Driver>
   }
 }
 
-const stored = async (path: string): Promise<string[]> => Object.keys((JSON.parse(await readFile(path, 'utf8')) as { mcpServers: object }).mcpServers)
+const stored = async (path: string): Promise<string[]> =>
+  Object.keys((JSON.parse(await readFile(path, 'utf8')) as { mcpServers: object }).mcpServers)
 
 void test('a full disk: refused as full, memory equals disk, the old file whole, and on without a restart', { timeout }, async (t) => {
   const folder = await temporaryFolder(t)
@@ -69,7 +87,11 @@ void test('a full disk: refused as full, memory equals disk, the old file whole,
   assert.equal((await ask(put('b'))).error, undefined)
   const whole = await readFile(seen(path))
   await writeFile(seen(join(folder, 'filler')), Buffer.alloc(1_000_000)).catch(() => {})
-  for (const command of [put('c'), put('c', 'y'.repeat(30_000)), { do: 'commit', changes: [{ entity: 'mcpServers' as const, key: 'b', value: undefined }] }]) {
+  for (const command of [
+    put('c'),
+    put('c', 'y'.repeat(30_000)),
+    { do: 'commit', changes: [{ entity: 'mcpServers' as const, key: 'b', value: undefined }] }
+  ]) {
     const answer = await ask(command)
     assert.deepEqual([answer.error, answer.full], ['StorageError', true], answer.message)
     assert.match(answer.health ?? '', /ENOSPC/)
@@ -88,7 +110,11 @@ void test('a full disk: refused as full, memory equals disk, the old file whole,
 void test('a disk that is full at the start: read, not written, and on without a restart', { timeout }, async (t) => {
   const folder = await temporaryFolder(t)
   const path = join(folder, 'settings.json')
-  const { ask, seen } = await drive(t, path, `mount -t tmpfs -o size=64k tmpfs ${folder}; echo '{"mcpServers":{"a":{}}}' > ${path}; head -c 100000 /dev/zero > ${folder}/filler || true`)
+  const { ask, seen } = await drive(
+    t,
+    path,
+    `mount -t tmpfs -o size=64k tmpfs ${folder}; echo '{"mcpServers":{"a":{}}}' > ${path}; head -c 100000 /dev/zero > ${folder}/filler || true`
+  )
   const loaded = await ask({ do: 'load' })
   assert.deepEqual([Object.keys(loaded.servers), loaded.health === null], [['a'], false])
   assert.equal((await ask(put('b'))).full, true)
@@ -112,7 +138,10 @@ async function failFsync (t: Cleanup, pid: number, which: string): Promise<() =>
   }
 }
 
-for (const [what, which, answers] of [['every fsync', '', /^-1/], ['the fsync of the folder, after the rename', ':when=2', /^0 -1 0/]] as const) {
+for (const [what, which, answers] of [
+  ['every fsync', '', /^-1/],
+  ['the fsync of the folder, after the rename', ':when=2', /^0 -1 0/]
+] as const) {
   void test(`${what} fails: refused, memory equals disk, the old file whole, and on without a restart`, { timeout }, async (t) => {
     const folder = await temporaryFolder(t)
     const path = join(folder, 'settings.json')
@@ -152,7 +181,15 @@ void test('a file that is a mount point is written in place, and mended after a 
   assert.deepEqual((await readdir(folder)).sort(), ['settings.json', 'settings.json.bak', 'settings.json.lock'])
 
   // The only ftruncate is the one before the bytes are written over: the process is killed on it.
-  const strace = spawn('strace', ['-f', '-p', String(first.child.pid), '-e', 'trace=ftruncate', '-e', 'inject=ftruncate:delay_exit=2000000'])
+  const strace = spawn('strace', [
+    '-f',
+    '-p',
+    String(first.child.pid),
+    '-e',
+    'trace=ftruncate',
+    '-e',
+    'inject=ftruncate:delay_exit=2000000'
+  ])
   t.after(() => { strace.kill('SIGKILL') })
   let output = ''
   strace.stderr.on('data', (chunk) => { output += String(chunk) })
@@ -176,7 +213,11 @@ void test('a mount point on a full disk: the old bytes go back', { timeout }, as
   const disk = await temporaryFolder(t)
   const path = join(folder, 'settings.json')
   await writeFile(path, '')
-  const { ask, seen } = await drive(t, path, `mount -t tmpfs -o size=64k tmpfs ${disk}; echo '{"mcpServers":{"a":{}}}' > ${disk}/real; head -c 40000 /dev/zero > ${disk}/filler; mount --bind ${disk}/real ${path}`)
+  const { ask, seen } = await drive(
+    t,
+    path,
+    `mount -t tmpfs -o size=64k tmpfs ${disk}; echo '{"mcpServers":{"a":{}}}' > ${disk}/real; head -c 40000 /dev/zero > ${disk}/filler; mount --bind ${disk}/real ${path}`
+  )
   await ask({ do: 'load' })
   assert.equal((await ask(put('b'))).error, undefined)
   const whole = await readFile(seen(path))

@@ -57,14 +57,20 @@ function isWithoutTls (error: unknown): boolean {
 /** Why a connection cannot be had, as a phrase without user, password, host or SQL. */
 export function phrase (error: unknown): string {
   const code = codeOf(error)
-  const why = isWithoutTls(error) ? 'it seems to offer no TLS, which sslmode in DB_URL asks for' : code === undefined ? undefined : away[code] ?? refused[code] ?? (code.startsWith('08') ? 'the connection broke' : undefined)
+  const why = isWithoutTls(error)
+    ? 'it seems to offer no TLS, which sslmode in DB_URL asks for'
+    : code === undefined
+      ? undefined
+      : (away[code] ?? refused[code] ?? (code.startsWith('08') ? 'the connection broke' : undefined))
   return `${why ?? 'it reports an error'}${code === undefined ? '' : `, ${code}`}`
 }
 
 /** Whether the database went away, or cannot be written as a whole. */
 export function isAway (error: unknown): boolean {
   const code = codeOf(error)
-  return code !== undefined && (Object.hasOwn(away, code) || Object.hasOwn(refused, code) || code.startsWith('08') || /^E[A-Z]+$/.test(code))
+  return (
+    code !== undefined && (Object.hasOwn(away, code) || Object.hasOwn(refused, code) || code.startsWith('08') || /^E[A-Z]+$/.test(code))
+  )
 }
 
 /** Whether a transaction gave way to another one that came first. */
@@ -77,7 +83,8 @@ export const isRefused = (error: unknown): boolean => Object.hasOwn(refused, cod
 export const awaySentence = (error: unknown): string => `The database cannot be used (${phrase(error)}).`
 
 /** Any error as a sentence. What Drizzle says holds SQL and its values, which may be secrets. */
-export const sentence = (error: unknown): string => error instanceof Error && error.cause === undefined && codeOf(error) === undefined ? error.message : awaySentence(error)
+export const sentence = (error: unknown): string =>
+  error instanceof Error && error.cause === undefined && codeOf(error) === undefined ? error.message : awaySentence(error)
 
 /** An error of a transaction that changed nothing, as a store throws it. */
 export function storageError (error: unknown): StorageError | Invalid {

@@ -16,7 +16,11 @@ async function mustBeFree (path: string): Promise<void> {
     throw new Error(`The database folder ${path} cannot be opened (${wordsOf(error)}). Give DB_URL a folder of its own.`)
   })
   // A server notes there how it was started; PGlite does not.
-  if (names.length > 0 && (!names.includes('PG_VERSION') || names.includes('postmaster.opts'))) throw new Error(`The database folder ${path} holds something else than a database of PGlite, and was left as it is. Give DB_URL a folder of its own, empty or not there yet: pglite://<folder>`)
+  if (names.length > 0 && (!names.includes('PG_VERSION') || names.includes('postmaster.opts'))) {
+    throw new Error(
+      `The database folder ${path} holds something else than a database of PGlite, and was left as it is. Give DB_URL a folder of its own, empty or not there yet: pglite://<folder>`
+    )
+  }
 }
 
 /** What PGlite throws for its file system is no Error, and has a number only. */
@@ -39,14 +43,22 @@ export class Embedded implements Driver {
   static async open (folder: string): Promise<Embedded> {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
     await mustBeFree(path)
-    const [{ PGlite }, { drizzle }] = await Promise.all([import('@electric-sql/pglite'), import('drizzle-orm/pglite')]).catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') throw new Error('DB_URL asks for an embedded database, and PGlite is not installed. Install it with npm install @electric-sql/pglite, or use a PostgreSQL server: DB_URL=postgres://…')
-      throw error
-    })
+    const [{ PGlite }, { drizzle }] = await Promise.all([import('@electric-sql/pglite'), import('drizzle-orm/pglite')]).catch(
+      (error: unknown) => {
+        if (error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND') {
+          throw new Error(
+            'DB_URL asks for an embedded database, and PGlite is not installed. Install it with npm install @electric-sql/pglite, or use a PostgreSQL server: DB_URL=postgres://…'
+          )
+        }
+        throw error
+      }
+    )
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })
     const lock = new FileLock(path)
     await lock.hold().catch((error: unknown) => {
-      throw error instanceof Held ? new Error(`The database folder ${path} is ${error.message}. Stop that one first, or give this one another DB_URL.`) : error
+      throw error instanceof Held
+        ? new Error(`The database folder ${path} is ${error.message}. Stop that one first, or give this one another DB_URL.`)
+        : error
     })
     try {
       await mkdir(path, { recursive: true, mode: 0o700 })

@@ -27,7 +27,12 @@ const working: Options = {
   ...options,
   idle_timeout: 60,
   // Whoever comes second at a row is to see what the first one made of it, whatever the database's own choice is.
-  connection: { application_name: 'tool-hub', statement_timeout: statementTimeout, idle_in_transaction_session_timeout: statementTimeout, default_transaction_isolation: 'read committed' }
+  connection: {
+    application_name: 'tool-hub',
+    statement_timeout: statementTimeout,
+    idle_in_transaction_session_timeout: statementTimeout,
+    default_transaction_isolation: 'read committed'
+  }
 }
 /** Connections for single statements, and for transactions: there is one at a time, and one that waits for its turn. */
 const most = { single: 4, lanes: 4 }
@@ -58,7 +63,13 @@ class Connections {
   }
 
   async #begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
-    const lane = this.#free.pop() ?? (this.#lanes.size < most.lanes ? this.#another() : await new Promise<TransactionConnection>((resolve) => { this.#waiting.push(resolve) }))
+    const lane =
+      this.#free.pop() ??
+      (this.#lanes.size < most.lanes
+        ? this.#another()
+        : await new Promise<TransactionConnection>((resolve) => {
+          this.#waiting.push(resolve)
+        }))
     try {
       return await lane.begin(work)
     } finally {
@@ -97,11 +108,19 @@ export class PostgresJs implements Driver {
   get db (): Db { return this.#connections.db }
 
   async migrate (folder: string, held: () => void): Promise<boolean> {
-    const lane = new TransactionConnection(this.#address.url, { ...options, ...this.#address.tls, connection: { application_name: 'tool-hub migrations' } })
+    const lane = new TransactionConnection(this.#address.url, {
+      ...options,
+      ...this.#address.tls,
+      connection: { application_name: 'tool-hub migrations' }
+    })
     try {
       return await lane.begin(async (client) => {
         // Drizzle's own transaction is this one: the lock ends with it.
-        const sql = Object.assign(client, { begin: async (work: (client: TransactionClient) => Promise<void>) => { await work(client) } }) as unknown as postgres.Sql
+        const sql = Object.assign(client, {
+          begin: async (work: (client: TransactionClient) => Promise<void>) => {
+            await work(client)
+          }
+        }) as unknown as postgres.Sql
         const [lock] = await sql.unsafe<Array<{ mine: boolean }>>('select pg_try_advisory_xact_lock($1) as mine', [migrationsLock])
         if (lock?.mine !== true) {
           held()
@@ -109,7 +128,11 @@ export class PostgresJs implements Driver {
         }
         const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
         // SQL_ASCII takes all bytes as they are.
-        if (database !== undefined && !['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) throw new Error(`its encoding is ${database.server_encoding}, which has not the letters of all names. Make one with ENCODING 'UTF8'`)
+        if (database !== undefined && !['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) {
+          throw new Error(
+            `its encoding is ${database.server_encoding}, which has not the letters of all names. Make one with ENCODING 'UTF8'`
+          )
+        }
         const db = drizzle(sql)
         return await migrateBy(db, folder, async (config) => { await migrate(db, config) })
       })

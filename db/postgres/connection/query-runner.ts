@@ -29,7 +29,11 @@ export function queryRunnerOf (driver: Driver, health: () => string | undefined)
     }
   })
   const transact = ask(new Line(2))
-  return { quick: ask(new Line(2)), slow: ask(new Line(1)), transact: async (work) => await transact(async (db) => await db.transaction(work)) }
+  return {
+    quick: ask(new Line(2)),
+    slow: ask(new Line(1)),
+    transact: async (work) => await transact(async (db) => await db.transaction(work))
+  }
 }
 
 /** So many wait in a line. */

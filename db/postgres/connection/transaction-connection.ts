@@ -30,7 +30,10 @@ export class TransactionConnection {
     this.#alive = true
     await this.#send('begin')
     try {
-      const result = await work({ options: this.#sql.options, unsafe: (...args: Parameters<postgres.Sql['unsafe']>) => this.#send(...args) } as TransactionClient)
+      const result = await work({
+        options: this.#sql.options,
+        unsafe: (...args: Parameters<postgres.Sql['unsafe']>) => this.#send(...args)
+      } as TransactionClient)
       await this.#send('commit')
       return result
     } catch (error) {

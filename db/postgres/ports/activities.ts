@@ -11,7 +11,8 @@ const told = 1_000
 
 /** Text as PostgreSQL can hold it: without NUL and halves of surrogate pairs. */
 const legible = (text: string): string => Buffer.from(text).toString().replaceAll('\0', '\ufffd')
-const legibly = <Entry extends object>(entry: Entry): Entry => Object.fromEntries(Object.entries(entry).map(([name, value]) => [name, typeof value === 'string' ? legible(value) : value])) as Entry
+const legibly = <Entry extends object>(entry: Entry): Entry =>
+  Object.fromEntries(Object.entries(entry).map(([name, value]) => [name, typeof value === 'string' ? legible(value) : value])) as Entry
 
 /** The record of calls, of all replicas in one table. */
 export class PostgresActivities implements Activities {
@@ -22,12 +23,25 @@ export class PostgresActivities implements Activities {
   }
 
   async append (batch: readonly Activity[]): Promise<void> {
-    for (const rows of pieces(batch)) await this.#asks.slow(async (db) => { await db.insert(activities).values(rows).onConflictDoNothing() })
+    for (const rows of pieces(batch)) {
+      await this.#asks.slow(async (db) => {
+        await db.insert(activities).values(rows).onConflictDoNothing()
+      })
+    }
   }
 
   async list (filter: ActivityFilter, page: number, limit: number): Promise<{ activities: Activity[], total: number }> {
     // A statement at a time: each has the time that a statement may take.
-    const rows = await this.#asks.slow(async (db) => await db.select().from(activities).where(those(filter)).orderBy(desc(activities.timestamp), desc(activities.id)).limit(limit).offset((page - 1) * limit))
+    const rows = await this.#asks.slow(
+      async (db) =>
+        await db
+          .select()
+          .from(activities)
+          .where(those(filter))
+          .orderBy(desc(activities.timestamp), desc(activities.id))
+          .limit(limit)
+          .offset((page - 1) * limit)
+    )
     return { activities: rows.map(toActivity), total: await this.#asks.slow(async (db) => await db.$count(activities, those(filter))) }
   }
 
@@ -40,10 +54,24 @@ export class PostgresActivities implements Activities {
   async values (filter: ActivityFilter): Promise<ActivityValues> {
     const { server, tool, group, username, keyId, keyName } = activities
     const distinct = async (column: PgColumn): Promise<string[]> => await this.#asks.slow(async (db) => {
-      const rows = await db.selectDistinct({ value: sql<string>`${column}` }).from(activities).where(and(those(filter), isNotNull(column))).orderBy(column).limit(told)
+      const rows = await db
+        .selectDistinct({ value: sql<string>`${column}` })
+        .from(activities)
+        .where(and(those(filter), isNotNull(column)))
+        .orderBy(column)
+        .limit(told)
       return rows.map(({ value }) => value)
     })
-    const keys = await this.#asks.slow(async (db) => await db.select({ id: sql<string>`${keyId}`, name: sql<string | null>`max(${keyName})` }).from(activities).where(and(those(filter), isNotNull(keyId))).groupBy(keyId).orderBy(keyId).limit(told))
+    const keys = await this.#asks.slow(
+      async (db) =>
+        await db
+          .select({ id: sql<string>`${keyId}`, name: sql<string | null>`max(${keyName})` })
+          .from(activities)
+          .where(and(those(filter), isNotNull(keyId)))
+          .groupBy(keyId)
+          .orderBy(keyId)
+          .limit(told)
+    )
     return {
       servers: await distinct(server),
       tools: await distinct(tool),
@@ -54,15 +82,35 @@ export class PostgresActivities implements Activities {
   }
 
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {
-    const [found] = await this.#asks.slow(async (db) => await db.select({ total: count(), errors: sql<string>`count(*) filter (where ${activities.status} = 'error')`, duration: avg(activities.duration) }).from(activities).where(those(filter)))
+    const [found] = await this.#asks.slow(
+      async (db) =>
+        await db
+          .select({
+            total: count(),
+            errors: sql<string>`count(*) filter (where ${activities.status} = 'error')`,
+            duration: avg(activities.duration)
+          })
+          .from(activities)
+          .where(those(filter))
+    )
     return { total: found?.total ?? 0, errors: Number(found?.errors ?? 0), duration: Number(found?.duration ?? 0) }
   }
 
   async cleanup (before: number): Promise<number> {
     // In pieces: years of them may take longer than one statement may.
     for (let removed = 0; ;) {
-      const gone = await this.#asks.slow(async (db) => await db.delete(activities)
-        .where(inArray(activities.id, db.select({ id: activities.id }).from(activities).where(lt(activities.timestamp, before)).limit(piece.removed))).returning({ id: activities.id }))
+      const gone = await this.#asks.slow(
+        async (db) =>
+          await db
+            .delete(activities)
+            .where(
+              inArray(
+                activities.id,
+                db.select({ id: activities.id }).from(activities).where(lt(activities.timestamp, before)).limit(piece.removed)
+              )
+            )
+            .returning({ id: activities.id })
+      )
       removed += gone.length
       if (gone.length < piece.removed) return removed
     }
@@ -85,8 +133,15 @@ function * pieces (batch: readonly Activity[]): Generator<Activity[]> {
 }
 
 function those ({ from, to, ...same }: ActivityFilter): SQL | undefined {
-  const exact = (Object.entries(same) as Array<[keyof typeof same, string | undefined]>).map(([name, value]) => value === undefined ? undefined : eq(activities[name], legible(value)))
-  return and(...exact, from === undefined ? undefined : gte(activities.timestamp, from), to === undefined ? undefined : lt(activities.timestamp, to))
+  const exact = (Object.entries(same) as Array<[keyof typeof same, string | undefined]>).map(([name, value]) =>
+    value === undefined ? undefined : eq(activities[name], legible(value))
+  )
+  return and(
+    ...exact,
+    from === undefined ? undefined : gte(activities.timestamp, from),
+    to === undefined ? undefined : lt(activities.timestamp, to)
+  )
 }
 
-const toActivity = (row: typeof activities.$inferSelect): Activity => Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity
+const toActivity = (row: typeof activities.$inferSelect): Activity =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity

@@ -29,8 +29,16 @@ export class PostgresCounters implements Counters {
     const ends = sql`now() + ${window} * interval '1 millisecond'`
     const over = sql`${counters.expires} <= now()`
     try {
-      const [found] = await this.#driver.db.insert(counters).values({ key: hash(key), count: 1, expires: ends })
-        .onConflictDoUpdate({ target: counters.key, set: { count: sql`case when ${over} then 1 else ${counters.count} + 1 end`, expires: sql`case when ${over} then excluded.expires else ${counters.expires} end` } })
+      const [found] = await this.#driver.db
+        .insert(counters)
+        .values({ key: hash(key), count: 1, expires: ends })
+        .onConflictDoUpdate({
+          target: counters.key,
+          set: {
+            count: sql`case when ${over} then 1 else ${counters.count} + 1 end`,
+            expires: sql`case when ${over} then excluded.expires else ${counters.expires} end`
+          }
+        })
         .returning({ count: counters.count, left: sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)` })
       if (Date.now() - this.#swept > sweepEvery) this.#sweep()
       return { count: found?.count ?? 1, left: Number(found?.left ?? window) }
@@ -48,7 +56,9 @@ export class PostgresCounters implements Counters {
     this.#swept = Date.now()
     void (async () => {
       await this.#driver.db.delete(counters).where(lt(counters.expires, sql`now()`))
-      await this.#driver.db.execute(sql`delete from ${counters} where key in (select key from ${counters} order by expires desc offset ${most})`)
+      await this.#driver.db.execute(
+        sql`delete from ${counters} where key in (select key from ${counters} order by expires desc offset ${most})`
+      )
     })().catch(() => {})
   }
 }

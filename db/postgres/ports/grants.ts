@@ -19,7 +19,12 @@ export class PostgresGrants implements Grants {
     this.#vault = vault
     this.#sweep = new Sweep(async () => {
       await asks.slow(async (db) => await db.delete(grants).where(lt(grants.expires, sql`now()`)))
-      await asks.slow(async (db) => await db.execute(sql`delete from ${grants} where hash in (select hash from ${grants} order by taken, expires desc offset ${count})`))
+      await asks.slow(
+        async (db) =>
+          await db.execute(
+            sql`delete from ${grants} where hash in (select hash from ${grants} order by taken, expires desc offset ${count})`
+          )
+      )
     })
   }
 
@@ -33,14 +38,30 @@ export class PostgresGrants implements Grants {
   async take (hash: string): Promise<Taken | undefined> {
     return await this.#asks.quick(async (db): Promise<Taken | undefined> => {
       // Whoever comes second waits here for the first, and then finds it taken.
-      const found = db.select({ hash: grants.hash, taken: sql<boolean>`${grants.taken}`.as('was_taken'), data: grants.data, sealed: grants.sealed }).from(grants)
-        .where(and(eq(grants.hash, hash), gt(grants.expires, sql`now()`))).for('update').as('found')
-      const [was] = await db.update(grants)
-        .set({ taken: true, data: null, sealed: null, expires: sql`case when ${found.taken} then ${grants.expires} else now() + ${remembered} * interval '1 millisecond' end` })
-        .from(found).where(eq(grants.hash, found.hash)).returning({ family: grants.family, taken: found.taken, data: found.data, sealed: found.sealed })
+      const found = db
+        .select({ hash: grants.hash, taken: sql<boolean>`${grants.taken}`.as('was_taken'), data: grants.data, sealed: grants.sealed })
+        .from(grants)
+        .where(and(eq(grants.hash, hash), gt(grants.expires, sql`now()`)))
+        .for('update')
+        .as('found')
+      const [was] = await db
+        .update(grants)
+        .set({
+          taken: true,
+          data: null,
+          sealed: null,
+          expires: sql`case when ${found.taken} then ${grants.expires} else now() + ${remembered} * interval '1 millisecond' end`
+        })
+        .from(found)
+        .where(eq(grants.hash, found.hash))
+        .returning({ family: grants.family, taken: found.taken, data: found.data, sealed: found.sealed })
       if (was === undefined) return undefined
       if (was.taken || was.data === null) return { first: false, family: was.family }
-      return { first: true, family: was.family, value: JSON.parse(this.#vault.reveal(was.data, was.sealed, placeOf(hash)).secret) as unknown }
+      return {
+        first: true,
+        family: was.family,
+        value: JSON.parse(this.#vault.reveal(was.data, was.sealed, placeOf(hash)).secret) as unknown
+      }
     })
   }
 }

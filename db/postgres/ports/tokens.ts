@@ -21,33 +21,58 @@ export class PostgresTokens implements Tokens {
     this.#sweep = new Sweep(async () => {
       await asks.slow(async (db) => await db.delete(families).where(lt(families.expires, sql`now()`)))
       await asks.slow(async (db) => await db.delete(tokens).where(lt(tokens.expires, sql`now()`)))
-      await asks.slow(async (db) => await db.execute(sql`with gone as (delete from ${families} where family in (select family from (
+      await asks.slow(
+        async (db) =>
+          await db.execute(sql`with gone as (delete from ${families} where family in (select family from (
         select family, sum(count(*)) over (order by count(*), max(expires) desc, family) as running from ${tokens} group by family) as sizes where running > ${count}) returning family)
-        delete from ${tokens} where family in (select family from gone)`))
+        delete from ${tokens} where family in (select family from gone)`)
+      )
     })
   }
 
   async put ({ family, clientId, username }: Authorization, issued: readonly Issued[]): Promise<void> {
     await this.#asks.transact(async (tx) => {
       const expires = lastOf(issued)
-      await tx.insert(families).values({ family, clientId, username, expires }).onConflictDoUpdate({ target: families.family, set: { expires: notBefore(expires) } })
+      await tx
+        .insert(families)
+        .values({ family, clientId, username, expires })
+        .onConflictDoUpdate({ target: families.family, set: { expires: notBefore(expires) } })
       await insert(tx, family, issued)
     })
     this.#sweep.pass()
   }
 
   async find (hash: string): Promise<Token | undefined> {
-    const [found] = await this.#asks.quick(async (db) => await db.select().from(tokens).innerJoin(families, eq(families.family, tokens.family))
-      .where(and(eq(tokens.hash, hash), eq(tokens.used, false), eq(families.revoked, false), gt(tokens.expires, sql`now()`))))
+    const [found] = await this.#asks.quick(
+      async (db) =>
+        await db
+          .select()
+          .from(tokens)
+          .innerJoin(families, eq(families.family, tokens.family))
+          .where(and(eq(tokens.hash, hash), eq(tokens.used, false), eq(families.revoked, false), gt(tokens.expires, sql`now()`)))
+    )
     if (found === undefined) return undefined
     const { tokens: { family, kind, scope, resource, expires }, token_families: { clientId, username } } = found
-    return { hash, kind, family, clientId: clientId ?? '', ...(username === null ? {} : { username }), scope, ...(resource === null ? {} : { resource }), expiresAt: expires.getTime() }
+    return {
+      hash,
+      kind,
+      family,
+      clientId: clientId ?? '',
+      ...(username === null ? {} : { username }),
+      scope,
+      ...(resource === null ? {} : { resource }),
+      expiresAt: expires.getTime()
+    }
   }
 
   async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
     const outcome = await this.#asks.transact(async (tx) => {
       const one = and(eq(tokens.hash, hash), eq(tokens.kind, 'refresh'), gt(tokens.expires, sql`now()`))
-      const [held] = await tx.select().from(families).where(inArray(families.family, tx.select({ family: tokens.family }).from(tokens).where(one))).for('update')
+      const [held] = await tx
+        .select()
+        .from(families)
+        .where(inArray(families.family, tx.select({ family: tokens.family }).from(tokens).where(one)))
+        .for('update')
       // Looked at only now: whoever was faster has held the family until here.
       const [token] = await tx.select({ used: tokens.used }).from(tokens).where(one)
       if (held === undefined || token === undefined || (held.revoked && !token.used)) return 'unknown'
@@ -70,10 +95,19 @@ export class PostgresTokens implements Tokens {
       // What was used stays: it tells when it is used again.
       if ('hash' in what) await db.delete(tokens).where(and(eq(tokens.hash, what.hash), eq(tokens.used, false)))
       // Also one that has no tokens yet: they may be on their way.
-      else if ('family' in what) await db.insert(families).values({ family: what.family, revoked: true, expires: inAnHour }).onConflictDoUpdate({ target: families.family, set: ended })
-      else {
+      else if ('family' in what) {
+        await db
+          .insert(families)
+          .values({ family: what.family, revoked: true, expires: inAnHour })
+          .onConflictDoUpdate({ target: families.family, set: ended })
+      } else {
         // In one order, so that two of these never wait for each other.
-        const all = db.select({ family: families.family }).from(families).where('clientId' in what ? eq(families.clientId, what.clientId) : eq(families.username, what.username)).orderBy(families.family).for('update')
+        const all = db
+          .select({ family: families.family })
+          .from(families)
+          .where('clientId' in what ? eq(families.clientId, what.clientId) : eq(families.username, what.username))
+          .orderBy(families.family)
+          .for('update')
         await db.update(families).set(ended).where(inArray(families.family, all))
       }
     })
@@ -81,5 +115,11 @@ export class PostgresTokens implements Tokens {
 }
 
 async function insert (tx: Transaction, family: string, issued: readonly Issued[]): Promise<void> {
-  if (issued.length > 0) await tx.insert(tokens).values(issued.map(({ hash, kind, scope, resource, expiresAt }) => ({ hash, family, kind, scope, resource, expires: new Date(expiresAt) })))
+  if (issued.length > 0) {
+    await tx
+      .insert(tokens)
+      .values(
+        issued.map(({ hash, kind, scope, resource, expiresAt }) => ({ hash, family, kind, scope, resource, expires: new Date(expiresAt) }))
+      )
+  }
 }

@@ -24,30 +24,68 @@ export class PostgresVectors implements Vectors {
   }
 
   async put (collection: string, added: readonly Vector[]): Promise<void> {
-    const rows = [...new Map(added.map(({ id, hash, embedding }) => [id, { collection, key: keyOf(id), hash, embedding: [...unit(embedding)] }])).values()]
+    const rows = [
+      ...new Map(
+        added.map(({ id, hash, embedding }) => [id, { collection, key: keyOf(id), hash, embedding: [...unit(embedding)] }])
+      ).values()
+    ]
     for (let at = 0; at < rows.length; at += batchSize) {
       await this.#asks.slow(async (db) => {
-        await db.insert(vectors).values(rows.slice(at, at + batchSize))
-          .onConflictDoUpdate({ target: [vectors.collection, vectors.key], set: { hash: sql`excluded.hash`, embedding: sql`excluded.embedding` } })
+        await db
+          .insert(vectors)
+          .values(rows.slice(at, at + batchSize))
+          .onConflictDoUpdate({
+            target: [vectors.collection, vectors.key],
+            set: { hash: sql`excluded.hash`, embedding: sql`excluded.embedding` }
+          })
       })
     }
   }
 
   async hashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    const rows = await this.#asks.slow(async (db) => await db.select({ key: vectors.key, hash: vectors.hash }).from(vectors).where(and(eq(vectors.collection, collection), among([...byKey.keys()]))))
+    const rows = await this.#asks.slow(
+      async (db) =>
+        await db
+          .select({ key: vectors.key, hash: vectors.hash })
+          .from(vectors)
+          .where(and(eq(vectors.collection, collection), among([...byKey.keys()])))
+    )
     return new Map(rows.map(({ key, hash }) => [byKey.get(key) ?? '', hash]))
   }
 
-  async nearest (collection: string, embedding: readonly number[], ids: readonly string[], count: number): Promise<Array<{ id: string, score: number }>> {
+  async nearest (
+    collection: string,
+    embedding: readonly number[],
+    ids: readonly string[],
+    count: number
+  ): Promise<Array<{ id: string; score: number }>> {
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    const score = sql<number>`(select sum(one::float8 * other) from unnest(${vectors.embedding}, ${listOf([...unit(embedding)])}::real[]) as pairs (one, other))`.as('score')
-    const rows = await this.#asks.slow(async (db) => await db.select({ key: vectors.key, score }).from(vectors)
-      .where(and(eq(vectors.collection, collection), among([...byKey.keys()]), sql`array_length(${vectors.embedding}, 1) = ${embedding.length}`)).orderBy(sql`score desc`, vectors.key).limit(count))
+    const score =
+      sql<number>`(select sum(one::float8 * other) from unnest(${vectors.embedding}, ${listOf([...unit(embedding)])}::real[]) as pairs (one, other))`.as(
+        'score'
+      )
+    const rows = await this.#asks.slow(
+      async (db) =>
+        await db
+          .select({ key: vectors.key, score })
+          .from(vectors)
+          .where(
+            and(
+              eq(vectors.collection, collection),
+              among([...byKey.keys()]),
+              sql`array_length(${vectors.embedding}, 1) = ${embedding.length}`
+            )
+          )
+          .orderBy(sql`score desc`, vectors.key)
+          .limit(count)
+    )
     return rows.map(({ key, score }) => ({ id: byKey.get(key) ?? '', score: Number(score) }))
   }
 
   async keep (collection: string, ids: readonly string[]): Promise<void> {
-    await this.#asks.slow(async (db) => { await db.delete(vectors).where(and(eq(vectors.collection, collection), sql`not ${among(ids.map(keyOf))}`)) })
+    await this.#asks.slow(async (db) => {
+      await db.delete(vectors).where(and(eq(vectors.collection, collection), sql`not ${among(ids.map(keyOf))}`))
+    })
   }
 }

@@ -38,7 +38,13 @@ export class ChangeFeed {
   /** Looks again after so many ms. */
   soon (ms: number): void {
     clearTimeout(this.#timer)
-    if (!this.#closed) this.#timer = setTimeout(() => { this.#turns = this.#turns.then(async () => { await this.#commitLock() }) }, ms).unref()
+    if (!this.#closed) {
+      this.#timer = setTimeout(() => {
+        this.#turns = this.#turns.then(async () => {
+          await this.#commitLock()
+        })
+      }, ms).unref()
+    }
   }
 
   close (): void {

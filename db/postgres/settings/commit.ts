@@ -56,5 +56,8 @@ async function find (driver: Driver, base: Found, id: string, isClosed: () => bo
       await sleep(250)
     }
   }
-  throw new StorageError('The database went away while it was being written, so it is not known whether the change was made. Look again when it is back.', false)
+  throw new StorageError(
+    'The database went away while it was being written, so it is not known whether the change was made. Look again when it is back.',
+    false
+  )
 }

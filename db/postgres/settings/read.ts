@@ -31,7 +31,16 @@ export async function readRows (db: Db, vault: Vault, former?: Found): Promise<F
 
 /** Whether no entry is stored. */
 export async function isEmpty (db: Db): Promise<boolean> {
-  for (const name of tableNames) if ((await db.select({ position: tableOf(name).position }).from(tableOf(name)).limit(1)).length > 0) return false
+  for (const name of tableNames) {
+    if (
+      (
+        await db
+          .select({ position: tableOf(name).position })
+          .from(tableOf(name))
+          .limit(1)
+      ).length > 0
+    ) { return false }
+  }
   return true
 }
 
@@ -52,7 +61,9 @@ export async function readIn (tx: Transaction, vault: Vault, former?: Found): Pr
     const read = (await select(tx, table, positions)).map((stored) => {
       const row = decode(table, stored, vault)
       // What did not open has masks where its secrets are: sealing those anew would be the end of them.
-      if (stored.sealed !== null && lockOf(row.entry) === undefined && vault.outdated(stored.sealed)) outdated.push({ table, row, sealed: stored.sealed })
+      if (stored.sealed !== null && lockOf(row.entry) === undefined && vault.outdated(stored.sealed)) {
+        outdated.push({ table, row, sealed: stored.sealed })
+      }
       return row
     })
     rows[table] = patch(rows[table], read, positions)
@@ -68,13 +79,24 @@ async function select (tx: Transaction, name: TableName, positions: ReadonlySet<
   if (positions === undefined) return await tx.select().from(table).orderBy(asc(table.position))
   const wanted = [...positions]
   const found: Stored[] = []
-  for (let at = 0; at < wanted.length; at += chunk) found.push(...await tx.select().from(table).where(inArray(table.position, wanted.slice(at, at + chunk))))
+  for (let at = 0; at < wanted.length; at += chunk) {
+    found.push(
+      ...(await tx
+        .select()
+        .from(table)
+        .where(inArray(table.position, wanted.slice(at, at + chunk))))
+    )
+  }
   return found
 }
 
 /** Which rows were touched between two heads; undefined: that cannot be told any more, or the database is not a later state of the former one. */
 async function touchedSince (tx: Transaction, former: Head, now: Head): Promise<Map<TableName, Set<number>> | undefined> {
-  const found = await tx.select().from(commits).where(and(gte(commits.version, former.version), lte(commits.version, now.version))).orderBy(asc(commits.version))
+  const found = await tx
+    .select()
+    .from(commits)
+    .where(and(gte(commits.version, former.version), lte(commits.version, now.version)))
+    .orderBy(asc(commits.version))
   if (found.length !== now.version - former.version + 1 || found[0]?.id !== former.head) return undefined
   const all = new Map<TableName, Set<number>>()
   for (const { touched } of found.slice(1)) {

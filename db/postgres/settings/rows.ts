@@ -30,25 +30,40 @@ const isOwn = (name: string): name is Own => name !== 'sections' && Object.hasOw
 
 /** A whole document as rows. */
 export function toRows (document: Document): Rows {
-  const rest = Object.entries(document).filter(([name, value]) => isOwn(name) ? value !== undefined && value !== null && !fits(name, value) : value !== undefined)
+  const rest = Object.entries(document).filter(([name, value]) =>
+    isOwn(name) ? value !== undefined && value !== null && !fits(name, value) : value !== undefined
+  )
   const rows = owns.map((name) => {
     const value = document[name]
-    return [name, value === undefined || value === null || !fits(name, value) ? [] : listed(name, value).map(([key, entry], at) => ({ position: at + 1, name: key, entry }))]
+    return [
+      name,
+      value === undefined || value === null || !fits(name, value)
+        ? []
+        : listed(name, value).map(([key, entry], at) => ({ position: at + 1, name: key, entry }))
+    ]
   })
   return { ...Object.fromEntries(rows) as Rows, sections: rest.map(([name, entry], at) => ({ position: at + 1, name, entry })) }
 }
 
 const listed = (table: Own, value: unknown): Array<[name: string, entry: unknown]> =>
-  table === 'systemConfig' ? [['systemConfig', value]] : Array.isArray(value) ? value.map((entry) => ['', entry]) : Object.entries(value as object)
+  table === 'systemConfig'
+    ? [['systemConfig', value]]
+    : Array.isArray(value)
+      ? value.map((entry) => ['', entry])
+      : Object.entries(value as object)
 
 /** The document that rows say. Sections whose rows are the same as before are the same objects. */
 export function toDocument (rows: Rows, former?: { rows: Rows, document: Document }): Document {
   const own = owns.flatMap((name): Array<[string, unknown]> => {
-    if (former !== undefined && rows[name] === former.rows[name]) return Object.hasOwn(former.document, name) && fits(name, former.document[name]) ? [[name, former.document[name]]] : []
+    if (former !== undefined && rows[name] === former.rows[name]) {
+      return Object.hasOwn(former.document, name) && fits(name, former.document[name]) ? [[name, former.document[name]]] : []
+    }
     const [first] = rows[name]
     if (first === undefined) return []
     if (name === 'systemConfig') return [[name, first.entry]]
-    return [[name, isList(name) ? rows[name].map(({ entry }) => entry) : Object.fromEntries(rows[name].map((row) => [row.name, row.entry]))]]
+    return [
+      [name, isList(name) ? rows[name].map(({ entry }) => entry) : Object.fromEntries(rows[name].map((row) => [row.name, row.entry]))]
+    ]
   })
   return Object.fromEntries([...own, ...rows.sections.map(({ name, entry }): [string, unknown] => [name, entry])])
 }
@@ -124,6 +139,8 @@ export function patch (former: readonly Row[], read: readonly Row[], positions?:
     const known = before.get(row.position)
     return known !== undefined && known.name === row.name && JSON.stringify(known.entry) === JSON.stringify(row.entry) ? known : row
   })
-  const rows = [...positions === undefined ? [] : former.filter(({ position }) => !positions.has(position)), ...fresh].sort((one, other) => one.position - other.position)
+  const rows = [...(positions === undefined ? [] : former.filter(({ position }) => !positions.has(position))), ...fresh].sort(
+    (one, other) => one.position - other.position
+  )
   return rows.length === former.length && rows.every((row, at) => row === former[at]) ? former : rows
 }

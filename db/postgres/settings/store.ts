@@ -60,7 +60,13 @@ export class PostgresStore implements Store {
     this.#warn = warn
     this.#listeners = new Listeners(warn)
     this.#seed = seed
-    this.#changeFeed = new ChangeFeed({ driver, look: async () => await this.#queue.add(async () => await this.#look()), hear: (head) => { this.#hear(head) } })
+    this.#changeFeed = new ChangeFeed({
+      driver,
+      look: async () => await this.#queue.add(async () => await this.#look()),
+      hear: (head) => {
+        this.#hear(head)
+      }
+    })
   }
 
   async load (): Promise<Snapshot> {
@@ -236,8 +242,18 @@ export class PostgresStore implements Store {
 
   #reseal ({ rows, outdated }: Found): void {
     if (outdated.length === 0) return
-    void this.#queue.add(async () => {
-      if (!this.#closed) await within(this.#driver, patience.read, async (db) => { await reseal(db, this.#vault, rows, outdated) })
-    }).catch((error: unknown) => { this.#warn(`Secrets could not be sealed with the newest key (${sentence(error)}). It is tried again at the next start; keep the former key until then.`) })
+    void this.#queue
+      .add(async () => {
+        if (!this.#closed) {
+          await within(this.#driver, patience.read, async (db) => {
+            await reseal(db, this.#vault, rows, outdated)
+          })
+        }
+      })
+      .catch((error: unknown) => {
+        this.#warn(
+          `Secrets could not be sealed with the newest key (${sentence(error)}). It is tried again at the next start; keep the former key until then.`
+        )
+      })
   }
 }

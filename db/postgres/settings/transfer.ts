@@ -23,7 +23,9 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
     const { rows } = await readRows(driver.db, vault)
     const locked = tableNames.flatMap((table) => rows[table].flatMap((row) => {
       const why = lockOf(row.entry)
-      return why === undefined ? [] : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : placeOf(table, row)} cannot be opened: ${why}`]
+      return why === undefined
+        ? []
+        : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : placeOf(table, row)} cannot be opened: ${why}`]
     }))
     return { document: toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) }), locked }
   })
@@ -44,7 +46,11 @@ export async function importDocument (driver: Driver, vault: Vault, document: Do
       await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
       const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
       if (base === undefined) throw new Error('The table "revision" cannot be written.')
-      if (!replace && !await isEmpty(tx)) throw new Error('The database holds settings already, and was left as it is. Export them first if they matter; --replace puts the file in their place.')
+      if (!replace && !(await isEmpty(tx))) {
+        throw new Error(
+          'The database holds settings already, and was left as it is. Export them first if they matter; --replace puts the file in their place.'
+        )
+      }
       await write(tx, base, id, changes, true)
     })
   })

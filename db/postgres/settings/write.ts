@@ -41,7 +41,11 @@ export function plan (former: Rows, next: Rows, vault: Vault): Plan {
 export async function write (tx: Transaction, base: Head, id: string, changes: Plan, all = false): Promise<boolean> {
   const version = base.version + 1
   // Whoever comes second waits here for the first one, and then finds another head.
-  const moved = await tx.update(revision).set({ version, head: id }).where(and(eq(revision.version, base.version), eq(revision.head, base.head))).returning({ version: revision.version })
+  const moved = await tx
+    .update(revision)
+    .set({ version, head: id })
+    .where(and(eq(revision.version, base.version), eq(revision.head, base.head)))
+    .returning({ version: revision.version })
   if (moved.length === 0) return false
   if (all) for (const name of tableNames) await tx.delete(tableOf(name))
   const touched: Partial<Record<TableName, number[]>> = {}
@@ -88,7 +92,12 @@ export async function reseal (db: Db, vault: Vault, rows: Rows, outdated: Found[
     for (const { table: name, row, sealed } of outdated) {
       const [stored] = encode(name, [row], rows[name], vault)
       const table = tableOf(name)
-      if (stored) await tx.update(table).set({ data: stored.data, spelling: stored.spelling, sealed: stored.sealed }).where(and(eq(table.position, row.position), eq(table.sealed, sealed)))
+      if (stored) {
+        await tx
+          .update(table)
+          .set({ data: stored.data, spelling: stored.spelling, sealed: stored.sealed })
+          .where(and(eq(table.position, row.position), eq(table.sealed, sealed)))
+      }
     }
   })
 }

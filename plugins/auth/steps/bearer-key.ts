@@ -60,7 +60,9 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
   const grant = accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   if (key.kind === 'user') {
     const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
-    return owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true, grant }
+    return (
+      owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true, grant }
+    )
   }
   return { key: principal, kind: 'system-key', user: key.owner ?? principal, isAdmin: true, grant }
 }

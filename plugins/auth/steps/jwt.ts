@@ -24,11 +24,19 @@ export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined)
 function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | undefined {
   const user = users.get(claims.sub)
   if (!user || !sameMark(claims.mark, markOf(user))) return undefined
-  return { key: `user ${user.username}`, kind: 'user', user: user.username, username: user.username, isAdmin: user.isAdmin === true, standing: (snapshot) => principalOf(claims, snapshot) }
+  return {
+    key: `user ${user.username}`,
+    kind: 'user',
+    user: user.username,
+    username: user.username,
+    isAdmin: user.isAdmin === true,
+    standing: (snapshot) => principalOf(claims, snapshot)
+  }
 }
 
 /** Changes with the password, and with the account: who gets a deleted user's name is not who had it. Tells nothing of either. */
 export const markOf = ({ username, password, createdAt }: User): string =>
   createHash('sha256').update(JSON.stringify([username, password, createdAt])).digest('base64url').slice(0, 22)
 
-const sameMark = (one: unknown, other: string): boolean => typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+const sameMark = (one: unknown, other: string): boolean =>
+  typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))

@@ -15,7 +15,13 @@ import { parseEventId, Replay } from './replay.ts'
 import { MessageBuffer } from './message-buffer.ts'
 import { Stream } from './stream.ts'
 
-interface OpenQuestion { question: Question, size: number, resolve: (response: Response) => void, reject: (error: RpcError) => void, timer: NodeJS.Timeout }
+interface OpenQuestion {
+  question: Question
+  size: number
+  resolve: (response: Response) => void
+  reject: (error: RpcError) => void
+  timer: NodeJS.Timeout
+}
 
 let lastSession = 0
 /** Characters of the questions that are open to all clients. */
@@ -55,17 +61,31 @@ export class Session implements Client, Listener<View> {
     this.capabilities = capabilities
   }
 
-  get user (): string { return this.view.principal.user }
-  get principal (): string { return this.view.principal.key }
-  get ended (): boolean { return this.#ended }
+  get user (): string {
+    return this.view.principal.user
+  }
 
-  headersOf (method: string): HttpExchange['headers'] | undefined { return this.exchanges.values().find((exchange) => exchange.method === method)?.headers }
+  get principal (): string {
+    return this.view.principal.key
+  }
+
+  get ended (): boolean {
+    return this.#ended
+  }
+
+  headersOf (method: string): HttpExchange['headers'] | undefined {
+    return this.exchanges.values().find((exchange) => exchange.method === method)?.headers
+  }
 
   /** True while the client is there: something is in flight or a stream is open. */
-  get busy (): boolean { return this.exchanges.size > 0 || [...this.#news].some((stream) => stream.connected) }
+  get busy (): boolean {
+    return this.exchanges.size > 0 || [...this.#news].some((stream) => stream.connected)
+  }
 
   /** True when a stream that breaks can be taken up again. */
-  get polls (): boolean { return allowsPolling(this.version) }
+  get polls (): boolean {
+    return allowsPolling(this.version)
+  }
 
   /** A stream for one POST's answers. */
   newStream (): Stream {
@@ -75,13 +95,19 @@ export class Session implements Client, Listener<View> {
     // What has ended and been pushed out of the replay need not be remembered either.
     for (const [number, old] of this.#resumable) {
       if (this.#resumable.size <= limits.resumableStreams) break
-      if (old !== stream && !old.connected && !this.exchanges.values().some((exchange) => exchange.carriedBy(old))) this.#resumable.delete(number)
+      if (old !== stream && !old.connected && !this.exchanges.values().some((exchange) => exchange.carriedBy(old))) {
+        this.#resumable.delete(number)
+      }
     }
     return stream
   }
 
   /** True when a GET may open one more stream, or takes up one that there is. */
-  takesStream (lastEventId: string | undefined): boolean { return this.#resumed(lastEventId) !== undefined || [...this.#news].filter((stream) => stream.connected).length < limits.streamsPerSession }
+  takesStream (lastEventId: string | undefined): boolean {
+    return (
+      this.#resumed(lastEventId) !== undefined || [...this.#news].filter((stream) => stream.connected).length < limits.streamsPerSession
+    )
+  }
 
   /** A GET stream: for news, or the continuation of one that broke. */
   listen (connection: EventStream, lastEventId: string | undefined): void {
@@ -91,10 +117,19 @@ export class Session implements Client, Listener<View> {
     if (resumed) stream.replayAfter(resumed.at)
     else if (this.polls) stream.prime()
     const carries = this.exchanges.values().find((exchange) => exchange.carriedBy(stream))
-    if (carries) { carries.resumed(connection); return }
-    if (stream.ended) { connection.end(); return }
+    if (carries) {
+      carries.resumed(connection)
+      return
+    }
+    if (stream.ended) {
+      connection.end()
+      return
+    }
     this.#news.add(stream)
-    connection.onClose(() => { this.lastUsed = Date.now(); if (!stream.connected) this.#news.delete(stream) })
+    connection.onClose(() => {
+      this.lastUsed = Date.now()
+      if (!stream.connected) this.#news.delete(stream)
+    })
     for (const { data } of this.#waiting.clear()) stream.send(data)
     for (const go of this.#expecting) go()
     this.#expecting.clear()
@@ -108,7 +143,10 @@ export class Session implements Client, Listener<View> {
   send (text: string): void {
     if (this.#ended) return
     const stream = this.#open()
-    if (stream) { stream.send(text); return }
+    if (stream) {
+      stream.send(text)
+      return
+    }
     if (text.length > limits.waitingSize) return
     // News of the same change are one; two messages are two, though they say the same.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
@@ -127,13 +165,15 @@ export class Session implements Client, Listener<View> {
   }
 
   async ask (question: Question): Promise<Response> {
-    const stream = this.#open() ?? await this.#opened()
+    const stream = this.#open() ?? (await this.#opened())
     if (!stream) throw new RpcError(code.internal, 'The client holds no stream open on which it could be asked')
-    return await this.askOn((text) => { stream.send(text) }, question)
+    return await this.askOn((text) => {
+      stream.send(text)
+    }, question)
   }
 
   /** The stream that an event was on, and the event's place in it. */
-  #resumed (lastEventId: string | undefined): { stream: Stream, at: number } | undefined {
+  #resumed (lastEventId: string | undefined): { stream: Stream; at: number } | undefined {
     const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const stream = event && this.#resumable.get(event.stream)
     return stream && { stream, at: event.at }
@@ -143,7 +183,10 @@ export class Session implements Client, Listener<View> {
   async #opened (): Promise<Stream | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, limits.streamPatience).unref()
-      this.#expecting.add(() => { clearTimeout(timer); resolve() })
+      this.#expecting.add(() => {
+        clearTimeout(timer)
+        resolve()
+      })
     })
     return this.#open()
   }
@@ -152,17 +195,35 @@ export class Session implements Client, Listener<View> {
   async askOn (send: (text: string) => void, question: Question): Promise<Response> {
     if (this.#ended) throw new RpcError(code.internal, 'The client is gone')
     const size = question.paramsText.length
-    if (this.#questions.size >= limits.questionsPerSession || this.#asked + size > limits.questionsSize || asked + size > limits.allQuestionsSize) throw new RpcError(code.internal, 'Too many questions are open to this client')
+    if (
+      this.#questions.size >= limits.questionsPerSession ||
+      this.#asked + size > limits.questionsSize ||
+      asked + size > limits.allQuestionsSize
+    ) {
+      throw new RpcError(code.internal, 'Too many questions are open to this client')
+    }
     const id = ++this.#lastQuestion
     const meta = question.params._meta
     const hasToken = isObject(meta) && meta.progressToken !== undefined
-    const paramsText = hasToken ? withMembers(question.paramsText, { _meta: withMembers(memberOf(question.paramsText, '_meta') ?? '{}', { progressToken: String(id) }) }) : question.paramsText
+    const paramsText = hasToken
+      ? withMembers(question.paramsText, {
+        _meta: withMembers(memberOf(question.paramsText, '_meta') ?? '{}', { progressToken: String(id) })
+      })
+      : question.paramsText
     return await new Promise((resolve, reject) => {
-      const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, limits.questionTimeout).unref()
+      const timer = setTimeout(() => {
+        this.#dismiss(id, 'The client did not answer in time', send)
+      }, limits.questionTimeout).unref()
       this.#questions.set(id, { question, size, resolve, reject, timer })
       this.#asked += size
       asked += size
-      question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
+      question.signal.addEventListener(
+        'abort',
+        () => {
+          this.#dismiss(id, String(question.signal.reason), send)
+        },
+        { once: true }
+      )
       send(requestText(id, question.method, paramsText))
     })
   }
@@ -179,7 +240,9 @@ export class Session implements Client, Listener<View> {
     if (method === 'notifications/initialized') return true
     if (method === 'notifications/cancelled') {
       const { requestId, reason } = params
-      if (typeof requestId === 'string' || typeof requestId === 'number') this.exchanges.get(requestId)?.cancel(typeof reason === 'string' ? reason : 'the client cancelled the request')
+      if (typeof requestId === 'string' || typeof requestId === 'number') {
+        this.exchanges.get(requestId)?.cancel(typeof reason === 'string' ? reason : 'the client cancelled the request')
+      }
       return true
     }
     if (method === 'notifications/progress') {

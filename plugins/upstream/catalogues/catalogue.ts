@@ -36,8 +36,17 @@ export const nextCatalogueId = (): number => ++lastId
 
 /** True when a client of both could tell no difference. */
 export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
-  return a.serverInfo === b.serverInfo && a.instructions === b.instructions && JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
-    kinds.every((kind) => a.extras[kind] === b.extras[kind] && a.lists[kind].length === b.lists[kind].length && a.lists[kind].every((item, at) => item.text === b.lists[kind][at]?.text))
+  return (
+    a.serverInfo === b.serverInfo &&
+    a.instructions === b.instructions &&
+    JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
+    kinds.every(
+      (kind) =>
+        a.extras[kind] === b.extras[kind] &&
+        a.lists[kind].length === b.lists[kind].length &&
+        a.lists[kind].every((item, at) => item.text === b.lists[kind][at]?.text)
+    )
+  )
 }
 
 /**
@@ -45,7 +54,11 @@ export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
  * @param request asks the upstream; gives the text of its result
  * @param warn told, in a sentence, what was left out and why
  */
-export async function readList (kind: ListKind, request: (method: string, params: string) => Promise<string>, warn: (sentence: string) => void): Promise<{ items: Item[], extra: string }> {
+export async function readList (
+  kind: ListKind,
+  request: (method: string, params: string) => Promise<string>,
+  warn: (sentence: string) => void
+): Promise<{ items: Item[]; extra: string }> {
   const { method, key } = listKinds[kind]
   const items: Item[] = []
   const seen = new Set<string>()
@@ -55,20 +68,35 @@ export async function readList (kind: ListKind, request: (method: string, params
   for (let page = 0; ; page++) {
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
     if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined })
-    if (extra.length > limits.itemSize) { warn(`${kind}: what stands beside the list is larger than ${limits.itemSize} characters and is left out`); extra = '{}' }
+    if (extra.length > limits.itemSize) {
+      warn(`${kind}: what stands beside the list is larger than ${limits.itemSize} characters and is left out`)
+      extra = '{}'
+    }
     for (const text of elementsOf(memberOf(result, kind) ?? '[]')) {
       const item = toItem(text, key, kind, warn)
       if (item === undefined) continue
-      if (seen.has(item.key)) { warn(`${kind}: ${JSON.stringify(item.key)} is listed twice; the first one counts`); continue }
-      if (items.length >= limits.listItems) { warn(`${kind}: only the first ${limits.listItems} are taken`); return { items, extra } }
+      if (seen.has(item.key)) {
+        warn(`${kind}: ${JSON.stringify(item.key)} is listed twice; the first one counts`)
+        continue
+      }
+      if (items.length >= limits.listItems) {
+        warn(`${kind}: only the first ${limits.listItems} are taken`)
+        return { items, extra }
+      }
       size += item.text.length
-      if (size > limits.listSize) { warn(`${kind}: only what fits into ${limits.listSize} characters is taken`); return { items, extra } }
+      if (size > limits.listSize) {
+        warn(`${kind}: only what fits into ${limits.listSize} characters is taken`)
+        return { items, extra }
+      }
       seen.add(item.key)
       items.push(item)
     }
     const next = memberOf(result, 'nextCursor')
     if (next === undefined || next === 'null' || next === cursor) return { items, extra }
-    if (page + 1 >= limits.listPages) { warn(`${kind}: only the first ${limits.listPages} pages are taken`); return { items, extra } }
+    if (page + 1 >= limits.listPages) {
+      warn(`${kind}: only the first ${limits.listPages} pages are taken`)
+      return { items, extra }
+    }
     cursor = next
   }
 }
@@ -80,8 +108,14 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
     return undefined
   }
   const name = value[key]
-  if (text.length > limits.itemSize) { warn(`${kind}: ${JSON.stringify(name)} is larger than ${limits.itemSize} characters and is left out`); return undefined }
-  if (kind === 'tools' && !isObject(value.inputSchema)) { warn(`${kind}: ${JSON.stringify(name)} has no inputSchema and is left out`); return undefined }
+  if (text.length > limits.itemSize) {
+    warn(`${kind}: ${JSON.stringify(name)} is larger than ${limits.itemSize} characters and is left out`)
+    return undefined
+  }
+  if (kind === 'tools' && !isObject(value.inputSchema)) {
+    warn(`${kind}: ${JSON.stringify(name)} has no inputSchema and is left out`)
+    return undefined
+  }
   const { description } = value
   if (typeof description !== 'string' || description.length <= limits.description) return { key: name, text }
   return { key: name, text: withMembers(text, { description: JSON.stringify(cut(description, limits.description)) }) }
@@ -95,13 +129,16 @@ export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generato
   yield `${JSON.stringify(rest).slice(0, -1)},"lists":{`
   for (const kind of kinds) {
     yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
-    for (let from = 0; from < lists[kind].length; from += pieceSize) yield `${from === 0 ? '' : ','}${JSON.stringify(lists[kind].slice(from, from + pieceSize)).slice(1, -1)}`
+    for (let from = 0; from < lists[kind].length; from += pieceSize) {
+      yield `${from === 0 ? '' : ','}${JSON.stringify(lists[kind].slice(from, from + pieceSize)).slice(1, -1)}`
+    }
     yield ']'
   }
   yield '}}'
 }
 
-const isItem = (value: unknown): boolean => isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
+const isItem = (value: unknown): boolean =>
+  isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
 
 /** The catalogue from the cache's value; undefined when it is not one. */
 export function toCatalogue (value: unknown): Catalogue | undefined {

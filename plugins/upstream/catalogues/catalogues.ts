@@ -130,9 +130,17 @@ export class Catalogues {
     this.#due.delete(slot)
     // What is being read may be from before the news.
     const before = this.#reading.get(slot) ?? Promise.resolve()
-    const done = before.catch(() => {}).then(async () => { await this.read(slot, base) })
-      .catch((error: unknown) => { this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`) })
-      .finally(() => { if (this.#catchingUp.get(slot)?.done === done) this.#catchingUp.delete(slot) })
+    const done = before
+      .catch(() => {})
+      .then(async () => {
+        await this.read(slot, base)
+      })
+      .catch((error: unknown) => {
+        this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`)
+      })
+      .finally(() => {
+        if (this.#catchingUp.get(slot)?.done === done) this.#catchingUp.delete(slot)
+      })
     this.#catchingUp.set(slot, { since: Date.now(), done })
   }
 

@@ -25,13 +25,21 @@ export type Target<Call, Owner> =
  * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came, and nobody else if it is over; the owner of the only
  * calls open on the link, unless tasks of others are under way there; the session that owns the link; else nobody. It never guesses between two.
  */
-export function attribute<Call extends object, Owner> ({ origin, open, ownerOf, workers, owner }: InboundMessage<Call, Owner>): Target<Call, Owner> {
+export function attribute<Call extends object, Owner> ({
+  origin,
+  open,
+  ownerOf,
+  workers,
+  owner
+}: InboundMessage<Call, Owner>): Target<Call, Owner> {
   if (origin === 'over') return { kind: 'over' }
   if (origin !== undefined) return { kind: 'call', call: origin }
   const latest = open.at(-1)
   if (latest !== undefined) {
     const client = ownerOf(latest)
-    if (open.every((call) => ownerOf(call) === client) && workers.every((worker) => worker === client)) return { kind: 'call', call: latest }
+    if (open.every((call) => ownerOf(call) === client) && workers.every((worker) => worker === client)) {
+      return { kind: 'call', call: latest }
+    }
   }
   if (owner !== undefined) return { kind: 'owner', owner }
   return { kind: latest === undefined ? 'idle' : 'contested' }

@@ -33,23 +33,43 @@ function taskOf ({ _meta }: Record<string, unknown>): string | undefined {
 function whom ({ pending, owner }: Slot, link: Link, origin: Origin, params: Record<string, unknown>): Target<Call, Client> {
   const ownerOf = (call: Call): string => call.exchange.client.id
   const taskId = taskOf(params)
-  if (taskId === undefined) return attribute({ origin, open: link.calls.values(), ownerOf, workers: pending.workersOn(link).map(({ id }) => id), owner })
+  if (taskId === undefined) {
+    return attribute({ origin, open: link.calls.values(), ownerOf, workers: pending.workersOn(link).map(({ id }) => id), owner })
+  }
   const known = pending.knowsTask(taskId)
   const own = origin !== undefined && origin !== 'over' && (!known || pending.hasTask(taskId, origin.exchange.client))
-  const waits = ({ exchange: { client, method, params } }: Call): boolean => method === 'tasks/result' && params.taskId === taskId && pending.hasTask(taskId, client)
-  return attribute({ origin: own ? origin : undefined, open: link.calls.values().filter(waits), ownerOf, workers: [], owner: known ? pending.ownerOfTask(taskId) : owner })
+  const waits = ({ exchange: { client, method, params } }: Call): boolean =>
+    method === 'tasks/result' && params.taskId === taskId && pending.hasTask(taskId, client)
+  return attribute({
+    origin: own ? origin : undefined,
+    open: link.calls.values().filter(waits),
+    ownerOf,
+    workers: [],
+    owner: known ? pending.ownerOfTask(taskId) : owner
+  })
 }
 
 /** Takes an upstream's question to the one client that it is for. @throws RpcError to answer the upstream with */
-export async function takeQuestion ({ name, contested, onQuestion }: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin): Promise<Response> {
+export async function takeQuestion (
+  { name, contested, onQuestion }: DispatchDeps,
+  slot: Slot,
+  link: Link,
+  question: Question,
+  origin: Origin
+): Promise<Response> {
   const target = whom(slot, link, origin, question.params)
   if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${question.method} belongs to is over`)
   if (target.kind === 'contested') contested()
   if (target.kind === 'contested' || target.kind === 'idle') {
-    throw new RpcError(code.invalidRequest, `Tool-Hub cannot tell which client ${question.method} is for: several share this connection. Set "isolation": "session" for server ${JSON.stringify(name)}`)
+    throw new RpcError(
+      code.invalidRequest,
+      `Tool-Hub cannot tell which client ${question.method} is for: several share this connection. Set "isolation": "session" for server ${JSON.stringify(name)}`
+    )
   }
   const client = target.kind === 'call' ? target.call.exchange.client : target.owner
-  if (!mayBeAsked(client.capabilities, question.method)) throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
+  if (!mayBeAsked(client.capabilities, question.method)) {
+    throw new RpcError(code.methodNotFound, `The client does not support ${question.method}`)
+  }
   await onQuestion(question, client)
   if (question.method === 'elicitation/create') slot.pending.elicitation(question.params.elicitationId, client)
   if (target.kind === 'owner') return await client.ask(question)
@@ -57,8 +77,17 @@ export async function takeQuestion ({ name, contested, onQuestion }: DispatchDep
 }
 
 /** Takes an upstream's notification to whom it is for. */
-export function takeNews ({ refresh, broadcast, dropped }: DispatchDeps, slot: Slot, link: Link, { method, params, paramsText }: Notification, origin: Origin): void {
-  if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) { refresh(slot); return }
+export function takeNews (
+  { refresh, broadcast, dropped }: DispatchDeps,
+  slot: Slot,
+  link: Link,
+  { method, params, paramsText }: Notification,
+  origin: Origin
+): void {
+  if (/^notifications\/(tools|prompts|resources)\/list_changed$/.test(method)) {
+    refresh(slot)
+    return
+  }
   if (method === 'notifications/resources/updated') {
     for (const subscriber of slot.subscribersOf(params.uri)) subscriber.notify(method, paramsText)
     return
@@ -70,7 +99,8 @@ export function takeNews ({ refresh, broadcast, dropped }: DispatchDeps, slot: S
     return
   }
   if (method === 'notifications/tasks/status' || method === 'notifications/elicitation/complete') {
-    const owner = method === 'notifications/tasks/status' ? slot.pending.ownerOfTask(params.taskId) : slot.pending.elicited(params.elicitationId)
+    const owner =
+      method === 'notifications/tasks/status' ? slot.pending.ownerOfTask(params.taskId) : slot.pending.elicited(params.elicitationId)
     if (method === 'notifications/tasks/status') slot.pending.task(params, link)
     if (owner) owner.notify(method, paramsText)
     else dropped(method)
@@ -78,15 +108,24 @@ export function takeNews ({ refresh, broadcast, dropped }: DispatchDeps, slot: S
   }
   const target = whom(slot, link, origin, params)
   switch (target.kind) {
-    case 'call': target.call.exchange.notify(method, paramsText); break
-    case 'owner': target.owner.notify(method, paramsText); break
+    case 'call':
+      target.call.exchange.notify(method, paramsText)
+      break
+    case 'owner':
+      target.owner.notify(method, paramsText)
+      break
     // Only a log message is for whoever listens.
-    case 'idle': if (method === 'notifications/message') broadcast(slot, method, paramsText); else dropped(method); break
-    case 'contested':
-      if (method === 'notifications/message' && isOfOnePrincipal(slot, link)) for (const client of latestOfEach(link)) client.exchange.notify(method, paramsText)
+    case 'idle':
+      if (method === 'notifications/message') broadcast(slot, method, paramsText)
       else dropped(method)
       break
-    case 'over': dropped(method)
+    case 'contested':
+      if (method === 'notifications/message' && isOfOnePrincipal(slot, link)) {
+        for (const client of latestOfEach(link)) client.exchange.notify(method, paramsText)
+      } else dropped(method)
+      break
+    case 'over':
+      dropped(method)
   }
 }
 
@@ -102,9 +141,17 @@ function latestOfEach (link: Link): Iterable<Call> {
 }
 
 /** Takes from an answer that something goes on, or is over: a task, or pages to visit before the call can be repeated (-32042). */
-export function takeAnswer ({ pending }: Slot, link: Link, { id, exchange: { client, method, params, paramsText } }: Call, { resultText, errorText }: Response): void {
+export function takeAnswer (
+  { pending }: Slot,
+  link: Link,
+  { id, exchange: { client, method, params, paramsText } }: Call,
+  { resultText, errorText }: Response
+): void {
   if (params.task === undefined && errorText === undefined && !method.startsWith('tasks/')) return
-  if (errorText === undefined && method === 'tasks/result') { pending.taskOver(params.taskId); return }
+  if (errorText === undefined && method === 'tasks/result') {
+    pending.taskOver(params.taskId)
+    return
+  }
   const value: unknown = JSON.parse(resultText ?? errorText ?? '{}')
   if (!isObject(value)) return
   if (errorText !== undefined) {

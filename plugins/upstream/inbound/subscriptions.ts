@@ -21,19 +21,30 @@ export class Subscriptions {
 
   /** The URIs that a client is subscribed to. */
   of (client: Client): string[] {
-    return this.#placement.pool.all.flatMap(({ subscriptions }) => [...subscriptions].flatMap(([uri, subscribers]) => subscribers.has(client.id) ? [uri] : []))
+    return this.#placement.pool.all.flatMap(({ subscriptions }) =>
+      [...subscriptions].flatMap(([uri, subscribers]) => (subscribers.has(client.id) ? [uri] : []))
+    )
   }
 
   /** @param params the client's own, as text @returns the text of the result @throws RpcError the upstream's, relayed; -32000 when the client has as many as there may be; -32001 when there is no answer */
   async add (client: Client, uri: string, params = JSON.stringify({ uri })): Promise<string> {
     const slot = this.#placement.slotFor(client, this.#placement.passed(client.headersOf?.('resources/subscribe')))
     if (!slot.link) await this.#requests.patiently(slot)
-    if (slot.countOf(client.id) >= limits.subscriptionsPerSession) throw new RpcError(code.badRequest, `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.#name)}, as many as there may be`)
+    if (slot.countOf(client.id) >= limits.subscriptionsPerSession) {
+      throw new RpcError(
+        code.badRequest,
+        `This session has ${limits.subscriptionsPerSession} subscriptions with server ${JSON.stringify(this.#name)}, as many as there may be`
+      )
+    }
     const subscribers = slot.subscriptions.get(uri)
     if (subscribers) subscribers.set(client.id, client)
     else {
       slot.subscriptions.set(uri, new Map([[client.id, client]]))
-      const subscribing = this.#requests.once(slot, async (link) => await link.request('resources/subscribe', params)).finally(() => { slot.subscribing.delete(uri) })
+      const subscribing = this.#requests
+        .once(slot, async (link) => await link.request('resources/subscribe', params))
+        .finally(() => {
+          slot.subscribing.delete(uri)
+        })
       slot.subscribing.set(uri, subscribing)
     }
     try {

@@ -57,7 +57,14 @@ export class TaskRegistry {
     const principal = client ? principalOf(client) : known?.principal
     if (principal === undefined) return
     const until = Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.pendingTime)
-    this.#tasks.set(taskId, { principal, client: client ?? known?.client, link, until, over: terminal.has(status), progress: progress ?? known?.progress })
+    this.#tasks.set(taskId, {
+      principal,
+      client: client ?? known?.client,
+      link,
+      until,
+      over: terminal.has(status),
+      progress: progress ?? known?.progress
+    })
     if (this.#tasks.size <= limits.pending) return
     // What is over is missed least.
     const [oldest] = [...this.#tasks].find(([, { over }]) => over) ?? [...this.#tasks][0] ?? []

@@ -19,17 +19,31 @@ export interface ConnectDeps {
  * @param passes headers of the slot's client go on to this server
  * @throws UpstreamError, RpcError: what the first one met
  */
-export async function openLink (slot: Slot, config: ServerConfig, passes: boolean, kinds: readonly TransportKind[], deps: ConnectDeps, handlers: LinkHandlers): Promise<{ link: Link, kind: TransportKind }> {
+export async function openLink (
+  slot: Slot,
+  config: ServerConfig,
+  passes: boolean,
+  kinds: readonly TransportKind[],
+  deps: ConnectDeps,
+  handlers: LinkHandlers
+): Promise<{ link: Link; kind: TransportKind }> {
   let failure: unknown
   for (const kind of kinds) {
     // The place covers spawning or dialling; whoever waits for an answer holds nobody up.
     const leave = await deps.spawning.take()
     try {
-      const link = new Link(makeTransport(kind, config, { ...deps.transport, warn: handlers.warn }, passes ? () => slot.passed : undefined), { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: deps.clientInfo, initTimeout: deps.initTimeout }, handlers)
+      const link = new Link(
+        makeTransport(kind, config, { ...deps.transport, warn: handlers.warn }, passes ? () => slot.passed : undefined),
+        { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: deps.clientInfo, initTimeout: deps.initTimeout },
+        handlers
+      )
       slot.candidate = link
       if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
       await link.open(leave)
-      if (slot.ended) { await link.close(); throw new UpstreamError('closed', 'it is not needed any more') }
+      if (slot.ended) {
+        await link.close()
+        throw new UpstreamError('closed', 'it is not needed any more')
+      }
       return { link, kind }
     } catch (error) {
       failure ??= error

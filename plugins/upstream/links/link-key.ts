@@ -13,7 +13,12 @@ export interface Sharing {
 }
 
 /** What of a client decides it. */
-export interface Sharer { id: string, user: string, capabilities: ClientCapabilities, /** It asked for connections of its own. */ alone?: boolean }
+export interface Sharer {
+  id: string
+  user: string
+  capabilities: ClientCapabilities
+  /** It asked for connections of its own. */ alone?: boolean
+}
 
 /** What of a client's own headers goes on to a server that is passed some on. */
 export interface Passing {
@@ -34,7 +39,8 @@ export interface LinkKey { key: string, affinity: Affinity, capabilityClass: str
 export const baseKey: LinkKey = { key: `shared ${plainClass}`, affinity: 'shared', capabilityClass: plainClass }
 
 /** The link by which a server that is passed headers on is asked what it lists to a class of clients: nobody's headers go there. */
-export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey => capabilityClass === base.capabilityClass ? base : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
+export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
+  capabilityClass === base.capabilityClass ? base : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
 
 /**
  * Whom one upstream connection is for (DECISIONS §7, "Isolation"; §15, "passthroughHeaders"):
@@ -45,8 +51,16 @@ export function linkKey (server: Sharing, client: Sharer, passing?: Passing): Li
   const capabilityClass = classOf(client.capabilities)
   const affinity = affinityOf(server, client)
   // What carries a principal's headers is for that principal alone; a session's own link follows the values that its requests bring.
-  if (passing && affinity !== 'session') return { key: `passing ${JSON.stringify([affinity, client.user, passing.principal, passing.digest])} ${capabilityClass}`, affinity: 'user', capabilityClass }
-  if (passing && !(passing.session && passing.eachRequest)) return { key: `passing session ${JSON.stringify([client.id, passing.digest])}`, affinity, capabilityClass }
+  if (passing && affinity !== 'session') {
+    return {
+      key: `passing ${JSON.stringify([affinity, client.user, passing.principal, passing.digest])} ${capabilityClass}`,
+      affinity: 'user',
+      capabilityClass
+    }
+  }
+  if (passing && !(passing.session && passing.eachRequest)) {
+    return { key: `passing session ${JSON.stringify([client.id, passing.digest])}`, affinity, capabilityClass }
+  }
   switch (affinity) {
     case 'shared': return { key: `shared ${capabilityClass}`, affinity, capabilityClass }
     case 'user': return { key: `user ${JSON.stringify(client.user)} ${capabilityClass}`, affinity, capabilityClass }

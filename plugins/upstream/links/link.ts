@@ -82,9 +82,17 @@ export class Link {
     try {
       await this.#start(dialled)
       const { capabilities, clientInfo } = this.#options
-      const result = await this.request('initialize', JSON.stringify({ protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }))
+      const result = await this.request(
+        'initialize',
+        JSON.stringify({ protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } })
+      )
       const value: unknown = JSON.parse(result)
-      if (!isObject(value) || !isLegacyVersion(value.protocolVersion)) throw new UpstreamError('refused', `${isObject(value) && value.protocolVersion !== undefined ? `the server speaks MCP ${JSON.stringify(value.protocolVersion)}, which Tool-Hub does not` : 'the server did not answer initialize as MCP has it: there is no protocolVersion in its result'}`)
+      if (!isObject(value) || !isLegacyVersion(value.protocolVersion)) {
+        throw new UpstreamError(
+          'refused',
+          `${isObject(value) && value.protocolVersion !== undefined ? `the server speaks MCP ${JSON.stringify(value.protocolVersion)}, which Tool-Hub does not` : 'the server did not answer initialize as MCP has it: there is no protocolVersion in its result'}`
+        )
+      }
       this.version = value.protocolVersion
       this.capabilities = isObject(value.capabilities) ? value.capabilities : {}
       this.serverInfo = memberOf(result, 'serverInfo') ?? '{}'
@@ -104,7 +112,9 @@ export class Link {
     const dialling = setTimeout(dialled, dialTime)
     try {
       await Promise.race([this.#peer.start(), new Promise<never>((_resolve, reject) => {
-        timer = setTimeout(() => { reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`)) }, initTimeout)
+        timer = setTimeout(() => {
+          reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`))
+        }, initTimeout)
       })])
     } finally {
       clearTimeout(timer)
@@ -133,7 +143,9 @@ export class Link {
   /** One request of our own; the text of its result. @throws RpcError the upstream's error, UpstreamError when no answer comes */
   async request (method: string, paramsText = '{}', timeout = this.#options.initTimeout): Promise<string> {
     const id = this.#peer.nextId
-    const timer = setTimeout(() => { this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`)) }, timeout)
+    const timer = setTimeout(() => {
+      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`))
+    }, timeout)
     try {
       const { resultText, errorText } = await this.#peer.request(method, paramsText)
       if (errorText !== undefined) throw toRpcError(errorText)
@@ -198,7 +210,9 @@ export class Link {
       paramsText: request.paramsText,
       signal: controller.signal,
       outlives: origin === undefined && this.owner !== undefined,
-      progress: (paramsText) => { if (token !== undefined) this.#peer.notify('notifications/progress', withMembers(paramsText, { progressToken: token })) }
+      progress: (paramsText) => {
+        if (token !== undefined) this.#peer.notify('notifications/progress', withMembers(paramsText, { progressToken: token }))
+      }
     }
     try {
       const answer = await this.#handlers.question(this, question, this.#callOf(origin))

@@ -12,8 +12,23 @@ export type Passed = Readonly<Record<string, string>>
  * and what proxies say of the client.
  */
 const never = new Set([
-  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings', 'host', 'expect', 'accept', 'accept-encoding',
-  'cookie', 'x-auth-token', 'x-session-id', 'last-event-id', 'forwarded', 'x-real-ip'
+  'connection',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+  'host',
+  'expect',
+  'accept',
+  'accept-encoding',
+  'cookie',
+  'x-auth-token',
+  'x-session-id',
+  'last-event-id',
+  'forwarded',
+  'x-real-ip'
 ])
 const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
@@ -22,12 +37,17 @@ const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 export const isForwardable = (name: string): boolean => isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
 
 /** The names that a config wants forwarded, as they are written. */
-export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] => [...passthroughHeaders, ...openapi?.passthroughHeaders ?? []]
+export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] => [
+  ...passthroughHeaders,
+  ...(openapi?.passthroughHeaders ?? [])
+]
 
 /** What a config forwards: names in lower case, and what it names in vain, in sentences. */
 export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {
   const written = passthroughNames(config)
-  if (written.length > 0 && !remote) return { names: [], warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers'] }
+  if (written.length > 0 && !remote) {
+    return { names: [], warnings: ['passthroughHeaders have no effect: a server that is a command gets no HTTP headers'] }
+  }
   const set = new Set(Object.keys(config.headers ?? {}).map((name) => name.toLowerCase()))
   const names = new Set<string>()
   const warnings: string[] = []
@@ -52,8 +72,18 @@ export function passedOn (server: string, names: readonly string[], headers: Exc
     const value = textOf(headers[name])
     // A header that the client names in Connection is for its next hop, and that is us (RFC 9110 §7.6.1).
     if (value === undefined || hop?.includes(name) === true || holdsOurToken(value)) continue
-    const refused = value.length > limits.passedHeader ? `is longer than ${limits.passedHeader} bytes` : /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined
-    if (refused !== undefined) throw new RpcError(code.invalidParams, `The header ${JSON.stringify(name)}, which server ${JSON.stringify(server)} is passed on, ${refused}`)
+    const refused =
+      value.length > limits.passedHeader
+        ? `is longer than ${limits.passedHeader} bytes`
+        : /[^\t\x20-\x7e\x80-\xff]/.test(value)
+          ? 'holds a character that headers cannot hold'
+          : undefined
+    if (refused !== undefined) {
+      throw new RpcError(
+        code.invalidParams,
+        `The header ${JSON.stringify(name)}, which server ${JSON.stringify(server)} is passed on, ${refused}`
+      )
+    }
     passed ??= {}
     passed[name] = value
   }
@@ -61,7 +91,8 @@ export function passedOn (server: string, names: readonly string[], headers: Exc
 }
 
 /** Headers that are sent several times are one list (RFC 9110 §5.3). */
-const textOf = (value: unknown): string | undefined => typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
 
 /** True when a value holds what looks like a credential that we gave out: it would be good here, in the hands of that server. */
 function holdsOurToken (value: string): boolean {

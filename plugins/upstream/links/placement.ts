@@ -34,12 +34,16 @@ export class Placement {
   /** @param passed undefined: none of its headers count */
   keyOf (client: Client, passed?: Passed): LinkKey {
     const { config, remote, kind } = this.#deps
-    return linkKey({ isolation: config.isolation ?? 'auto', remote: remote && config.type !== 'openapi', contested: this.#contested }, client, passed && {
-      principal: client.principal ?? client.id,
-      digest: digestOf(passed),
-      session: client.principal !== undefined,
-      eachRequest: ['streamable-http', 'openapi'].includes(kind() ?? config.type ?? '')
-    })
+    return linkKey(
+      { isolation: config.isolation ?? 'auto', remote: remote && config.type !== 'openapi', contested: this.#contested },
+      client,
+      passed && {
+        principal: client.principal ?? client.id,
+        digest: digestOf(passed),
+        session: client.principal !== undefined,
+        eachRequest: ['streamable-http', 'openapi'].includes(kind() ?? config.type ?? '')
+      }
+    )
   }
 
   /** The slot that serves a client, if it is there. */

@@ -26,7 +26,11 @@ export class Pool {
     const known = this.#slots.get(key.key)
     if (known) return known
     if (this.#slots.size >= limits.linksPerServer) this.#evict()
-    const slot = new Slot(key, key.affinity === 'session' ? bridged(client.capabilities) : shareable(client.capabilities), key.affinity === 'session' ? client : undefined)
+    const slot = new Slot(
+      key,
+      key.affinity === 'session' ? bridged(client.capabilities) : shareable(client.capabilities),
+      key.affinity === 'session' ? client : undefined
+    )
     this.#slots.set(key.key, slot)
     return slot
   }
@@ -34,7 +38,9 @@ export class Pool {
   /** A client is gone, or may not use this server any more: so are its calls and wants, and the link that was its own. */
   async release (client: Client): Promise<void> {
     for (const slot of this.all) {
-      for (const call of slot.link?.calls.values() ?? []) if (call.exchange.client.id === client.id) call.cancel(new UpstreamError('closed', 'access was withdrawn'))
+      for (const call of slot.link?.calls.values() ?? []) {
+        if (call.exchange.client.id === client.id) call.cancel(new UpstreamError('closed', 'access was withdrawn'))
+      }
       for (const uri of slot.forget(client.id)) slot.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
       if (slot.owner?.id === client.id || (slot.carriesNoMore(client.id) && slot.idle)) await this.#end(slot)
     }
@@ -56,7 +62,12 @@ export class Pool {
     for (const slot of this.#slots.values()) {
       if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
     }
-    if (!oldest) throw new RpcError(code.unavailable, `Server ${JSON.stringify(this.#name)} has ${limits.linksPerServer} connections, all in use; try again later`)
+    if (!oldest) {
+      throw new RpcError(
+        code.unavailable,
+        `Server ${JSON.stringify(this.#name)} has ${limits.linksPerServer} connections, all in use; try again later`
+      )
+    }
     void this.#end(oldest)
   }
 }

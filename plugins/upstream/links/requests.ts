@@ -42,7 +42,9 @@ export class RequestRunner {
       return await Promise.race([
         this.#supervisor.ready(slot),
         new Promise<never>((_resolve, reject) => {
-          timer = setTimeout(() => { reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`)) }, limits.connectPatience)
+          timer = setTimeout(() => {
+            reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`))
+          }, limits.connectPatience)
           exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
       ])
@@ -56,7 +58,9 @@ export class RequestRunner {
   #explain (error: UpstreamError, what = 'did not answer'): RpcError {
     const name = JSON.stringify(this.#name)
     const reason = this.#supervisor.hide(error.message)
-    if (error.fault === 'timeout' && what !== 'is not connected') return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${reason}`)
+    if (error.fault === 'timeout' && what !== 'is not connected') {
+      return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${reason}`)
+    }
     if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${reason}. The request may have run`)
     return new RpcError(code.unavailable, `Server ${name} ${what}: ${reason}`)
   }

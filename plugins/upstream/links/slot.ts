@@ -58,7 +58,12 @@ export class Slot {
 
   /** True when nobody would notice its link going. */
   get idle (): boolean {
-    return this.opening === undefined && this.subscriptions.size === 0 && !this.pending.any && (this.link === undefined || this.link.calls.size === 0)
+    return (
+      this.opening === undefined &&
+      this.subscriptions.size === 0 &&
+      !this.pending.any &&
+      (this.link === undefined || this.link.calls.size === 0)
+    )
   }
 
   /** Closes what it holds; the next use opens it again, unless it has ended. */
@@ -144,4 +149,5 @@ export class Slot {
 }
 
 /** A resource itself, or what is below it: `r://1/a` is within `r://1`, `r://10` is not. */
-const isWithin = (uri: string, whole: string): boolean => uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))
+const isWithin = (uri: string, whole: string): boolean =>
+  uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))

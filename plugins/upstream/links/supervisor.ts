@@ -77,7 +77,16 @@ export class ConnectionSupervisor {
   start (): void {
     this.#begun = Date.now()
     this.wake()
-    if (this.#config.startOnDemand === true && !this.#remote && this.#catalogues.has(plainClass) && this.#pool.base.subscriptions.size === 0) { this.#first = false; this.#become('disconnected', null); return }
+    if (
+      this.#config.startOnDemand === true &&
+      !this.#remote &&
+      this.#catalogues.has(plainClass) &&
+      this.#pool.base.subscriptions.size === 0
+    ) {
+      this.#first = false
+      this.#become('disconnected', null)
+      return
+    }
     void this.ready(this.#pool.base).catch(() => {})
   }
 
@@ -141,7 +150,8 @@ export class ConnectionSupervisor {
       if (base || (this.status === 'disconnected' && this.error === null)) this.#connected()
       return link
     } catch (error) {
-      const failure = error instanceof UpstreamError ? error : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
+      const failure =
+        error instanceof UpstreamError ? error : new UpstreamError('refused', error instanceof Error ? error.message : String(error))
       await slot.hangUp()
       if (base && !this.#closed) this.#disconnected(failure)
       if (!base) this.#retryLater(slot)
@@ -159,13 +169,28 @@ export class ConnectionSupervisor {
     this.#hide = hide
     // What found it last is tried first; a server may have moved to another transport since.
     const kinds = transportKinds(config).sort((a, b) => Number(b === this.kind) - Number(a === this.kind))
-    const { link, kind } = await openLink(slot, config, passes, kinds, { transport: { ...transport, redact: hide }, clientInfo, spawning, initTimeout }, {
-      question: async (...args) => await question(slot, ...args),
-      news: (...args) => { news(slot, ...args) },
-      answered: (link, call, response) => { answered(slot, link, call, response) },
-      closed: (from, error) => { this.lost(slot, from, error) },
-      warn: (sentence) => { warn(hide(sentence)) }
-    })
+    const { link, kind } = await openLink(
+      slot,
+      config,
+      passes,
+      kinds,
+      { transport: { ...transport, redact: hide }, clientInfo, spawning, initTimeout },
+      {
+        question: async (...args) => await question(slot, ...args),
+        news: (...args) => {
+          news(slot, ...args)
+        },
+        answered: (link, call, response) => {
+          answered(slot, link, call, response)
+        },
+        closed: (from, error) => {
+          this.lost(slot, from, error)
+        },
+        warn: (sentence) => {
+          warn(hide(sentence))
+        }
+      }
+    )
     this.kind = kind
     return link
   }
@@ -175,10 +200,15 @@ export class ConnectionSupervisor {
     const { enableKeepAlive = true, keepAliveInterval = 60_000, startOnDemand, idleTimeoutMs = 300_000 } = this.#config
     this.#heartbeat.start({
       keepAlive: this.#remote && enableKeepAlive ? keepAliveInterval : undefined,
-      check: () => { void this.#check(Math.min(keepAliveInterval, 10_000)) },
+      check: () => {
+        void this.#check(Math.min(keepAliveInterval, 10_000))
+      },
       idle: !this.#remote && startOnDemand === true ? idleTimeoutMs : undefined,
-      idleSince: () => this.#pool.all.every((slot) => slot.idle) ? Math.max(...this.#pool.all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined,
-      stop: () => { this.#sleep() }
+      idleSince: () =>
+        this.#pool.all.every((slot) => slot.idle) ? Math.max(...this.#pool.all.map((slot) => slot.link?.lastUsed ?? 0)) : undefined,
+      stop: () => {
+        this.#sleep()
+      }
     })
     this.#become('connected', null)
   }

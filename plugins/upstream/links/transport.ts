@@ -41,18 +41,39 @@ export interface TransportDeps {
  * @param passed headers of the client that the connection is for, as they are now; undefined: it is for none
  * @throws UpstreamError refused: it cannot be reached as it is configured
  */
-export function makeTransport (kind: TransportKind, config: ServerConfig, { outbound, environment, install, onLine, redact, rest, warn }: TransportDeps & { warn: (sentence: string) => void }, passed?: () => Passed | undefined): Transport {
-  if (kind === 'stdio') return new StdioTransport({ command: config.command ?? '', args: config.args ?? [], env: childEnvironment(config, environment, install?.() ?? {}), cwd: config.cwd, onLine, redact })
+export function makeTransport (
+  kind: TransportKind,
+  config: ServerConfig,
+  { outbound, environment, install, onLine, redact, rest, warn }: TransportDeps & { warn: (sentence: string) => void },
+  passed?: () => Passed | undefined
+): Transport {
+  if (kind === 'stdio') {
+    return new StdioTransport({
+      command: config.command ?? '',
+      args: config.args ?? [],
+      env: childEnvironment(config, environment, install?.() ?? {}),
+      cwd: config.cwd,
+      onLine,
+      redact
+    })
+  }
   if (kind === 'openapi') return new RestTransport({ config, outbound, rest, passed, warn })
-  if (config.url === undefined || !URL.canParse(config.url)) throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
+  if (config.url === undefined || !URL.canParse(config.url)) {
+    throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
+  }
   const url = new URL(config.url)
   const headers = lowerCased(config.headers ?? {})
   for (const [name, value] of Object.entries(headers)) {
-    if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) throw new UpstreamError('refused', `the value of ${JSON.stringify(name)} in "headers" holds a character that headers cannot hold`)
+    if (/[^\t\x20-\x7e\x80-\xff]/.test(value)) {
+      throw new UpstreamError('refused', `the value of ${JSON.stringify(name)} in "headers" holds a character that headers cannot hold`)
+    }
   }
   const dispatcher = outbound.dispatcher(url, reachOf(config))
   // An event stream is opened with its headers once; the addresses it names are asked with the same.
-  return kind === 'sse' ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher }) : new HttpTransport({ url, headers, passed, dispatcher })
+  return kind === 'sse'
+    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher })
+    : new HttpTransport({ url, headers, passed, dispatcher })
 }
 
-const lowerCased = (headers: Record<string, string>): Record<string, string> => Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+const lowerCased = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -38,7 +38,8 @@ export function expand (config: ServerConfig, environment: Environment): Expande
     return written
   })
   const { env, headers, url, args } = config
-  const all = (map: Record<string, string>, place: string): Record<string, string> => Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place)]))
+  const all = (map: Record<string, string>, place: string): Record<string, string> =>
+    Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place)]))
   const expanded: ServerConfig = {
     ...config,
     ...(env && { env: all(env, 'env') }),
@@ -49,7 +50,11 @@ export function expand (config: ServerConfig, environment: Environment): Expande
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
   const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)
-  return { config: expanded, warnings: [...warnings], hide: (text) => hidden.reduce((rest, [value, written]) => rest.replaceAll(value, written), text) }
+  return {
+    config: expanded,
+    warnings: [...warnings],
+    hide: (text) => hidden.reduce((rest, [value, written]) => rest.replaceAll(value, written), text)
+  }
 }
 
 /** Errors name the host that was not reached: a part of what was filled in. */

@@ -16,9 +16,20 @@ export class Rest {
    * @param changed told when the description is another one
    * @returns the API, and what ends the use
    */
-  use (config: ServerConfig, outbound: Outbound, warn: (sentence: string) => void, changed: () => void): { api: RestApi, leave: () => void } {
+  use (
+    config: ServerConfig,
+    outbound: Outbound,
+    warn: (sentence: string) => void,
+    changed: () => void
+  ): { api: RestApi; leave: () => void } {
     this.#api ??= {
-      description: new Description(config, { outbound, warn, changed: () => { for (const each of this.#users) each() } }),
+      description: new Description(config, {
+        outbound,
+        warn,
+        changed: () => {
+          for (const each of this.#users) each()
+        }
+      }),
       credentials: new Credentials(config.openapi?.security, outbound, reachOf(config))
     }
     this.#users.add(changed)

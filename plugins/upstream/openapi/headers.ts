@@ -18,6 +18,8 @@ export function headerOf (name: string, value: string): [string, string] {
   const check = 'check "headers" and "openapi.security"'
   if (!isHeaderName(name)) throw new UpstreamError('refused', `no header can be named ${JSON.stringify(name)}: ${check}`)
   const text = headerText(value)
-  if (text === undefined) throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${check}`)
+  if (text === undefined) {
+    throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${check}`)
+  }
   return [name.toLowerCase(), text]
 }

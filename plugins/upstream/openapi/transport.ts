@@ -83,7 +83,12 @@ export class RestTransport implements Transport {
     } catch (error) {
       if (!this.#open.has(id)) return
       if (error instanceof RpcError) this.#receiver?.message({ kind: 'response', id, errorText: error.toText() }, id)
-      else this.#receiver?.failed(id, error instanceof UpstreamError ? error : new UpstreamError('broken', error instanceof Error ? error.message : String(error)))
+      else {
+        this.#receiver?.failed(
+          id,
+          error instanceof UpstreamError ? error : new UpstreamError('broken', error instanceof Error ? error.message : String(error))
+        )
+      }
     } finally {
       this.#open.delete(id)
     }
@@ -94,28 +99,41 @@ export class RestTransport implements Transport {
     if (!description) throw new UpstreamError('closed', 'the connection is not open')
     const compiled = await description.current()
     switch (method) {
-      case 'ping': return '{}'
-      case 'initialize': return initialized(compiled, params.protocolVersion)
-      case 'tools/list': return await this.#page(compiled, params.cursor)
-      case 'tools/call': return await this.#call(compiled, params.name, paramsText, headers, signal)
-      default: throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+      case 'ping':
+        return '{}'
+      case 'initialize':
+        return initialized(compiled, params.protocolVersion)
+      case 'tools/list':
+        return await this.#page(compiled, params.cursor)
+      case 'tools/call':
+        return await this.#call(compiled, params.name, paramsText, headers, signal)
+      default:
+        throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
   }
 
   /** One page: small enough that reading it holds up nothing else, which has its turn in between. */
   async #page (compiled: Compiled, cursor: unknown): Promise<string> {
     const first = typeof cursor === 'string' ? Number(cursor) : 0
-    const listed = first === 0 ? compiled : this.#listed ?? compiled
+    const listed = first === 0 ? compiled : (this.#listed ?? compiled)
     this.#listed = listed
     let size = 0
     let end = first
     while (end < listed.tools.length && (end === first || size < limits.rest.page)) size += listed.tools[end++]?.length ?? 0
-    await new Promise((resolve) => { setImmediate(resolve) })
+    await new Promise((resolve) => {
+      setImmediate(resolve)
+    })
     if (end >= listed.tools.length) this.#listed = undefined
     return `{"tools":[${listed.tools.slice(first, end).join(',')}]${end < listed.tools.length ? `,"nextCursor":"${end}"` : ''}}`
   }
 
-  async #call (compiled: Compiled, name: unknown, paramsText: string, headers: SendOptions['headers'], signal: AbortSignal): Promise<string> {
+  async #call (
+    compiled: Compiled,
+    name: unknown,
+    paramsText: string,
+    headers: SendOptions['headers'],
+    signal: AbortSignal
+  ): Promise<string> {
     const at = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[at] ?? 'null') as Plan | null
     if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
@@ -143,7 +161,7 @@ export class RestTransport implements Transport {
     if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
     const pinned = this.#pinned
     if (pinned !== undefined && new URL(pinned).origin !== request.origin) return undefined
-    for (const [given, value] of Object.entries({ ...headers ?? passed?.(), ...config.headers })) {
+    for (const [given, value] of Object.entries({ ...(headers ?? passed?.()), ...config.headers })) {
       const [name, text] = headerOf(given, value)
       if (name === 'cookie') request.cookies.push(text)
       else if (name !== 'content-type' || request.body === undefined) request.headers.set(name, text)
@@ -158,7 +176,16 @@ export class RestTransport implements Transport {
     if (cookies.length > 0) headers.cookie = cookies.join('; ')
     try {
       const url = `${origin}${path}${query.length > 0 ? `?${query.join('&')}` : ''}`
-      const answer = await outbound.fetch(url, { ...reachOf(config), method: method as 'GET', headers, body, maxSize: limits.rest.answer, timeout: never, signal, answersRedirects: true })
+      const answer = await outbound.fetch(url, {
+        ...reachOf(config),
+        method: method as 'GET',
+        headers,
+        body,
+        maxSize: limits.rest.answer,
+        timeout: never,
+        signal,
+        answersRedirects: true
+      })
       return { method, url: `${origin}${path}`, ownQuery, ...answer }
     } catch (error) {
       // An API that is away is no reason to connect to its description anew.
@@ -185,7 +212,9 @@ export class RestTransport implements Transport {
 
   #base (compiled: Compiled): string {
     const base = this.#pinned ?? compiled.base
-    if (base === undefined) throw new UpstreamError('refused', 'the description names no server with an address of its own: give the address of the API as "url"')
+    if (base === undefined) {
+      throw new UpstreamError('refused', 'the description names no server with an address of its own: give the address of the API as "url"')
+    }
     return base
   }
 }

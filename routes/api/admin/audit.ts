@@ -3,29 +3,51 @@ import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
 const Open = Type.Object({}, { additionalProperties: true })
-const Entry = Type.Object({
-  id: Type.String(),
-  timestamp: Type.String({ description: 'ISO 8601' }),
-  username: Type.String(),
-  action: StringEnum(['create', 'update', 'delete']),
-  entity: StringEnum(['user', 'server', 'group', 'key', 'systemConfig']),
-  name: Type.String(),
-  before: Type.Optional(Open),
-  after: Type.Optional(Open)
-}, {
-  examples: [{ id: '7c1e8f0a-53a1-4d8c-8b3f-0a9d0d6c1f42', timestamp: '2026-11-20T09:00:00.000Z', username: 'ada', action: 'update', entity: 'group', name: 'daily', before: { name: 'daily', servers: [] }, after: { name: 'daily', servers: ['issues'] } }]
-})
+const Entry = Type.Object(
+  {
+    id: Type.String(),
+    timestamp: Type.String({ description: 'ISO 8601' }),
+    username: Type.String(),
+    action: StringEnum(['create', 'update', 'delete']),
+    entity: StringEnum(['user', 'server', 'group', 'key', 'systemConfig']),
+    name: Type.String(),
+    before: Type.Optional(Open),
+    after: Type.Optional(Open)
+  },
+  {
+    examples: [
+      {
+        id: '7c1e8f0a-53a1-4d8c-8b3f-0a9d0d6c1f42',
+        timestamp: '2026-11-20T09:00:00.000Z',
+        username: 'ada',
+        action: 'update',
+        entity: 'group',
+        name: 'daily',
+        before: { name: 'daily', servers: [] },
+        after: { name: 'daily', servers: ['issues'] }
+      }
+    ]
+  }
+)
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/audit', {
-    schema: {
-      tags: ['System'],
-      summary: 'Who wrote what',
-      description: 'The newest first, secrets masked; what this process remembers. Of a before or after that is too large to be kept: `{id?, name?, truncated: true}`. Another password shows as `passwordChanged` in after.',
-      querystring: Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })), cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' })) }),
-      response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
+  app.get(
+    '/audit',
+    {
+      schema: {
+        tags: ['System'],
+        summary: 'Who wrote what',
+        description:
+          'The newest first, secrets masked; what this process remembers. Of a before or after that is too large to be kept: `{id?, name?, truncated: true}`. Another password shows as `passwordChanged` in after.',
+        querystring: Type.Object({
+          limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+          cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
+        }),
+        response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
+      },
+      config: { effect: 'read' }
     },
-    config: { effect: 'read' }
-  }, async ({ query: { limit = 50, cursor } }) => ({ success: true as const, ...app.audit.list(limit, cursor) }))
+    async ({ query: { limit = 50, cursor } }) => ({ success: true as const, ...app.audit.list(limit, cursor) })
+  )
 }
 export default routes

@@ -4,15 +4,24 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../index.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.put('/system-config', {
-    schema: {
-      tags: ['System'],
-      summary: 'Change the system configuration',
-      description: 'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces its own value, absent ones stay, null resets to the default. It is in force at once.',
-      body: Type.Object({}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }),
-      response: { 200: Success(Type.Object({}, { additionalProperties: true })) }
+  app.put(
+    '/system-config',
+    {
+      schema: {
+        tags: ['System'],
+        summary: 'Change the system configuration',
+        description:
+          'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces its own value, absent ones stay, null resets to the default. It is in force at once.',
+        body: Type.Object({}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }),
+        response: { 200: Success(Type.Object({}, { additionalProperties: true })) }
+      },
+      config: { effect: 'change' }
     },
-    config: { effect: 'change' }
-  }, async (request) => ({ success: true as const, data: await app.system.update(principalOf(request), request.body), message: 'The system configuration was changed' }))
+    async (request) => ({
+      success: true as const,
+      data: await app.system.update(principalOf(request), request.body),
+      message: 'The system configuration was changed'
+    })
+  )
 }
 export default routes

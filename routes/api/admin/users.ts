@@ -33,20 +33,46 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     return { success: true as const, data, message: 'The user was added' }
   })
 
-  app.put('/users/:username', {
-    schema: { tags, summary: 'Change a user', description: 'Another password ends the logins of before; being an admin or not takes effect at once.', params: UserName, body: UserUpdate, response: { 200: Success(UserRecord) } },
-    config: { effect: 'change' },
-    onRequest: mustBeThere
-  }, async (request) => ({ success: true as const, data: await app.users.update(principalOf(request), request.params.username, request.body), message: 'The user was changed' }))
+  app.put(
+    '/users/:username',
+    {
+      schema: {
+        tags,
+        summary: 'Change a user',
+        description: 'Another password ends the logins of before; being an admin or not takes effect at once.',
+        params: UserName,
+        body: UserUpdate,
+        response: { 200: Success(UserRecord) }
+      },
+      config: { effect: 'change' },
+      onRequest: mustBeThere
+    },
+    async (request) => ({
+      success: true as const,
+      data: await app.users.update(principalOf(request), request.params.username, request.body),
+      message: 'The user was changed'
+    })
+  )
 
-  app.delete('/users/:username', {
-    schema: { tags, summary: 'Remove a user', description: 'Its servers pass to `admin`, private; its groups pass to `admin`; its bearer keys go, and its logins and sessions end.', params: UserName, response: { 200: Done } },
-    config: { effect: 'change' },
-    onRequest: mustBeThere
-  }, async (request) => {
-    await app.users.remove(principalOf(request), request.params.username)
-    return { success: true as const, message: 'The user was removed' }
-  })
+  app.delete(
+    '/users/:username',
+    {
+      schema: {
+        tags,
+        summary: 'Remove a user',
+        description:
+          'Its servers pass to `admin`, private; its groups pass to `admin`; its bearer keys go, and its logins and sessions end.',
+        params: UserName,
+        response: { 200: Done }
+      },
+      config: { effect: 'change' },
+      onRequest: mustBeThere
+    },
+    async (request) => {
+      await app.users.remove(principalOf(request), request.params.username)
+      return { success: true as const, message: 'The user was removed' }
+    }
+  )
 
   app.get('/users-stats', {
     schema: { tags, summary: 'How many users there are', response: { 200: Success(UserStats) } },

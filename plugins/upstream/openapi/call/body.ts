@@ -16,39 +16,61 @@ export function writeBody (body: Body, given: ReadonlyMap<string, string>): Writ
   const whole = body.argument === undefined ? undefined : given.get(body.argument)
   if (body.argument === undefined ? given.size === 0 && !body.required : whole === undefined) return undefined
   switch (body.form) {
-    case 'json': return { type: body.type, bytes: Buffer.from(oneLine(whole ?? toObject(given))) }
-    case 'text': return { type: body.type, bytes: Buffer.from(scalarOf(whole ?? '""')) }
+    case 'json':
+      return { type: body.type, bytes: Buffer.from(oneLine(whole ?? toObject(given))) }
+    case 'text':
+      return { type: body.type, bytes: Buffer.from(scalarOf(whole ?? '""')) }
     case 'binary': {
       const { bytes, type } = decode(body.argument ?? 'body', whole ?? '""')
-      return { type: body.anyType ? type ?? body.type : body.type, bytes }
+      return { type: body.anyType ? (type ?? body.type) : body.type, bytes }
     }
-    case 'urlencoded': return { type: body.type, bytes: Buffer.from(fieldsOf(body, whole, given).flatMap(([field, text]) => urlencoded(field, text)).join('&')) }
-    case 'multipart': return multipart(body, fieldsOf(body, whole, given))
+    case 'urlencoded':
+      return {
+        type: body.type,
+        bytes: Buffer.from(
+          fieldsOf(body, whole, given)
+            .flatMap(([field, text]) => urlencoded(field, text))
+            .join('&')
+        )
+      }
+    case 'multipart':
+      return multipart(body, fieldsOf(body, whole, given))
   }
 }
 
-const toObject = (given: ReadonlyMap<string, string>): string => `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
+const toObject = (given: ReadonlyMap<string, string>): string =>
+  `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
 function fieldsOf (body: Body, whole: string | undefined, given: ReadonlyMap<string, string>): Array<[Field, string]> {
-  if (whole !== undefined && !whole.startsWith('{')) throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
+  if (whole !== undefined && !whole.startsWith('{')) {
+    throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
+  }
   const known = new Map(body.fields.map((field) => [field.name, field]))
-  return [...whole === undefined ? given : entriesOf(whole)].filter(([, text]) => text !== 'null').map(([name, text]) => [known.get(name) ?? { name }, text])
+  return [...(whole === undefined ? given : entriesOf(whole))]
+    .filter(([, text]) => text !== 'null')
+    .map(([name, text]) => [known.get(name) ?? { name }, text])
 }
 
 /** Without a style of its own, a list is repeated, and an object is JSON (OpenAPI, "Encoding Object"). */
 function urlencoded ({ name, writing, type }: Field, text: string): string[] {
   if (writing) return pairsOf(name, writing, text)
-  return text.startsWith('{') || (type !== undefined && isJson(type)) ? [`${escape(name)}=${escape(oneLine(text))}`] : pairsOf(name, { style: 'form', explode: true }, text)
+  return text.startsWith('{') || (type !== undefined && isJson(type))
+    ? [`${escape(name)}=${escape(oneLine(text))}`]
+    : pairsOf(name, { style: 'form', explode: true }, text)
 }
 
-const quoted = (name: string): string => `"${name.replace(/[\r\n"]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
+const quoted = (name: string): string =>
+  `"${name.replace(/[\r\n"]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
 
 function multipart (body: Body, fields: Array<[Field, string]>): WrittenBody {
   const boundary = `----${randomBytes(18).toString('hex')}`
   const parts: Buffer[] = []
   const part = (field: Field, text: string): void => {
     const { bytes, type, file } = partOf(field, text)
-    const lines = [`--${boundary}`, `Content-Disposition: form-data; name=${quoted(field.name)}${file === undefined ? '' : `; filename=${quoted(file)}`}`]
+    const lines = [
+      `--${boundary}`,
+      `Content-Disposition: form-data; name=${quoted(field.name)}${file === undefined ? '' : `; filename=${quoted(file)}`}`
+    ]
     if (type !== undefined) lines.push(`Content-Type: ${type}`)
     parts.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), bytes, Buffer.from('\r\n'))
   }
@@ -69,7 +91,9 @@ function partOf (field: Field, text: string): { bytes: Buffer, type: string | un
     return { bytes, type: type ?? field.type ?? 'application/octet-stream', file: name ?? field.name }
   }
   const structured = text.startsWith('{') || text.startsWith('[')
-  if (structured || (field.type !== undefined && isJson(field.type))) return { bytes: Buffer.from(oneLine(text)), type: field.type ?? 'application/json' }
+  if (structured || (field.type !== undefined && isJson(field.type))) {
+    return { bytes: Buffer.from(oneLine(text)), type: field.type ?? 'application/json' }
+  }
   return { bytes: Buffer.from(scalarOf(text)), type: field.type }
 }
 
@@ -78,12 +102,20 @@ function decode (argument: string, text: string): { bytes: Buffer, type?: string
   if (!text.startsWith('"')) throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)
   const value = scalarOf(text)
   const [, head, data = value] = /^data:([^,]*),(.*)$/s.exec(value) ?? []
-  if (head !== undefined && !/;base64$/i.test(head)) throw new ArgumentError(`"${argument}": a data: address must be in base64 (data:<media type>;base64,…)`)
+  if (head !== undefined && !/;base64$/i.test(head)) {
+    throw new ArgumentError(`"${argument}": a data: address must be in base64 (data:<media type>;base64,…)`)
+  }
   const plain = data.replace(/\s+/g, '')
-  if (!/^[\w+/-]*={0,2}$/.test(plain) || plain.replace(/=+$/, '').length % 4 === 1) throw new ArgumentError(`"${argument}" must be bytes in base64, or a data: address`)
+  if (!/^[\w+/-]*={0,2}$/.test(plain) || plain.replace(/=+$/, '').length % 4 === 1) {
+    throw new ArgumentError(`"${argument}" must be bytes in base64, or a data: address`)
+  }
   const [type, ...more] = (head ?? '').split(';')
   const name = more.find((each) => /^name=/i.test(each))?.slice(5)
-  return { bytes: Buffer.from(plain, 'base64'), type: type === undefined || !/^[\w.+-]+\/[\w.+-]+$/.test(type) ? undefined : type, name: name === undefined ? undefined : unescaped(name) }
+  return {
+    bytes: Buffer.from(plain, 'base64'),
+    type: type === undefined || !/^[\w.+-]+\/[\w.+-]+$/.test(type) ? undefined : type,
+    name: name === undefined ? undefined : unescaped(name)
+  }
 }
 
 function unescaped (name: string): string {

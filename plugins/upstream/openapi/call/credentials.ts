@@ -41,9 +41,15 @@ export class Credentials {
   async authorize (request: RestRequest, hints: SchemeHints): Promise<string | undefined> {
     const { type, token } = this.#security
     if (type === 'none') return undefined
-    if (type === 'apiKey') { this.#apiKey(request, hints); return undefined }
+    if (type === 'apiKey') {
+      this.#apiKey(request, hints)
+      return undefined
+    }
     if (request.headers.has('authorization')) return undefined
-    if (type === 'http') { request.headers.set(...headerOf('authorization', this.#http())); return undefined }
+    if (type === 'http') {
+      request.headers.set(...headerOf('authorization', this.#http()))
+      return undefined
+    }
     const fetched = token === undefined ? (await this.#fresh(hints)).text : undefined
     request.headers.set(...headerOf('authorization', `Bearer ${token ?? fetched}`))
     return fetched
@@ -56,7 +62,9 @@ export class Credentials {
 
   #apiKey ({ headers, query, ownQuery, cookies }: RestRequest, { apiKey }: SchemeHints): void {
     const { name = apiKey?.name, in: place = apiKey?.in ?? 'header', value = '' } = this.#security
-    if (name === undefined) throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not say it')
+    if (name === undefined) {
+      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not say it')
+    }
     if (place === 'query') {
       const pair = `${escape(name)}=${escape(value)}`
       query.push(pair)
@@ -68,13 +76,17 @@ export class Credentials {
   #http (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
     const kind = scheme?.toLowerCase() ?? (token === undefined ? 'basic' : 'bearer')
-    if (kind === 'basic') return `Basic ${credentials === undefined ? base64(`${username}:${password}`) : credentials.includes(':') ? base64(credentials) : credentials}`
+    if (kind === 'basic') {
+      return `Basic ${credentials === undefined ? base64(`${username}:${password}`) : credentials.includes(':') ? base64(credentials) : credentials}`
+    }
     return `${kind === 'bearer' ? 'Bearer' : scheme} ${token ?? credentials ?? ''}`
   }
 
   async #fresh (hints: SchemeHints): Promise<Token> {
     if (this.#token && this.#token.until > Date.now()) return this.#token
-    this.#fetching ??= this.#fetch(hints).finally(() => { this.#fetching = undefined })
+    this.#fetching ??= this.#fetch(hints).finally(() => {
+      this.#fetching = undefined
+    })
     this.#token = await this.#fetching
     return this.#token
   }
@@ -87,41 +99,68 @@ export class Credentials {
     const answer = first.status === 400 || first.status === 401 ? await this.#ask(this.#endpoint, !this.#inBody) : first
     if (answer !== first && answer.status === 200) this.#inBody = !this.#inBody
     const { access_token: text, expires_in: lifetime } = parsed(answer.body)
-    if (answer.status !== 200 || typeof text !== 'string' || text === '') throw new UpstreamError('refused', `the token endpoint ${shown(this.#endpoint)} gave no token (HTTP ${first.status}): check "clientId", "clientSecret" and "scopes"`)
+    if (answer.status !== 200 || typeof text !== 'string' || text === '') {
+      throw new UpstreamError(
+        'refused',
+        `the token endpoint ${shown(this.#endpoint)} gave no token (HTTP ${first.status}): check "clientId", "clientSecret" and "scopes"`
+      )
+    }
     const seconds = Number(lifetime)
-    return { text, until: lifetime !== undefined && Number.isFinite(seconds) ? Date.now() + Math.max(seconds * 1_000 - margin, seconds * 500) : Infinity }
+    return {
+      text,
+      until: lifetime !== undefined && Number.isFinite(seconds) ? Date.now() + Math.max(seconds * 1_000 - margin, seconds * 500) : Infinity
+    }
   }
 
-  async #ask (endpoint: string, inBody: boolean): Promise<{ status: number, body: Buffer }> {
+  async #ask (endpoint: string, inBody: boolean): Promise<{ status: number; body: Buffer }> {
     const { clientId = '', clientSecret = '', scopes = [] } = this.#security
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
     if (scopes.length > 0) body.set('scope', scopes.join(' '))
-    if (inBody) { body.set('client_id', clientId); body.set('client_secret', clientSecret) }
+    if (inBody) {
+      body.set('client_id', clientId)
+      body.set('client_secret', clientSecret)
+    }
     const authorization = `Basic ${base64(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`
-    const headers = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json', ...inBody ? {} : { authorization } }
+    const headers = {
+      'content-type': 'application/x-www-form-urlencoded',
+      accept: 'application/json',
+      ...(inBody ? {} : { authorization })
+    }
     return await this.#request(endpoint, 'the token endpoint', { method: 'POST', headers, body: body.toString() })
   }
 
   async #find (hints: SchemeHints): Promise<string> {
     const { type, tokenUrl = hints.tokenUrl, url = hints.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
-      if (tokenUrl === undefined) throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not say it')
+      if (tokenUrl === undefined) {
+        throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not say it')
+      }
       return tokenUrl
     }
-    if (url === undefined) throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not say it')
+    if (url === undefined) {
+      throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not say it')
+    }
     const address = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discovery}`
     const answer = await this.#request(address, 'the discovery document', { method: 'GET', headers: { accept: 'application/json' } })
     const { token_endpoint: endpoint } = parsed(answer.body)
-    if (answer.status !== 200 || typeof endpoint !== 'string') throw new UpstreamError('refused', `the discovery document ${shown(address)} names no token endpoint (HTTP ${answer.status})`)
+    if (answer.status !== 200 || typeof endpoint !== 'string') {
+      throw new UpstreamError('refused', `the discovery document ${shown(address)} names no token endpoint (HTTP ${answer.status})`)
+    }
     return endpoint
   }
 
-  async #request (address: string, what: string, options: { method: 'GET' | 'POST', headers: Record<string, string>, body?: string }): Promise<{ status: number, body: Buffer }> {
+  async #request (
+    address: string,
+    what: string,
+    options: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string }
+  ): Promise<{ status: number; body: Buffer }> {
     if (!URL.canParse(address)) throw new UpstreamError('refused', `${what} is not an absolute http or https address`)
     try {
       return await this.#outbound.fetch(address, { ...this.#reach, ...options, maxSize: limits.rest.token, timeout: limits.rest.tokenTime })
     } catch (error) {
-      throw error instanceof UpstreamError ? new UpstreamError('refused', `${what} ${shown(address)} cannot be asked: ${error.message}`) : error
+      throw error instanceof UpstreamError
+        ? new UpstreamError('refused', `${what} ${shown(address)} cannot be asked: ${error.message}`)
+        : error
     }
   }
 }

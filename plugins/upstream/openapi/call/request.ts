@@ -50,7 +50,9 @@ export function toRequest (plan: Plan, paramsText: string, server: string): Rest
     else filled.set(parameter.name, expand(parameter, text))
   }
   const body = takeBody(plan, left)
-  if (left.size > 0) throw new ArgumentError(`There is no argument ${[...left.keys()].map((name) => JSON.stringify(name)).join(', ')}. ${known(plan)}`)
+  if (left.size > 0) {
+    throw new ArgumentError(`There is no argument ${[...left.keys()].map((name) => JSON.stringify(name)).join(', ')}. ${known(plan)}`)
+  }
   if (body) headers.set('content-type', body.type)
   const [path, ...own] = fill(plan, filled).split('?')
   const url = new URL(server)
@@ -76,21 +78,31 @@ function takeBody ({ body }: Plan, left: Map<string, string>): ReturnType<typeof
     if (text !== undefined) given.set(name, text)
     left.delete(name)
   }
-  if (body.argument !== undefined && body.required && given.size === 0) throw new ArgumentError(`The argument "${body.argument}" is missing`)
+  if (body.argument !== undefined && body.required && given.size === 0) {
+    throw new ArgumentError(`The argument "${body.argument}" is missing`)
+  }
   if (body.argument === undefined && (body.required || given.size > 0)) {
-    for (const { name, required } of body.fields) if (required && !given.has(name)) throw new ArgumentError(`The argument "${name}" is missing`)
+    for (const { name, required } of body.fields) {
+      if (required && !given.has(name)) throw new ArgumentError(`The argument "${name}" is missing`)
+    }
   }
   return writeBody(body, given)
 }
 
 const known = ({ parameters, body }: Plan): string => {
-  const names = [...parameters.map(({ argument }) => argument), ...body === undefined ? [] : body.argument !== undefined ? [body.argument] : body.fields.map(({ name }) => name)]
+  const names = [
+    ...parameters.map(({ argument }) => argument),
+    ...(body === undefined ? [] : body.argument !== undefined ? [body.argument] : body.fields.map(({ name }) => name))
+  ]
   return names.length === 0 ? 'The tool takes none' : `The tool takes ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
 }
 
 /** The path with its parameters in place. A value must not make it another path: `/users/` is not `/users/{id}`. */
 function fill ({ path }: Plan, values: ReadonlyMap<string, string>): string {
-  const literal = (text: string): string => encodeURI(Buffer.from(text).toString()).replace(/%25(?=[0-9a-f]{2})/gi, '%').replace(/#/g, '%23')
+  const literal = (text: string): string =>
+    encodeURI(Buffer.from(text).toString())
+      .replace(/%25(?=[0-9a-f]{2})/gi, '%')
+      .replace(/#/g, '%23')
   const filled = path.split(/(\{[^{}]+\})/).map((piece) => {
     if (!piece.startsWith('{')) return literal(piece)
     const name = piece.slice(1, -1)
@@ -99,7 +111,9 @@ function fill ({ path }: Plan, values: ReadonlyMap<string, string>): string {
     return value
   }).join('')
   for (const segment of filled.split('?', 1)[0]?.split('/') ?? []) {
-    if (/^(\.|%2e){1,2}$/i.test(segment)) throw new ArgumentError(`An argument would make the segment ${JSON.stringify(segment)} in the path, which means another path`)
+    if (/^(\.|%2e){1,2}$/i.test(segment)) {
+      throw new ArgumentError(`An argument would make the segment ${JSON.stringify(segment)} in the path, which means another path`)
+    }
   }
   return filled
 }

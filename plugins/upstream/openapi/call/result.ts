@@ -32,7 +32,9 @@ const text = (value: string): string => `{"type":"text","text":${JSON.stringify(
 export function toResult ({ method, url, ownQuery, status, headers, body }: RestAnswer): string {
   const type = headers['content-type'] ?? ''
   const line = `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim()
-  if (method === 'HEAD') return `{"content":[${text([line, ...shownHeaders(headers, ownQuery)].join('\n'))}]${status >= 400 ? ',"isError":true' : ''}}`
+  if (method === 'HEAD') {
+    return `{"content":[${text([line, ...shownHeaders(headers, ownQuery)].join('\n'))}]${status >= 400 ? ',"isError":true' : ''}}`
+  }
   const said = textOf(body, type)
   if (status >= 400) {
     if (said === undefined || said === '') return failed(line)
@@ -65,7 +67,10 @@ function shownHeaders (headers: IncomingHttpHeaders, ownQuery: readonly string[]
 /** The body as text, in its own character set; undefined: it is none. */
 function textOf (body: Buffer, type: string): string | undefined {
   const plain = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  const isText = plain === '' ? isUtf8(body) : isJson(plain) || /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(plain)
+  const isText =
+    plain === ''
+      ? isUtf8(body)
+      : isJson(plain) || /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(plain)
   if (!isText) return undefined
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
   try {

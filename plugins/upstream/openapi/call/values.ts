@@ -9,13 +9,16 @@ type Value = { kind: 'one', one: string } | { kind: 'list', list: string[] } | {
 export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : oneLine(text)
 
 /** The members of an object's text as texts, the last one where a key stands twice. */
-export const entriesOf = (text: string): Map<string, string> => new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
+export const entriesOf = (text: string): Map<string, string> =>
+  new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
 
 const isNull = (text: string): boolean => text === 'null'
 
 function valueOf (text: string): Value {
   if (text.startsWith('[')) return { kind: 'list', list: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
-  if (text.startsWith('{')) return { kind: 'map', entries: [...entriesOf(text)].filter(([, each]) => !isNull(each)).map(([key, each]) => [key, scalarOf(each)]) }
+  if (text.startsWith('{')) {
+    return { kind: 'map', entries: [...entriesOf(text)].filter(([, each]) => !isNull(each)).map(([key, each]) => [key, scalarOf(each)]) }
+  }
   return { kind: 'one', one: scalarOf(text) }
 }
 
@@ -25,7 +28,12 @@ const percent = (character: string): string => `%${character.charCodeAt(0).toStr
 export const escape = (value: string): string => encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, percent)
 
 /** The same, but reserved characters and what is encoded already stay, save those that end a query's value. */
-const escapeReserved = (value: string): string => encodeURI(Buffer.from(value).toString()).replace(/%25([0-9a-f]{2})/gi, '%$1').replace(/%5B/g, '[').replace(/%5D/g, ']').replace(/[#&+]/g, percent)
+const escapeReserved = (value: string): string =>
+  encodeURI(Buffer.from(value).toString())
+    .replace(/%25([0-9a-f]{2})/gi, '%$1')
+    .replace(/%5B/g, '[')
+    .replace(/%5D/g, ']')
+    .replace(/[#&+]/g, percent)
 
 const asIs = (value: string): string => value
 const delimiters = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' } as const
@@ -37,11 +45,14 @@ export function expand ({ in: place, name, style, explode, json }: Parameter, te
   const value: Value = json ? { kind: 'one', one: oneLine(text) } : valueOf(text)
   const lead = style === 'label' ? '.' : style === 'matrix' ? ';' : ''
   const between = lead === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? lead : ','
-  const named = (written: string): string => style !== 'matrix' ? `${lead}${written}` : `;${escape(name)}${written === '' ? '' : `=${written}`}`
+  const named = (written: string): string =>
+    style !== 'matrix' ? `${lead}${written}` : `;${escape(name)}${written === '' ? '' : `=${written}`}`
   if (value.kind === 'one') return named(encode(value.one))
   if (value.kind === 'list') {
     if (value.list.length === 0) return ''
-    return explode && style === 'matrix' ? value.list.map((each) => named(encode(each))).join('') : named(value.list.map(encode).join(between))
+    return explode && style === 'matrix'
+      ? value.list.map((each) => named(encode(each))).join('')
+      : named(value.list.map(encode).join(between))
   }
   if (value.entries.length === 0) return ''
   if (explode) return `${lead}${value.entries.map(([key, each]) => `${encode(key)}=${encode(each)}`).join(between)}`
@@ -62,7 +73,9 @@ export function pairsOf (name: string, { style, explode, reserved }: Writing, te
     return explode ? value.list.map((each) => `${key}=${encode(each)}`) : [`${key}=${value.list.map(encode).join(between)}`]
   }
   if (value.entries.length === 0) return []
-  return explode ? value.entries.map(([member, each]) => `${escape(member)}=${encode(each)}`) : [`${key}=${value.entries.flat().map(encode).join(between)}`]
+  return explode
+    ? value.entries.map(([member, each]) => `${escape(member)}=${encode(each)}`)
+    : [`${key}=${value.entries.flat().map(encode).join(between)}`]
 }
 
 /** `name[member]=value`, however deep; a list's elements are named by their number. */

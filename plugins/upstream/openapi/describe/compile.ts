@@ -40,7 +40,10 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
   const compiled: Compiled = {
     title: typeof info.title === 'string' ? info.title : '',
     version: typeof info.version === 'string' ? info.version : String(info.version ?? ''),
-    instructions: typeof info.description === 'string' && info.description.trim() !== '' ? cut(info.description.trim(), options.instructions) : undefined,
+    instructions:
+      typeof info.description === 'string' && info.description.trim() !== ''
+        ? cut(info.description.trim(), options.instructions)
+        : undefined,
     base: undefined,
     hints: {},
     names: [],
@@ -51,7 +54,10 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
   const servers = Array.isArray(document.servers) && document.servers.length > 0 ? document.servers : [{ url: '/' }]
   const names = new ToolNames()
   let omitted = 0
-  const warn = (sentence: string): void => { if (compiled.warnings.length < options.warnings) compiled.warnings.push(sentence); else omitted++ }
+  const warn = (sentence: string): void => {
+    if (compiled.warnings.length < options.warnings) compiled.warnings.push(sentence)
+    else omitted++
+  }
   try {
     compiled.base = serverOf(swagger ? swaggerServers(document) : servers, options.from)
   } catch (error) {
@@ -64,9 +70,20 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
   for (const [path, method, operation, item] of operationsOf(paths, refs, warn)) {
     if (compiled.names.length >= options.operations) { warn(`only the first ${options.operations} operations are served`); break }
     try {
-      const { plan, tool, name } = operationOf({ document, swagger, refs, schemas, names, options, from: options.from ?? compiled.base }, path, method, operation, item)
+      const { plan, tool, name } = operationOf(
+        { document, swagger, refs, schemas, names, options, from: options.from ?? compiled.base },
+        path,
+        method,
+        operation,
+        item
+      )
       size += tool.length
-      if (size > options.total) { warn(`only the first ${compiled.names.length} operations are served: the tools of all would be longer than ${options.total} characters`); break }
+      if (size > options.total) {
+        warn(
+          `only the first ${compiled.names.length} operations are served: the tools of all would be longer than ${options.total} characters`
+        )
+        break
+      }
       compiled.names.push(name)
       compiled.tools.push(tool)
       compiled.plans.push(JSON.stringify(plan))
@@ -84,13 +101,18 @@ export function compile (document: Dict, options: CompileOptions): Compiled {
 function versionOf ({ openapi, swagger }: Dict): boolean {
   if (typeof openapi === 'string' && /^3\.\d/.test(openapi)) return false
   if (String(swagger) === '2.0' || swagger === 2) return true
-  if (openapi === undefined && swagger === undefined) throw new DescriptionError('it is no OpenAPI description: it has neither "openapi" nor "swagger"')
+  if (openapi === undefined && swagger === undefined) {
+    throw new DescriptionError('it is no OpenAPI description: it has neither "openapi" nor "swagger"')
+  }
   throw new DescriptionError(`it is of version ${JSON.stringify(openapi ?? swagger)}; OpenAPI 3.0, 3.1 and Swagger 2.0 are understood`)
 }
 
 function * operationsOf (paths: Dict, refs: Refs, warn: (sentence: string) => void): Iterable<[string, string, Dict, Dict]> {
   for (const [path, given] of Object.entries(paths)) {
-    if (!path.startsWith('/')) { if (!path.startsWith('x-')) warn(`the path ${JSON.stringify(path)} is left out: it must begin with a slash`); continue }
+    if (!path.startsWith('/')) {
+      if (!path.startsWith('x-')) warn(`the path ${JSON.stringify(path)} is left out: it must begin with a slash`)
+      continue
+    }
     try {
       const item = refs.object(given)
       if (item) for (const method of methods) if (isObject(item[method])) yield [path, method, item[method], item]
@@ -101,9 +123,23 @@ function * operationsOf (paths: Dict, refs: Refs, warn: (sentence: string) => vo
   }
 }
 
-interface Context { document: Dict, swagger: boolean, refs: Refs, schemas: Schemas, names: ToolNames, options: CompileOptions, from: string | undefined }
+interface Context {
+  document: Dict
+  swagger: boolean
+  refs: Refs
+  schemas: Schemas
+  names: ToolNames
+  options: CompileOptions
+  from: string | undefined
+}
 
-function operationOf ({ document, swagger, refs, schemas, names, options, from }: Context, path: string, method: string, operation: Dict, item: Dict): { plan: Plan, tool: string, name: string } {
+function operationOf (
+  { document, swagger, refs, schemas, names, options, from }: Context,
+  path: string,
+  method: string,
+  operation: Dict,
+  item: Dict
+): { plan: Plan; tool: string; name: string } {
   // What an operation says of a parameter counts more than what its path says.
   const given = new Map<string, Dict>()
   for (const list of [item.parameters, operation.parameters]) {
@@ -112,7 +148,9 @@ function operationOf ({ document, swagger, refs, schemas, names, options, from }
       if (parameter) given.set(JSON.stringify([parameter.in, parameter.name]), parameter)
     }
   }
-  const { parameters, requestBody } = swagger ? swaggerOperation(operation, [...given.values()], document) : { parameters: [...given.values()], requestBody: refs.object(operation.requestBody) }
+  const { parameters, requestBody } = swagger
+    ? swaggerOperation(operation, [...given.values()], document)
+    : { parameters: [...given.values()], requestBody: refs.object(operation.requestBody) }
   const taken = new ArgumentNames()
   const described = describeParameters(parameters, path, taken, schemas)
   const body = requestBody && describeBody(requestBody, taken, refs, schemas)
@@ -125,8 +163,8 @@ function operationOf ({ document, swagger, refs, schemas, names, options, from }
     method: plan.method,
     path,
     operation,
-    properties: [...described.map(({ parameter, schema }) => [parameter.argument, schema] as const), ...body?.properties ?? []],
-    required: [...plan.parameters.filter(({ required }) => required).map(({ argument }) => argument), ...body?.required ?? []],
+    properties: [...described.map(({ parameter, schema }) => [parameter.argument, schema] as const), ...(body?.properties ?? [])],
+    required: [...plan.parameters.filter(({ required }) => required).map(({ argument }) => argument), ...(body?.required ?? [])],
     open: body?.open ?? false
   }
   // A text may turn out impossible, and then no name must be taken.
@@ -148,8 +186,12 @@ function hintsOf (schemes: Dict, security: unknown, refs: Refs, base: string | u
     try { scheme = refs.object(schemes[name]) } catch { continue }
     if (!scheme) continue
     const { type, name: key, in: place } = scheme
-    if (type === 'apiKey' && typeof key === 'string' && (place === 'header' || place === 'query' || place === 'cookie')) hints.apiKey ??= { name: key, in: place }
-    if (type === 'openIdConnect' && typeof scheme.openIdConnectUrl === 'string') hints.openIdConnectUrl ??= absolute(scheme.openIdConnectUrl)
+    if (type === 'apiKey' && typeof key === 'string' && (place === 'header' || place === 'query' || place === 'cookie')) {
+      hints.apiKey ??= { name: key, in: place }
+    }
+    if (type === 'openIdConnect' && typeof scheme.openIdConnectUrl === 'string') {
+      hints.openIdConnectUrl ??= absolute(scheme.openIdConnectUrl)
+    }
     const flow = type === 'oauth2' && isObject(scheme.flows) ? scheme.flows.clientCredentials : undefined
     if (isObject(flow) && typeof flow.tokenUrl === 'string') hints.tokenUrl ??= absolute(flow.tokenUrl)
   }

@@ -79,7 +79,10 @@ export class Description {
     const address = this.#url
     if (address === undefined || !URL.canParse(address)) throw new DescriptionError('its address is not an absolute http or https address')
     // Headers are meant for the API: they go along where the description lives there, too.
-    const own = openapi?.url === undefined || url === undefined || (URL.canParse(url) && new URL(url).origin === new URL(address).origin) ? headers : {}
+    const own =
+      openapi?.url === undefined || url === undefined || (URL.canParse(url) && new URL(url).origin === new URL(address).origin)
+        ? headers
+        : {}
     const { etag, modified } = this.#seen ?? {}
     const { status, headers: got, body } = await this.#deps.outbound.fetch(address, {
       ...reachOf(this.#config),

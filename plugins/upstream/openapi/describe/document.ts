@@ -28,14 +28,18 @@ function parse (text: string, { depth }: DocumentBounds): unknown {
     } catch (error) {
       failure = error
     }
-  } else if (/^\s*<(!doctype|html|\?xml)/i.test(text)) throw new DescriptionError('it is no OpenAPI description but a page in HTML or XML: give the address of the JSON or YAML itself')
+  } else if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
+    throw new DescriptionError('it is no OpenAPI description but a page in HTML or XML: give the address of the JSON or YAML itself')
+  }
   try {
     return load(text, { schema: CORE_SCHEMA.withTags(mergeTag), json: true, maxDepth: depth })
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     const where = error.mark ? ` (line ${error.mark.line + 1}, column ${error.mark.column + 1})` : ''
     // Never a piece of the text: whoever sees the error may not be whom it is for.
-    if (failure instanceof Error) throw new DescriptionError(`it is not valid JSON: ${failure.message.replace(/^Unexpected token.*$/s, 'Unexpected token')}${where}`)
+    if (failure instanceof Error) {
+      throw new DescriptionError(`it is not valid JSON: ${failure.message.replace(/^Unexpected token.*$/s, 'Unexpected token')}${where}`)
+    }
     throw new DescriptionError(`it is not valid YAML: ${error.reason.split(/["'`:]|!</, 1)[0]?.trim()}${where}`)
   }
 }

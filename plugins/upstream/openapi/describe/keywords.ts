@@ -44,7 +44,17 @@ export const plain = Object.entries({ ...describing, ...bounding })
 const bounds = Object.entries(bounding)
 
 /** Keywords that hold a schema, a list of them, or a map. */
-export const schemaKeywords = ['not', 'if', 'then', 'else', 'contains', 'propertyNames', 'unevaluatedItems', 'unevaluatedProperties', 'contentSchema'] as const
+export const schemaKeywords = [
+  'not',
+  'if',
+  'then',
+  'else',
+  'contains',
+  'propertyNames',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'contentSchema'
+] as const
 export const schemaLists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
 export const singles: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
 export const lists: ReadonlySet<string> = new Set(schemaLists)
@@ -52,7 +62,9 @@ export const maps: ReadonlySet<string> = new Set(['properties', 'patternProperti
 
 /** What stands where a schema may hold others. */
 export function partsOf (schema: Readonly<Record<string, unknown>>): unknown[] {
-  return Object.entries(schema).flatMap(([key, each]) => singles.has(key) || (lists.has(key) && Array.isArray(each)) ? each : maps.has(key) && isObject(each) ? Object.values(each) : [])
+  return Object.entries(schema).flatMap(([key, each]) =>
+    singles.has(key) || (lists.has(key) && Array.isArray(each)) ? each : maps.has(key) && isObject(each) ? Object.values(each) : []
+  )
 }
 
 /** A regular expression as JSON Schema has it, which is with Unicode: descriptions escape more than that admits. undefined: it is none. */
@@ -60,7 +72,9 @@ export function patternOf (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (isPattern(value)) return value
   // A dash that is escaped makes no range where it stands in a class.
-  const strict = value.replace(/\\([^])/g, (whole, character: string) => character === '-' ? '\\x2d' : /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? whole : character)
+  const strict = value.replace(/\\([^])/g, (whole, character: string) =>
+    character === '-' ? '\\x2d' : /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? whole : character
+  )
   return isPattern(strict) ? strict : undefined
 }
 
@@ -73,7 +87,8 @@ function isPattern (value: string): boolean {
 }
 
 /** Whether of the patterns of members, to their schemas, one cannot be said. */
-export const losesPattern = (patternProperties: unknown): boolean => isObject(patternProperties) && Object.keys(patternProperties).some((name) => patternOf(name) === undefined)
+export const losesPattern = (patternProperties: unknown): boolean =>
+  isObject(patternProperties) && Object.keys(patternProperties).some((name) => patternOf(name) === undefined)
 
 /** Whether a schema asks for something, beside its parts, that cannot be said and is left out. */
 export function loses (schema: Readonly<Record<string, unknown>>): boolean {
@@ -89,8 +104,18 @@ export function loses (schema: Readonly<Record<string, unknown>>): boolean {
  * A schema some of whose parts take more than they should. What would refuse more for that is left out, and a choice of exactly
  * one becomes a choice of any: a call that the API takes must not be refused.
  */
-export function softened ({ not: _not, if: _if, then: _then, else: _else, unevaluatedItems: _items, unevaluatedProperties: _properties, maxContains: _most, oneOf, ...rest }: JsonSchema): JsonSchema {
+export function softened ({
+  not: _not,
+  if: _if,
+  then: _then,
+  else: _else,
+  unevaluatedItems: _items,
+  unevaluatedProperties: _properties,
+  maxContains: _most,
+  oneOf,
+  ...rest
+}: JsonSchema): JsonSchema {
   if (oneOf === undefined) return rest
   if (rest.anyOf === undefined) return { ...rest, anyOf: oneOf }
-  return { ...rest, allOf: [...Array.isArray(rest.allOf) ? rest.allOf as unknown[] : [], { anyOf: oneOf }] }
+  return { ...rest, allOf: [...(Array.isArray(rest.allOf) ? (rest.allOf as unknown[]) : []), { anyOf: oneOf }] }
 }

@@ -44,15 +44,23 @@ export function describeBody (requestBody: Dict, names: ArgumentNames, refs: Ref
   const media = refs.object(content[type]) ?? {}
   const form = type === '*/*' && isBytes(media.schema, refs) ? 'binary' : formOf(type)
   const isRequired = requestBody.required === true
-  const body: Body = { type: type.includes('*') ? form === 'json' ? 'application/json' : 'application/octet-stream' : type, form, fields: [] }
+  const body: Body = {
+    type: type.includes('*') ? (form === 'json' ? 'application/json' : 'application/octet-stream') : type,
+    form,
+    fields: []
+  }
   if (isRequired) body.required = true
   if (form === 'binary' && type.includes('*')) body.anyType = true
   const members = form === 'text' || form === 'binary' ? undefined : membersOf(media.schema, refs)
   if (form === 'urlencoded' || form === 'multipart') {
     const encodings = isObject(media.encoding) ? media.encoding : {}
-    body.fields = [...members?.properties ?? []].map(([name, schema]) => fieldOf(name, schema, Object.hasOwn(encodings, name) ? encodings[name] : undefined, refs))
+    body.fields = [...(members?.properties ?? [])].map(([name, schema]) =>
+      fieldOf(name, schema, Object.hasOwn(encodings, name) ? encodings[name] : undefined, refs)
+    )
   }
-  if (!members || members.properties.size === 0 || [...members.properties.keys()].some((name) => names.has(name))) return whole(body, requestBody, media, names, schemas)
+  if (!members || members.properties.size === 0 || [...members.properties.keys()].some((name) => names.has(name))) {
+    return whole(body, requestBody, media, names, schemas)
+  }
   if (form === 'json') body.fields = [...members.properties.keys()].map((name) => ({ name }))
   for (const field of body.fields) if (members.required.has(field.name)) field.required = true
   const binary = new Set(body.fields.flatMap((field) => field.binary ? [field.name] : []))
@@ -60,7 +68,10 @@ export function describeBody (requestBody: Dict, names: ArgumentNames, refs: Ref
   if (isOpen) body.open = true
   return {
     body,
-    properties: [...members.properties].map(([name, schema]) => [names.take(name, 'body'), binary.has(name) ? asBytes(schemas.convert(schema)) : schemas.convert(schema)]),
+    properties: [...members.properties].map(([name, schema]) => [
+      names.take(name, 'body'),
+      binary.has(name) ? asBytes(schemas.convert(schema)) : schemas.convert(schema)
+    ]),
     required: isRequired ? [...members.required].filter((name) => members.properties.has(name)) : [],
     open: isOpen ? schemas.convert(members.open) : false
   }
@@ -73,20 +84,41 @@ const bytesSaid = 'Bytes in base64, or a data: address'
 function asBytes (schema: JsonSchema): JsonSchema {
   if (isObject(schema.items)) return { ...schema, items: asBytes(schema.items) }
   const { format, ...rest } = schema
-  return { ...rest, ...(format === undefined || format === 'binary' ? {} : { format }), contentEncoding: 'base64', description: schema.description ?? bytesSaid }
+  return {
+    ...rest,
+    ...(format === undefined || format === 'binary' ? {} : { format }),
+    contentEncoding: 'base64',
+    description: schema.description ?? bytesSaid
+  }
 }
 
 function whole (body: Body, { description }: Dict, media: Dict, names: ArgumentNames, schemas: Schemas): DescribedBody {
   body.argument = names.take('body', 'request')
-  const schema: JsonSchema = body.form === 'text' ? { type: 'string' } : body.form === 'binary' ? { type: 'string', contentEncoding: 'base64', contentMediaType: body.type } : schemas.convert(media.schema)
+  const schema: JsonSchema =
+    body.form === 'text'
+      ? { type: 'string' }
+      : body.form === 'binary'
+        ? { type: 'string', contentEncoding: 'base64', contentMediaType: body.type }
+        : schemas.convert(media.schema)
   const said = typeof description === 'string' ? description : body.form === 'binary' ? bytesSaid : undefined
-  return { body, properties: [[body.argument, said === undefined ? schema : { ...schema, description: said }]], required: body.required ? [body.argument] : [], open: false }
+  return {
+    body,
+    properties: [[body.argument, said === undefined ? schema : { ...schema, description: said }]],
+    required: body.required ? [body.argument] : [],
+    open: false
+  }
 }
 
 /** Whether a schema says that it is bytes: OpenAPI 3.0's way, 3.1's, or Swagger's. */
 function isBytes (schema: unknown, refs: Refs): boolean {
   const { type, format, contentEncoding, contentMediaType } = refs.object(schema) ?? {}
-  return type === 'file' || (type === 'string' && (format === 'binary' || contentEncoding === 'base64' || (typeof contentMediaType === 'string' && formOf(contentMediaType) === 'binary')))
+  return (
+    type === 'file' ||
+    (type === 'string' &&
+      (format === 'binary' ||
+        contentEncoding === 'base64' ||
+        (typeof contentMediaType === 'string' && formOf(contentMediaType) === 'binary')))
+  )
 }
 
 /** How deep `allOf` may stand in `allOf`. */
@@ -97,7 +129,13 @@ function membersOf (schema: unknown, refs: Refs, depth = 0): Members | undefined
   if (!value || depth > deepest) return undefined
   const { type, properties, required, additionalProperties, allOf } = value
   if (type !== undefined && type !== 'object') return undefined
-  if (['oneOf', 'anyOf', 'not', 'if', 'patternProperties', 'propertyNames', 'unevaluatedProperties', '$dynamicRef'].some((key) => value[key] !== undefined)) return undefined
+  if (
+    ['oneOf', 'anyOf', 'not', 'if', 'patternProperties', 'propertyNames', 'unevaluatedProperties', '$dynamicRef'].some(
+      (key) => value[key] !== undefined
+    )
+  ) {
+    return undefined
+  }
   const members: Members = { properties: new Map(), required: new Set(), open: additionalProperties }
   const add = (name: string, each: unknown): void => {
     const before = members.properties.get(name)
@@ -121,7 +159,8 @@ function membersOf (schema: unknown, refs: Refs, depth = 0): Members | undefined
   return members
 }
 
-const isStyle = (value: unknown): value is Style => ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
+const isStyle = (value: unknown): value is Style =>
+  ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
 /** How a form's field is written (OpenAPI, "Encoding Object"). */
 function fieldOf (name: string, schema: unknown, encoding: unknown, refs: Refs): Field {
@@ -130,15 +169,21 @@ function fieldOf (name: string, schema: unknown, encoding: unknown, refs: Refs):
   if (typeof contentType === 'string' && !contentType.includes('*')) field.type = contentType.split(',', 1)[0]?.trim()
   if (style !== undefined || explode !== undefined || allowReserved !== undefined) {
     const known = isStyle(style) ? style : 'form'
-    const writing: Writing = { style: known, explode: known === 'deepObject' || (typeof explode === 'boolean' ? explode : known === 'form') }
+    const writing: Writing = {
+      style: known,
+      explode: known === 'deepObject' || (typeof explode === 'boolean' ? explode : known === 'form')
+    }
     field.writing = allowReserved === true ? { ...writing, reserved: true } : writing
   }
   if (typeof delimiter === 'string') field.delimiter = delimiter
   const own = refs.object(schema) ?? {}
   const value = own.type === 'array' ? refs.object(own.items) ?? {} : own
-  const media = field.type ?? (typeof value.contentMediaType === 'string' && value.contentEncoding === undefined ? value.contentMediaType : undefined)
+  const media =
+    field.type ?? (typeof value.contentMediaType === 'string' && value.contentEncoding === undefined ? value.contentMediaType : undefined)
   const isText = value.type !== undefined && value.type !== 'string' && value.type !== 'file'
-  if (value.type === 'file' || value.format === 'binary' || (!isText && media !== undefined && formOf(media) === 'binary')) field.binary = true
+  if (value.type === 'file' || value.format === 'binary' || (!isText && media !== undefined && formOf(media) === 'binary')) {
+    field.binary = true
+  }
   if (field.binary && field.type === undefined && media !== undefined) field.type = media
   return field
 }

@@ -19,7 +19,22 @@ const styles: Readonly<Record<Place, readonly Style[]>> = {
 }
 
 /** Headers that are not a parameter's to set: OpenAPI ignores the first three, the others belong to the connection. */
-const reservedHeaders = new Set(['accept', 'content-type', 'authorization', 'host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'upgrade', 'te', 'trailer', 'expect', 'proxy-authorization', 'cookie'])
+const reservedHeaders = new Set([
+  'accept',
+  'content-type',
+  'authorization',
+  'host',
+  'connection',
+  'content-length',
+  'transfer-encoding',
+  'keep-alive',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+  'proxy-authorization',
+  'cookie'
+])
 
 /** A parameter of the request, and the schema of the argument that gives it. */
 export interface Described { parameter: Parameter, schema: JsonSchema }
@@ -29,17 +44,30 @@ export interface Described { parameter: Parameter, schema: JsonSchema }
  * @param given parameters with their references resolved
  * @throws DescriptionError
  */
-export function describeParameters (given: ReadonlyArray<Record<string, unknown>>, path: string, names: ArgumentNames, schemas: Schemas): Described[] {
+export function describeParameters (
+  given: ReadonlyArray<Record<string, unknown>>,
+  path: string,
+  names: ArgumentNames,
+  schemas: Schemas
+): Described[] {
   const inPath = new Set([...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name))
-  const all = given.filter((each) => !(each.in === 'header' && typeof each.name === 'string' && reservedHeaders.has(each.name.toLowerCase())))
+  const all = given.filter(
+    (each) => !(each.in === 'header' && typeof each.name === 'string' && reservedHeaders.has(each.name.toLowerCase()))
+  )
   for (const { name, in: place } of all) {
-    if (typeof name !== 'string' || name === '' || !isPlace(place)) throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${places.join(', ')}`)
+    if (typeof name !== 'string' || name === '' || !isPlace(place)) {
+      throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${places.join(', ')}`)
+    }
     if (place === 'header' && !isHeaderName(name)) throw new DescriptionError(`no header can be named ${JSON.stringify(name)}`)
     if (place === 'cookie' && /[\s;,=]/.test(name)) throw new DescriptionError(`no cookie can be named ${JSON.stringify(name)}`)
   }
   const declared = new Set(all.filter((each) => each.in === 'path').map(({ name }) => name))
   for (const name of inPath) if (!declared.has(name)) all.push({ name, in: 'path', schema: { type: 'string' } })
-  return places.flatMap((place) => all.filter((each) => each.in === place && (place !== 'path' || inPath.has(String(each.name)))).map((each) => describe(each, place, names, schemas)))
+  return places.flatMap((place) =>
+    all
+      .filter((each) => each.in === place && (place !== 'path' || inPath.has(String(each.name))))
+      .map((each) => describe(each, place, names, schemas))
+  )
 }
 
 function describe (given: Record<string, unknown>, place: Place, names: ArgumentNames, schemas: Schemas): Described {

@@ -8,7 +8,10 @@ import type { ReadAnswer, ReadTask } from './worker.ts'
 const file = new URL(`./worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
 /** A thread does not inherit what lets this one run TypeScript, in tests and under `npm run dev`. */
 const start = file.pathname.endsWith('.ts')
-  ? { code: `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => { register(); return import(${JSON.stringify(file.href)}) })`, eval: true }
+  ? {
+      code: `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => { register(); return import(${JSON.stringify(file.href)}) })`,
+      eval: true
+    }
   : { code: file, eval: false }
 
 /** How long one description may take, in ms; how many MB of memory; and after how many ms without any the thread ends. */
@@ -63,16 +66,30 @@ export class Reader {
       return await new Promise<ReadAnswer>((resolve, reject) => {
         const end = (): void => { reject(new DescriptionError('it is not needed any more')) }
         const failed = (error: Error & { code?: string }): void => {
-          reject(error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new DescriptionError(`reading it takes more than ${readHeap} MB of memory`) : error)
+          reject(
+            error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new DescriptionError(`reading it takes more than ${readHeap} MB of memory`) : error
+          )
         }
         const exited = (): void => { reject(new DescriptionError('reading it failed')) }
         worker.once('message', resolve).once('error', failed).once('exit', exited)
         signal.addEventListener('abort', end, { once: true })
-        listeners.push(() => { worker.off('message', resolve).off('error', failed).off('exit', exited); signal.removeEventListener('abort', end) })
+        listeners.push(() => {
+          worker.off('message', resolve).off('error', failed).off('exit', exited)
+          signal.removeEventListener('abort', end)
+        })
         timer = setTimeout(() => { reject(new DescriptionError(`reading it takes longer than ${readTime / 1_000} s`)) }, readTime)
         if (signal.aborted) end()
         // The bytes are handed over, not copied, where they are all that their memory holds.
-        else worker.postMessage(task, task.document instanceof Uint8Array && task.document.byteLength === task.document.buffer.byteLength && task.document.buffer instanceof ArrayBuffer ? [task.document.buffer] : [])
+        else {
+          worker.postMessage(
+            task,
+            task.document instanceof Uint8Array &&
+              task.document.byteLength === task.document.buffer.byteLength &&
+              task.document.buffer instanceof ArrayBuffer
+              ? [task.document.buffer]
+              : []
+          )
+        }
       })
     } finally {
       clearTimeout(timer)

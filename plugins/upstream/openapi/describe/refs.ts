@@ -14,7 +14,11 @@ export class Refs {
 
   /** @throws DescriptionError naming a reference that leads out of the description, or to nothing */
   find (ref: string): unknown {
-    if (!ref.startsWith('#')) throw new DescriptionError(`the reference ${JSON.stringify(ref)} leads out of the description: such references are never followed, so bundle the description into one file`)
+    if (!ref.startsWith('#')) {
+      throw new DescriptionError(
+        `the reference ${JSON.stringify(ref)} leads out of the description: such references are never followed, so bundle the description into one file`
+      )
+    }
     let value: unknown = this.#document
     for (const step of ref === '#' ? [] : pathOf(ref)) {
       if (Array.isArray(value) ? !/^\d+$/.test(step) : !isObject(value)) value = undefined
@@ -41,7 +45,9 @@ export class Refs {
 }
 
 function pathOf (ref: string): string[] {
-  if (!ref.startsWith('#/')) throw new DescriptionError(`the reference ${JSON.stringify(ref)} cannot be read: it must be like "#/components/…"`)
+  if (!ref.startsWith('#/')) {
+    throw new DescriptionError(`the reference ${JSON.stringify(ref)} cannot be read: it must be like "#/components/…"`)
+  }
   return ref.slice(2).split('/').map((step) => {
     try {
       return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')

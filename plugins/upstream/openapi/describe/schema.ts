@@ -1,5 +1,16 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { isSchema, isText, isType, losesPattern, patternOf, plain, schemaKeywords, schemaLists, softened, type JsonSchema } from './keywords.ts'
+import {
+  isSchema,
+  isText,
+  isType,
+  losesPattern,
+  patternOf,
+  plain,
+  schemaKeywords,
+  schemaLists,
+  softened,
+  type JsonSchema
+} from './keywords.ts'
 import { Losses } from './losses.ts'
 import { DescriptionError } from '../problems.ts'
 import type { Refs } from './refs.ts'
@@ -44,7 +55,17 @@ export class Schemas {
       if (Array.isArray(list) && list.length > 0) out.set(key, list.map((each) => this.convert(each)))
     }
     const { patternProperties, dependentSchemas } = schema
-    if (isObject(patternProperties)) out.set('patternProperties', this.#map(Object.entries(patternProperties).flatMap(([name, each]) => { const pattern = patternOf(name); return pattern === undefined ? [] : [[pattern, each]] })))
+    if (isObject(patternProperties)) {
+      out.set(
+        'patternProperties',
+        this.#map(
+          Object.entries(patternProperties).flatMap(([name, each]) => {
+            const pattern = patternOf(name)
+            return pattern === undefined ? [] : [[pattern, each]]
+          })
+        )
+      )
+    }
     if (isObject(dependentSchemas)) out.set('dependentSchemas', this.#map(Object.entries(dependentSchemas)))
     const said = Object.fromEntries(out)
     const turned: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
@@ -135,9 +156,13 @@ export class Schemas {
       const names = [...new Set(required.filter((each) => typeof each === 'string' && !hidden.has(each)))]
       if (names.length > 0) out.set('required', names)
     }
-    if (isSchema(additionalProperties) && !losesPattern(patternProperties)) out.set('additionalProperties', typeof additionalProperties === 'boolean' ? additionalProperties : this.convert(additionalProperties))
+    if (isSchema(additionalProperties) && !losesPattern(patternProperties)) {
+      out.set('additionalProperties', typeof additionalProperties === 'boolean' ? additionalProperties : this.convert(additionalProperties))
+    }
     if (isObject(dependentRequired)) {
-      const lists = Object.entries(dependentRequired).flatMap(([name, each]) => Array.isArray(each) ? [[name, [...new Set(each.filter(isText))]] as const] : [])
+      const lists = Object.entries(dependentRequired).flatMap(([name, each]) =>
+        Array.isArray(each) ? [[name, [...new Set(each.filter(isText))]] as const] : []
+      )
       out.set('dependentRequired', Object.fromEntries(lists))
     }
   }
@@ -151,7 +176,14 @@ export class Schemas {
   #array (schema: Record<string, unknown>, out: Map<string, unknown>): void {
     const { items } = schema
     // Older drafts list the schemas of the first items here.
-    if (Array.isArray(items)) { if (items.length > 0) out.set('prefixItems', items.map((each) => this.convert(each))) } else if (isSchema(items)) out.set('items', this.convert(items))
+    if (Array.isArray(items)) {
+      if (items.length > 0) {
+        out.set(
+          'prefixItems',
+          items.map((each) => this.convert(each))
+        )
+      }
+    } else if (isSchema(items)) out.set('items', this.convert(items))
   }
 
   #map (schemas: Array<[string, unknown]>): JsonSchema {
@@ -163,7 +195,11 @@ export class Schemas {
     if (schema.nullable !== true && schema['x-nullable'] !== true) return said
     const { type, enum: values } = said
     if (typeof type === 'string') {
-      return { ...said, type: type === 'null' ? type : [type, 'null'], ...Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {} }
+      return {
+        ...said,
+        type: type === 'null' ? type : [type, 'null'],
+        ...(Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {})
+      }
     }
     if (type !== undefined || !['allOf', 'anyOf', 'oneOf', 'enum'].some((key) => Object.hasOwn(said, key))) return said
     const { description, title, ...rest } = said

@@ -15,7 +15,9 @@ export function serverOf (servers: unknown, from: string | undefined): string | 
     const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
     const [first] = isObject(variable) && Array.isArray(variable.enum) ? variable.enum : []
     const value = isObject(variable) ? variable.default ?? first : undefined
-    if (typeof value !== 'string' && typeof value !== 'number') throw new DescriptionError(`the server ${JSON.stringify(server.url)} has a variable "${name}" without a default`)
+    if (typeof value !== 'string' && typeof value !== 'number') {
+      throw new DescriptionError(`the server ${JSON.stringify(server.url)} has a variable "${name}" without a default`)
+    }
     return String(value)
   })
   if (!URL.canParse(address, from)) {
@@ -23,6 +25,8 @@ export function serverOf (servers: unknown, from: string | undefined): string | 
     throw new DescriptionError(`the server ${JSON.stringify(address)} is no address`)
   }
   const url = new URL(address, from)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new DescriptionError(`the server ${JSON.stringify(address)} is not reached by http or https`)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw new DescriptionError(`the server ${JSON.stringify(address)} is not reached by http or https`)
+  }
   return url.href
 }

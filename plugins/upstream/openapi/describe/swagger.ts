@@ -34,7 +34,11 @@ export function swaggerServers ({ host, basePath, schemes }: Dict): unknown[] {
 }
 
 /** An operation of Swagger 2.0 as OpenAPI 3.0 has it: its body and form fields are a request body. */
-export function swaggerOperation (operation: Dict, parameters: readonly Dict[], document: Dict): { parameters: Dict[], requestBody: Dict | undefined } {
+export function swaggerOperation (
+  operation: Dict,
+  parameters: readonly Dict[],
+  document: Dict
+): { parameters: Dict[]; requestBody: Dict | undefined } {
   const consumes = texts(operation.consumes ?? document.consumes)
   const form: Dict[] = []
   const rest: Dict[] = []
@@ -42,12 +46,23 @@ export function swaggerOperation (operation: Dict, parameters: readonly Dict[], 
   for (const parameter of parameters) {
     if (parameter.in === 'body') {
       const types = consumes.length > 0 ? consumes : ['application/json']
-      requestBody = { required: parameter.required, description: parameter.description, content: Object.fromEntries(types.map((type) => [type, { schema: parameter.schema }])) }
+      requestBody = {
+        required: parameter.required,
+        description: parameter.description,
+        content: Object.fromEntries(types.map((type) => [type, { schema: parameter.schema }]))
+      }
     } else if (parameter.in === 'formData') form.push(parameter)
     else {
       const schema = schemaOf(parameter)
       const { name, in: place, required, description, collectionFormat } = parameter
-      rest.push({ name, in: place, required, description, schema, ...schema.type === 'array' ? writingOf(collectionFormat, String(place)) : {} })
+      rest.push({
+        name,
+        in: place,
+        required,
+        description,
+        schema,
+        ...(schema.type === 'array' ? writingOf(collectionFormat, String(place)) : {})
+      })
     }
   }
   return { parameters: rest, requestBody: form.length > 0 ? formBody(form, consumes) : requestBody }
@@ -56,10 +71,20 @@ export function swaggerOperation (operation: Dict, parameters: readonly Dict[], 
 function formBody (form: readonly Dict[], consumes: readonly string[]): Dict {
   const multipart = 'multipart/form-data'
   const urlencoded = 'application/x-www-form-urlencoded'
-  const type = form.some((field) => field.type === 'file') || (consumes.includes(multipart) && !consumes.includes(urlencoded)) ? multipart : urlencoded
+  const type =
+    form.some((field) => field.type === 'file') || (consumes.includes(multipart) && !consumes.includes(urlencoded)) ? multipart : urlencoded
   const required = form.filter((field) => field.required === true).map(({ name }) => name)
   const properties = Object.fromEntries(form.map((field) => [String(field.name), schemaOf(field)]))
-  const encoding = Object.fromEntries(form.filter((field) => field.type === 'array').map((field) => [String(field.name), type === multipart ? { delimiter: delimiters[String(field.collectionFormat ?? 'csv')] } : writingOf(field.collectionFormat, 'formData')]))
+  const encoding = Object.fromEntries(
+    form
+      .filter((field) => field.type === 'array')
+      .map((field) => [
+        String(field.name),
+        type === multipart
+          ? { delimiter: delimiters[String(field.collectionFormat ?? 'csv')] }
+          : writingOf(field.collectionFormat, 'formData')
+      ])
+  )
   return { required: required.length > 0, content: { [type]: { schema: { type: 'object', properties, required }, encoding } } }
 }
 

@@ -24,11 +24,23 @@ const prefix = '#/$defs/'
  * bound loses descriptions below the arguments first, then what lies deepest: what is left out there admits any value of its type.
  * @throws DescriptionError
  */
-export function toolText ({ method, path, operation, properties, required, open }: ToolParts, schemas: Schemas, bounds: ToolBounds): (name: string) => string {
-  const inputSchema = { type: 'object', properties: Object.fromEntries(properties), ...required.length > 0 ? { required: [...new Set(required)] } : {}, additionalProperties: open }
+export function toolText (
+  { method, path, operation, properties, required, open }: ToolParts,
+  schemas: Schemas,
+  bounds: ToolBounds
+): (name: string) => string {
+  const inputSchema = {
+    type: 'object',
+    properties: Object.fromEntries(properties),
+    ...(required.length > 0 ? { required: [...new Set(required)] } : {}),
+    additionalProperties: open
+  }
   const title = textOf(operation.summary)
-  const said = [operation.deprecated === true ? 'Deprecated.' : undefined, title, textOf(operation.description)].filter((each, at, all) => each !== undefined && all.indexOf(each) === at).join('\n\n')
-  const rest = `${title === undefined ? '' : `,"title":${JSON.stringify(cut(title, 256))}`},"description":${JSON.stringify(cut(said === '' ? `${method} ${path}` : said, bounds.description))},` +
+  const said = [operation.deprecated === true ? 'Deprecated.' : undefined, title, textOf(operation.description)]
+    .filter((each, at, all) => each !== undefined && all.indexOf(each) === at)
+    .join('\n\n')
+  const rest =
+    `${title === undefined ? '' : `,"title":${JSON.stringify(cut(title, 256))}`},"description":${JSON.stringify(cut(said === '' ? `${method} ${path}` : said, bounds.description))},` +
     `"inputSchema":${schemaText(inputSchema, schemas, bounds.schema)},"annotations":${JSON.stringify(annotationsOf(method))}}`
   return (name) => `{"name":${JSON.stringify(name)}${rest}`
 }
@@ -44,7 +56,16 @@ function annotationsOf (method: string): Record<string, boolean> {
 
 function schemaText (schema: JsonSchema, schemas: Schemas, bound: number): string {
   // Deep enough for all; where that is too large, less and less.
-  for (const [hops, depth, terse] of [[Infinity, Infinity, false], [Infinity, Infinity, true], [6, 8, true], [4, 6, true], [3, 4, true], [2, 3, true], [1, 2, true], [0, 1, true]] as const) {
+  for (const [hops, depth, terse] of [
+    [Infinity, Infinity, false],
+    [Infinity, Infinity, true],
+    [6, 8, true],
+    [4, 6, true],
+    [3, 4, true],
+    [2, 3, true],
+    [1, 2, true],
+    [0, 1, true]
+  ] as const) {
     const text = render(schema, schemas, { hops, depth, terse, bound })
     if (text !== undefined) return text
   }
@@ -52,7 +73,11 @@ function schemaText (schema: JsonSchema, schemas: Schemas, bound: number): strin
 }
 
 /** The schema with its definitions as text; undefined when it is longer than the bound. */
-function render (schema: JsonSchema, schemas: Schemas, { hops, depth, terse, bound }: { hops: number, depth: number, terse: boolean, bound: number }): string | undefined {
+function render (
+  schema: JsonSchema,
+  schemas: Schemas,
+  { hops, depth, terse, bound }: { hops: number; depth: number; terse: boolean; bound: number }
+): string | undefined {
   const definitions = new Map<string, string>()
   const slim = hops !== Infinity || terse
   let size = 0
@@ -76,7 +101,9 @@ function render (schema: JsonSchema, schemas: Schemas, { hops, depth, terse, bou
     }
   }
   if (size > bound) return undefined
-  return definitions.size === 0 ? text : `${text.slice(0, -1)},"$defs":{${[...definitions].map(([name, written]) => `${JSON.stringify(name)}:${written}`).join(',')}}}`
+  return definitions.size === 0
+    ? text
+    : `${text.slice(0, -1)},"$defs":{${[...definitions].map(([name, written]) => `${JSON.stringify(name)}:${written}`).join(',')}}}`
 }
 
 /** The names of the definitions that a schema refers to. */
@@ -94,9 +121,15 @@ function slimmed (schema: JsonSchema, { depth, terse, top }: { depth: number, te
   if (depth <= 0) return typeOnly(schema)
   const inner = { depth: depth - 1, terse, top: top - 1 }
   const one = (each: unknown): unknown => isObject(each) ? slimmed(each, inner) : each
-  return Object.fromEntries(Object.entries(depth === Infinity ? schema : softened(schema)).filter(([key]) => !(terse && top <= 0 && spoken.has(key))).map(([key, each]) => {
-    if (lists.has(key) && Array.isArray(each)) return [key, each.map(one)]
-    if (maps.has(key) && isObject(each)) return [key, Object.fromEntries(Object.entries(each).map(([name, member]) => [name, one(member)]))]
-    return [key, singles.has(key) ? one(each) : each]
-  }))
+  return Object.fromEntries(
+    Object.entries(depth === Infinity ? schema : softened(schema))
+      .filter(([key]) => !(terse && top <= 0 && spoken.has(key)))
+      .map(([key, each]) => {
+        if (lists.has(key) && Array.isArray(each)) return [key, each.map(one)]
+        if (maps.has(key) && isObject(each)) {
+          return [key, Object.fromEntries(Object.entries(each).map(([name, member]) => [name, one(member)]))]
+        }
+        return [key, singles.has(key) ? one(each) : each]
+      })
+  )
 }

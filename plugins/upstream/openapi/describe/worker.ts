@@ -16,7 +16,12 @@ const bounds = { schema, operations, total, warnings, instructions, description:
 
 function read ({ document, from }: ReadTask): Compiled {
   if (typeof document === 'object' && !(document instanceof Uint8Array)) measure(document, { values, depth })
-  const value = document instanceof Uint8Array ? readText(new TextDecoder().decode(document), { values, depth }) : typeof document === 'string' ? readText(document, { values, depth }) : document
+  const value =
+    document instanceof Uint8Array
+      ? readText(new TextDecoder().decode(document), { values, depth })
+      : typeof document === 'string'
+        ? readText(document, { values, depth })
+        : document
   return compile(value as Record<string, unknown>, { from, ...bounds })
 }
 
