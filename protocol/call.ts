@@ -1,7 +1,8 @@
 import { UpstreamError } from './errors.ts'
-import type { Exchange } from './exchange.ts'
+import type { Client, Exchange, Question } from './exchange.ts'
 import type { Response } from './message.ts'
 import type { Peer } from './peer.ts'
+import { outgoingParams, progressTokenOf, restoredProgress } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
 /** How long a call may take, in ms. */
@@ -14,95 +15,130 @@ export interface Deadlines {
   maxTotalTimeout: number | undefined
 }
 
+/** What a call is made of. */
+export interface CallOptions {
+  /** Members of the exchange's `params` that get another value, as JSON text. */
+  changes: Readonly<Record<string, string>>
+  deadlines: Deadlines
+  /** Headers of the client, which go with the request and with its cancellation. */
+  headers?: SendOptions['headers']
+  /** Called at once when the answer is there, or (undefined) will not come. */
+  over: (call: Call, response: Response | undefined) => void
+}
+
 /**
- * The work upstream of one exchange: an upstream id and one deadline. Only a Call cancels upstream, and it does so when its
- * exchange is cancelled and when its deadline passes.
+ * The work upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It begins under one
+ * exchange and may outlive it: `detach` lets that one end, `attach` carries on under another. Only a Call cancels upstream: when the
+ * exchange that it is attached to is cancelled, and when its deadline passes.
  */
 export class Call {
   readonly id: number
-  readonly exchange: Exchange
+  /** Whose call it is. All exchanges that it is attached to are this client's. */
+  readonly client: Client
+  readonly method: string
+  readonly params: Readonly<Record<string, unknown>>
   readonly answer: Promise<Response>
   readonly #peer: Peer
   readonly #deadlines: Deadlines
   readonly #headers: SendOptions['headers']
   readonly #started = Date.now()
+  #exchange: Exchange | undefined
+  /** Questions that came while no exchange was attached. */
+  #parked: Array<(exchange: Exchange) => void> | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #over = false
 
-  /**
-   * Sends the request at once.
-   * @param params its params as text, made with the progress token (= upstream id) that they carry
-   * @param over told at once when the answer is there, or (undefined) will not come
-   * @param headers of the client, which go with it and with its cancellation
-   */
-  constructor (
-    peer: Peer,
-    exchange: Exchange,
-    params: (token: number) => string,
-    deadlines: Deadlines,
-    over: (call: Call, response: Response | undefined) => void,
-    headers?: SendOptions['headers']
-  ) {
+  /** Sends the request at once, unless its exchange is cancelled already. */
+  constructor (peer: Peer, exchange: Exchange, { changes, deadlines, headers, over }: CallOptions) {
     this.#peer = peer
     this.#headers = headers
     this.#deadlines = deadlines
-    this.exchange = exchange
+    this.client = exchange.client
+    this.method = exchange.method
+    this.params = exchange.params
     this.id = peer.nextId
     if (exchange.cancelled !== undefined) {
-      // Nobody wants it any more: it is not even sent.
       this.#over = true
       this.answer = Promise.reject(new UpstreamError('closed', exchange.cancelled))
       return
     }
     this.#arm()
-    this.answer = peer.request(
-      exchange.method,
-      params(this.id),
-      {
-        paused: (retry) => {
-          exchange.pause(retry)
-        },
-        over: (response) => {
-          this.#over = true
-          clearTimeout(this.#timer)
-          over(this, response)
-        }
-      },
-      headers
-    )
-    exchange.onCancel((reason) => {
-      this.cancel(new UpstreamError('closed', reason))
-    })
+    this.answer = peer.request(exchange.method, outgoingParams(exchange, changes, this.id), {
+      paused: (retry) => { this.#exchange?.pause(retry) },
+      over: (response) => {
+        this.#over = true
+        clearTimeout(this.#timer)
+        over(this, response)
+      }
+    }, headers)
+    this.attach(exchange)
   }
 
-  get over (): boolean {
-    return this.#over
+  get over (): boolean { return this.#over }
+
+  /** The exchange that it is attached to; undefined: it is detached. */
+  get exchange (): Exchange | undefined { return this.#exchange }
+
+  /** The client's progress token, as JSON text; undefined: it wants no progress. */
+  get clientToken (): string | undefined {
+    return this.#exchange && progressTokenOf(this.#exchange.params, this.#exchange.paramsText)
   }
 
-  /** The upstream said that it is still at work. */
-  progressed (): void {
+  /** Carries on under this exchange: it gets notifications and questions, and its cancellation cancels the call. */
+  attach (exchange: Exchange): void {
+    this.#exchange = exchange
+    exchange.onCancel((reason) => { if (this.#exchange === exchange) this.cancel(new UpstreamError('closed', reason)) })
+    const parked = this.#parked
+    this.#parked = undefined
+    if (parked) for (const ask of parked) ask(exchange)
+  }
+
+  /** Lets its exchange end. The call goes on: notifications are dropped and questions wait until it is attached again. */
+  detach (): void {
+    this.#exchange = undefined
+  }
+
+  /** Sends a notification that belongs to this call to the client. */
+  notify (method: string, paramsText: string): void {
+    this.#exchange?.notify(method, paramsText)
+  }
+
+  /** The upstream reports progress: re-arms the deadline, and passes it on under the client's own token. */
+  progress (paramsText: string): void {
     if (this.#deadlines.resetTimeoutOnProgress && !this.#over) this.#arm()
+    const token = this.clientToken
+    if (token !== undefined) this.notify('notifications/progress', restoredProgress(paramsText, token))
   }
 
-  /** Runs a question back to the client: while a person thinks, the upstream is not silent; only the hard cap goes on. */
-  async asking<Result>(question: () => Promise<Result>): Promise<Result> {
+  /** Asks the client. While a person thinks, the upstream is not silent: only `maxTotalTimeout` goes on. @throws RpcError, UpstreamError */
+  async ask (question: Question): Promise<Response> {
     this.#questions++
     this.#arm()
     try {
-      return await question()
+      const exchange = this.#exchange ?? await this.#attached(question.signal)
+      return await exchange.ask(question)
     } finally {
       this.#questions--
       if (!this.#over) this.#arm()
     }
   }
 
-  /** Gives the call up and tells the upstream why. */
+  /** Gives the call up and sends the upstream the reason. */
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true
-    this.#peer.notify('notifications/cancelled', `{"requestId":${this.id},"reason":${JSON.stringify(error.message)}}`, this.#headers)
+    const params = `{"requestId":${this.id},"reason":${JSON.stringify(error.message)}}`
+    this.#peer.notify('notifications/cancelled', params, this.#headers)
     this.#peer.abandon(this.id, error)
+  }
+
+  /** The next exchange that it is attached to. Rejects when the question is withdrawn, as it is when the call ends. */
+  async #attached (signal: AbortSignal): Promise<Exchange> {
+    return await new Promise((resolve, reject) => {
+      (this.#parked ??= []).push(resolve)
+      signal.addEventListener('abort', () => { reject(new UpstreamError('closed', String(signal.reason))) }, { once: true })
+    })
   }
 
   #arm (): void {
@@ -111,12 +147,10 @@ export class Call {
     const idle = this.#questions > 0 ? Infinity : timeout
     const left = maxTotalTimeout === undefined ? idle : Math.min(idle, maxTotalTimeout - (Date.now() - this.#started))
     if (left === Infinity) return
-    this.#timer = setTimeout(
-      () => {
-        this.cancel(new UpstreamError('timeout', `no answer within ${Math.round((Date.now() - this.#started) / 100) / 10} s`))
-      },
-      Math.max(left, 0)
-    )
+    this.#timer = setTimeout(() => {
+      const seconds = Math.round((Date.now() - this.#started) / 100) / 10
+      this.cancel(new UpstreamError('timeout', `no answer within ${seconds} s`))
+    }, Math.max(left, 0))
     this.#timer.unref()
   }
 }

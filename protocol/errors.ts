@@ -15,16 +15,29 @@ export const code = {
   resourceNotFound: -32002
 } as const
 
+/**
+ * What an error is about, for programs: errors are told apart by this, never by their sentence.
+ * `request` the request is not valid · `unknown-tool`, `unknown-prompt`, `unknown-resource` the view shows no such item ·
+ * `not-connected` the provider cannot be asked now · `timeout` it was asked, and did not answer in time · `no-answer` it was asked, and
+ * the answer is lost · `upstream` the provider's own error, relayed · `cancelled` the client wants no answer any more ·
+ * `limit` a bound is reached · `internal` a fault of ours
+ */
+export type Reason =
+  'request' | 'unknown-tool' | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
+  'cancelled' | 'limit' | 'internal'
+
 /** An error that is answered to the peer as JSON-RPC `error`. */
 export class RpcError extends Error {
   readonly code: number
+  readonly reason: Reason
   /** The `error` object as an upstream wrote it, where it is one of an upstream. */
   readonly #text: string | undefined
 
-  constructor (code: number, message: string, text?: string) {
+  constructor (code: number, message: string, reason: Reason = 'request', text?: string) {
     super(message)
     this.name = 'RpcError'
     this.code = code
+    this.reason = reason
     this.#text = text
   }
 
@@ -45,9 +58,9 @@ export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refuse
 /** A failure on the way to an upstream, in words for the operator. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
-  /** More, for who runs the server: what it printed. Not for its clients. */
+  /** More, for those who manage the server (the last lines of its stderr). Not for its clients. */
   readonly detail: string
-  /** Of an HTTP answer that says no. */
+  /** The status of an HTTP answer that refuses. */
   readonly status: number | undefined
 
   constructor (fault: UpstreamFault, message: string, detail = '', status?: number) {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 
-/** Under which member of `_meta` a gateway says in `initialize` which one it is. */
+/** The member of `_meta` in which a gateway names itself in `initialize`. */
 export const instanceKey = 'tool-hub/instance'
 
-/** This process, unlike any other gateway: one that is its own upstream must notice, or its lists would grow without end. */
+/** Identifies this process among gateways: one that is its own upstream must notice, or its lists would grow without end. */
 export const instance = randomUUID()

@@ -8,14 +8,25 @@ export const isLevel = (value: unknown): value is Level => levels.some((level) =
 export const reaches = (level: unknown, wanted: Level): boolean => !isLevel(level) || levels.indexOf(level) >= levels.indexOf(wanted)
 
 /** The lower of two levels; undefined is "none asked for". */
-export const lower = (a: Level | undefined, b: Level | undefined): Level | undefined =>
-  a === undefined ? b : b === undefined ? a : levels.indexOf(a) < levels.indexOf(b) ? a : b
+export const lower = (a: Level | undefined, b: Level | undefined): Level | undefined => {
+  if (a === undefined || b === undefined) return a ?? b
+  return levels.indexOf(a) < levels.indexOf(b) ? a : b
+}
 
-/** Who hears news that belong to no request. A legacy session is one; its wants change by setLevel and subscribe. */
+/**
+ * Who hears what belongs to no request: changed lists, updated resources, log messages. A legacy session is one, and what it wants
+ * changes by `logging/setLevel` and `resources/subscribe`.
+ */
 export interface Listener<View = unknown> {
   readonly view: View
-  /** Undefined: everything the upstream sends (MCP: the server decides while no level is set). */
-  readonly level: Level | undefined
-  /** Takes a message, as its text. */
-  send: (text: string) => void
+  /** The lowest log level it wants. Undefined: everything that the upstream sends (MCP: the server decides while no level is set). */
+  level: Level | undefined
+  /** Takes one notification; a log message below `level` is dropped. */
+  deliver: (method: string, paramsText?: string) => void
+}
+
+/** True for a message that a listener with this level wants. @param paramsText params of the notification */
+export function wants (level: Level | undefined, method: string, paramsText: string | undefined): boolean {
+  if (level === undefined || method !== 'notifications/message' || paramsText === undefined) return true
+  return reaches((JSON.parse(paramsText) as { level?: unknown }).level, level)
 }

@@ -100,6 +100,7 @@ export function toRpcError (text: string): RpcError {
   return new RpcError(
     typeof number === 'number' ? number : code.internal,
     typeof message === 'string' ? message : 'the upstream answered with an error',
+    'upstream',
     text
   )
 }

@@ -7,7 +7,7 @@ import { code, RpcError, UpstreamError, type UpstreamFault } from '../protocol/e
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../protocol/event-stream.ts'
 import type { Client, Exchange } from '../protocol/exchange.ts'
 import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withMembers } from '../protocol/json.ts'
-import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../protocol/legacy/capabilities.ts'
+import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../protocol/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../protocol/legacy/versions.ts'
 import { isLevel, levels, lower, reaches, type Level } from '../protocol/listener.ts'
 import {

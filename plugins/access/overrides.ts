@@ -1,12 +1,27 @@
 import type { ItemOverride, ServerConfig } from '../../schemas/server.ts'
+import type { GroupMember } from '../../schemas/settings.ts'
 
-/** What an admin may say something of. */
+/** The kinds of items that an admin may override and a group may select. */
 export type ItemKind = 'tools' | 'prompts' | 'resources'
 
-/** What is to be said of an item; a description of null: what the upstream says. */
+/** A change of an override; a description of null: back to the upstream's. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
-/** A config with something said of one item, by its own name (a resource: its URI). What says nothing any more is left out. */
+/** The override of one item; undefined: there is none. The one place that reads them. */
+export function overrideOf (config: ServerConfig, kind: ItemKind, key: string): ItemOverride | undefined {
+  const section = config[kind]
+  return section !== undefined && Object.hasOwn(section, key) ? section[key] : undefined
+}
+
+export const isEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
+
+/** Whether a group's member selects an item. */
+export function selects (member: GroupMember, kind: ItemKind, key: string): boolean {
+  const selector = member[kind] ?? 'all'
+  return selector === 'all' || selector.includes(key)
+}
+
+/** A config with the override of one item changed, by the item's own name (a resource: its URI). An override without effect is removed. */
 export function withOverride (config: ServerConfig, kind: ItemKind, key: string, { enabled, description }: OverrideChange): ServerConfig {
   const { [kind]: section = {}, ...rest } = config
   const next: ItemOverride = { ...overrideOf(config, kind, key) }
@@ -18,10 +33,4 @@ export function withOverride (config: ServerConfig, kind: ItemKind, key: string,
   const others = Object.entries(section).filter(([name]) => name !== key)
   const entries = Object.keys(next).length === 0 ? others : [...others, [key, next] as const]
   return entries.length === 0 ? rest : { ...rest, [kind]: Object.fromEntries(entries) }
-}
-
-/** What is said of an item; undefined: nothing. */
-export const overrideOf = (config: ServerConfig, kind: ItemKind, key: string): ItemOverride | undefined => {
-  const section = config[kind]
-  return section !== undefined && Object.hasOwn(section, key) ? section[key] : undefined
 }

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../db/store.ts'
 
 /** Who is asking. Made once for a request, never changed. */
 export interface Principal {
-  /** Tells principals apart: sessions are bound to it. */
+  /** Identifies the principal: sessions are bound to it. */
   readonly key: string
   readonly kind: 'system-key' | 'user-key' | 'user' | 'guest' | 'anonymous'
   /** What the `user` isolation separates; the key's owner where it has one. */
@@ -11,11 +11,16 @@ export interface Principal {
   readonly username?: string
   /** Sees every server. */
   readonly isAdmin: boolean
-  /** Why it may not use some routes, if it is scoped. */
+  /** The routes that a scoped credential opens; undefined: all. */
   readonly grant?: Grant
-  /** What its credential makes of it in a later snapshot; undefined: nobody, it does not count any more. Absent where it writes nothing. */
+  /** The credential that it came with, where that is kept: a bearer key, a token. Its sessions end with it. */
+  readonly credential?: Credential
+  /** The same principal in a later snapshot; it returns undefined when the credential does not count any more. Absent on bearer keys of MCP routes. */
   readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
+
+/** A stored credential, without its secret. */
+export interface Credential { readonly id: string, readonly name?: string }
 
 /** The routes that a scoped bearer key opens. */
 export interface Grant {
@@ -24,23 +29,44 @@ export interface Grant {
   readonly servers: readonly string[]
 }
 
-/** Through which route. */
-export type Scope =
+/** Which servers. `open`: asked on the routes that need no credentials, where anybody's servers are added to the caller's own. */
+export type Scope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
   | { readonly kind: 'group', readonly id: string, readonly name: string }
   | { readonly kind: 'server', readonly name: string }
+)
 
-/** Who looks, through which route. Views with the same key see the same. `open`: it stands on the routes that need no credentials. */
-export interface View { readonly principal: Principal, readonly scope: Scope, readonly key: string, readonly open: boolean }
+/** How items are shown: `raw` names of one server, `merged` under qualified names, or found by `search` (`$smart`). */
+export type Presentation = 'raw' | 'merged' | 'search'
 
-export function makeView (principal: Principal, scope: Scope, open = false): View {
-  const all = principal.isAdmin && !(open && principal.grant)
-  const someone = principal.isAdmin
-    ? principal.key
-    : principal.username === undefined
-      ? 'anyone'
-      : `user ${JSON.stringify(principal.username)}`
-  const who = all ? 'all' : open ? `open ${someone}` : someone
-  const where = scope.kind === 'global' ? 'global' : scope.kind === 'group' ? `group ${scope.id}` : `server ${JSON.stringify(scope.name)}`
-  return { principal, scope, key: `${who} ${where}`, open }
+/** Who looks, at which servers, and how they are shown. Views with the same key see the same. */
+export interface View {
+  readonly principal: Principal
+  readonly scope: Scope
+  readonly presentation: Presentation
+  readonly key: string
+}
+
+export function makeView (
+  principal: Principal,
+  scope: Scope,
+  presentation: Presentation = scope.kind === 'server' ? 'raw' : 'merged'
+): View {
+  return { principal, scope, presentation, key: `${whoSees(principal, scope)} ${whereSeen(scope)} ${presentation}` }
+}
+
+/** Principals that see the same servers share what is folded for them. */
+function whoSees ({ isAdmin, grant, key, username }: Principal, { open = false }: Scope): string {
+  if (isAdmin && !(open && grant)) return 'all'
+  const who = username === undefined ? 'anyone' : `user ${JSON.stringify(username)}`
+  const someone = isAdmin ? key : who
+  return open ? `open ${someone}` : someone
+}
+
+function whereSeen (scope: Scope): string {
+  switch (scope.kind) {
+    case 'global': return 'global'
+    case 'group': return `group ${scope.id}`
+    case 'server': return `server ${JSON.stringify(scope.name)}`
+  }
 }

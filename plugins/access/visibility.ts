@@ -3,7 +3,7 @@ import type { GroupMember } from '../../schemas/settings.ts'
 import type { Env } from '../../schemas/env.ts'
 import type { Grant, Principal, Scope, View } from './view.ts'
 
-/** What callers without credentials reach (DECISIONS §8). */
+/** Which servers callers without credentials see (DECISIONS §8). */
 export type PublicReach = Env['PUBLIC_TOOLS']
 
 /** Whether a principal may see and call a server. The one place that decides it. */
@@ -27,10 +27,10 @@ function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: Pu
   }
 }
 
-/** Whether what has this owner is an admin's: what has none is, too (DECISIONS §5). */
+/** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
 const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
 
-/** Whether an open route shows a server (DECISIONS §8): what anybody may see there, and what the caller's credential adds. */
+/** Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. */
 function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
   if (anonymous !== 'off' && isAnybodys(snapshot, server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
@@ -39,24 +39,24 @@ function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server,
 
 /** Whether a view shows a server that is configured. */
 export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicReach): boolean =>
-  view.open ? isOpen(snapshot, view, server, anonymous) : canSee(snapshot, view.principal, server, anonymous)
+  view.scope.open === true ? isOpen(snapshot, view, server, anonymous) : canSee(snapshot, view.principal, server, anonymous)
 
 /** Whether a principal may change, toggle and reload a server. */
 export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
-/** One server that a view reaches, under which name, and which of its items. */
+/** One server or registered provider that a view sees: the label before its items' names on merged routes, and which of its items. */
 export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember }
 
-/** The servers behind a view, in the order of configuration. Disabled ones are not behind it. */
-export function reach (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
-  const reached: VisibleServer[] = []
+/** The servers that a view sees, in the order of configuration. Disabled ones are not among them. */
+export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
+  const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
     if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
-    reached.push({ server, label: member.alias ?? member.name, member })
+    visible.push({ server, label: member.alias ?? member.name, member })
   }
-  return reached
+  return visible
 }
 
 function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
@@ -67,7 +67,11 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
   }
 }
 
-/** A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7). Undefined: there is none. @param byName groups are found by name */
+/**
+ * A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7).
+ * @param byName groups are found by name, too
+ * @returns undefined where there is neither
+ */
 export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
   const server = snapshot.servers.get(word)
@@ -76,7 +80,7 @@ export function toScope (snapshot: Snapshot, word: string, byName: boolean): Sco
     : server && { kind: 'server', name: word }
 }
 
-/** A word that can only be a group's, as a scope. */
+/** The scope of a word that names a group. */
 export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
   return group && groupScope(group)
@@ -87,15 +91,15 @@ const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup
   snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
 
 /**
- * Whether routes lead to a group before a server of the same name: one who is no admin must not decide what agents get under
- * the name of somebody else's server, whichever of the two was there first.
+ * Whether routes lead to a group before a server of the same name. A non-admin's group does not come before somebody else's server,
+ * whichever was there first: its owner would decide what agents get under that server's name.
  */
 export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
   isAdmins(snapshot, owner) || owner === config.owner
 
 const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 
-/** The group of this name, found without a walk through all. */
+/** The group of this name, by a map that is made once per snapshot. */
 export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
   let named = namedGroups.get(snapshot)
   if (!named) namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
@@ -120,6 +124,6 @@ export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope):
 const opensGroup = ({ accessType, groups }: Grant, scope: Scope): boolean =>
   accessType !== 'servers' && scope.kind === 'group' && (groups.includes(scope.id) || groups.includes(scope.name))
 
-/** Whether a scoped key shows one server on an open route: it stands in a group that the key lists, or the key lists it itself. */
+/** Whether a scoped key shows one server on an open route: the key lists it, or the group that the route names. */
 const grants = (grant: Grant, scope: Scope, server: string): boolean =>
   opensGroup(grant, scope) || (grant.accessType !== 'groups' && grant.servers.includes(server))

@@ -1,5 +1,5 @@
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
-import type { ClientCapabilities } from '../../protocol/legacy/capabilities.ts'
+import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 
 /** The MCP Apps extension (SEP-1865). */
 const extension = 'io.modelcontextprotocol/ui'

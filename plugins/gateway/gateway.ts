@@ -1,263 +1,152 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Snapshot } from '../../db/store.ts'
-import { code, RpcError } from '../../protocol/errors.ts'
-import type { Client, Exchange } from '../../protocol/exchange.ts'
-import { elementsOf, isObject, memberOf, withMembers } from '../../protocol/json.ts'
-import { isLevel, reaches, type Listener } from '../../protocol/listener.ts'
-import { notificationText, toRpcError } from '../../protocol/message.ts'
-import { limits } from '../limits/index.ts'
-import { listKinds, type ListKind } from '../upstream/catalogues/catalogue.ts'
-import type { Upstreams } from '../upstream/upstreams.ts'
-import { noHooks, type CallContext, type GatewayHooks } from './hooks.ts'
-import type { List } from './list.ts'
-import { Subscriptions } from './subscriptions.ts'
-import { readerOf, type Surface, type Target } from './surface.ts'
-import { Surfaces, type Description } from './surfaces.ts'
-import { Tasks } from './tasks.ts'
+import { plainClient, type Client, type Exchange } from '../../protocol/exchange.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
+import type { Listener } from '../../protocol/listener.ts'
+import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import type { Access } from '../access/index.ts'
 import type { View } from '../access/view.ts'
-import type { PublicReach } from '../access/visibility.ts'
+import { describe, type Description } from './describe.ts'
+import { Forwarder } from './forward.ts'
+import { noHooks, type GatewayHooks } from './hooks.ts'
+import { isNotification, methodFor } from './methods/index.ts'
+import type { GatewayParts, Result } from './methods/method.ts'
+import { News } from './news.ts'
+import { Providers } from './providers.ts'
+import { ResourceLinks } from './resource-links.ts'
+import { Resolver } from './resolve.ts'
+import type { Section } from './section.ts'
+import type { Surface, Target } from './surface.ts'
+import { Surfaces } from './surfaces.ts'
+import { TaskOwners } from './task-owners.ts'
 
-/** The text of a result, or a list that is still to be written. */
-export type Result = string | List
-type Method = (exchange: Exchange<View>) => Promise<Result>
+export type { Result }
 
-/** Everything that lists or calls a tool, prompt or resource goes through here, with a View. */
+export interface GatewayDeps {
+  access: Pick<Access, 'snapshot' | 'visible' | 'register'>
+  /** The gateway's own, for routes that merge several servers. */
+  serverInfo: { name: string, version: string }
+  logError: (error: unknown, sentence: string) => void
+}
+
+/** How a provider that is registered by the program is seen: as a server with this config would be. */
+export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
+
+/** Everything that lists or runs a tool, prompt or resource goes through here, with a View. */
 export class Gateway {
-  /** Who hears of changes. */
-  readonly listeners = new Set<Listener<View> & Client>()
-  readonly #upstreams: Upstreams
-  readonly #hooks = noHooks()
-  readonly #surfaces: Surfaces
-  readonly #subscriptions: Subscriptions
-  readonly #tasks = new Tasks()
-  readonly #methods = new Map<string, Method>([
-    ['ping', async () => '{}'],
-    ['tools/list', async (exchange) => await this.#list(exchange, 'tools')],
-    ['prompts/list', async (exchange) => await this.#list(exchange, 'prompts')],
-    ['resources/list', async (exchange) => await this.#list(exchange, 'resources')],
-    ['resources/templates/list', async (exchange) => await this.#list(exchange, 'resourceTemplates')],
-    ['tools/call', (exchange) => this.#named(exchange, 'tools', 'tool')],
-    ['prompts/get', async (exchange) => await this.#named(exchange, 'prompts', 'prompt')],
-    ['resources/read', async (exchange) => await this.#read(exchange)],
-    ['resources/subscribe', async (exchange) => await this.#subscriptions.add(exchange)],
-    ['resources/unsubscribe', async (exchange) => await this.#subscriptions.remove(exchange)],
-    ['completion/complete', async (exchange) => await this.#complete(exchange)],
-    ['logging/setLevel', async (exchange) => await this.#setLevel(exchange)],
-    ['tasks/get', async (exchange) => await this.#task(exchange)],
-    ['tasks/result', async (exchange) => await this.#task(exchange)],
-    ['tasks/cancel', async (exchange) => await this.#task(exchange)],
-    ['tasks/list', async (exchange) => await this.#listTasks(exchange)]
-  ])
+  readonly #parts: GatewayParts
+  readonly #access: GatewayDeps['access']
+  readonly #serverInfo: string
+  readonly #host: ProviderHost
 
-  /** @param serverInfo the gateway's own, for routes that merge several servers */
-  constructor (snapshot: () => Snapshot, upstreams: Upstreams, anonymous: PublicReach, serverInfo: { name: string, version: string }) {
-    this.#upstreams = upstreams
-    this.#surfaces = new Surfaces(snapshot, upstreams, anonymous, JSON.stringify(serverInfo))
-    this.#subscriptions = new Subscriptions(upstreams, this.#surfaces)
-    upstreams.onQuestion = async (server, question, client) => {
-      for (const hook of this.#hooks.onQuestion) await hook(server, question, client)
+  constructor ({ access, serverInfo, logError }: GatewayDeps) {
+    const providers = new Providers()
+    const surfaces = new Surfaces(access, providers)
+    const links = new ResourceLinks()
+    const resolver = new Resolver(surfaces, providers, links)
+    const hooks = noHooks()
+    const forwarder = new Forwarder(providers, hooks, logError)
+    const news = new News(providers, surfaces, resolver)
+    this.#parts = { providers, surfaces, resolver, forwarder, news, hooks, tasks: new TaskOwners(), links }
+    this.#access = access
+    this.#serverInfo = JSON.stringify(serverInfo)
+    this.#host = {
+      changed: () => { providers.changed(); news.changed() },
+      question: async (...question) => { for (const hook of hooks.onQuestion) await hook(...question) },
+      broadcast: (...message) => { news.broadcast(...message) }
     }
-    upstreams.on('broadcast', (...message) => { this.#broadcast(...message) })
   }
 
-  /** What stands between a server's name and its item's. */
-  get separator (): string { return this.#surfaces.separator }
-
-  /** Registers a hook. Order of registration is order of running. */
+  /** Registers a hook. Hooks run in the order of registration. */
   addHook<Name extends keyof GatewayHooks> (name: Name, hook: GatewayHooks[Name]): void {
-    this.#hooks[name].push(hook)
+    this.#parts.hooks[name].push(hook)
+  }
+
+  /** Registers a changing set of providers. Their names are those of configured servers. */
+  addSource (source: ProviderSource): void { this.#parts.providers.addSource(source, this.#host) }
+
+  /**
+   * Registers one provider of the program's own.
+   * @param entry who sees it, and its overrides; by default everybody does
+   * @returns tells the gateway that it lists something else now
+   */
+  addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }): () => void {
+    this.#access.register({ name: provider.name, config: entry })
+    this.#parts.providers.add(provider)
+    this.#host.changed()
+    return this.#host.changed
   }
 
   /**
    * Does one request.
-   * @returns the text of its result
-   * @throws RpcError what to answer instead
+   * @returns the text of its result, or a list to be written
+   * @throws RpcError to be answered instead
    */
   handle (exchange: Exchange<View>): Promise<Result> {
-    return (this.#methods.get(exchange.method) ?? this.#unknown)(exchange)
+    return methodFor(exchange.method)(this.#parts, exchange)
   }
 
-  /** A method that we do not know is for the server to know, where there is one. */
-  readonly #unknown: Method = async (exchange) => {
-    const { scope } = exchange.view
-    if (exchange.method.startsWith('tasks/')) return await this.#task(exchange)
-    // What is a notification, or begins a session, is no request that a server should see from a client.
-    if (scope.kind !== 'server' || isNotification(exchange.method) || exchange.method === 'initialize') {
-      throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
-    }
-    return await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {})
-  }
-
-  /** A notification of a client that is for its upstreams: they get it as it came. */
+  /** Passes a client's notification on to the providers that its view sees, as it came. */
   notify (view: View, client: Client, method: string, paramsText: string): void {
-    if (!isNotification(method) || (method !== 'notifications/roots/list_changed' && view.scope.kind !== 'server')) return
-    for (const { server } of this.#surfaces.reached(view)) this.#upstreams.get(server.name)?.notify(client, method, paramsText)
+    const isForAll = method === 'notifications/roots/list_changed'
+    if (!isNotification(method) || (!isForAll && view.scope.kind !== 'server')) return
+    for (const { provider } of this.#parts.surfaces.sections(view, client)) provider?.notify?.(client, method, paramsText)
   }
 
-  /**
-   * The settings changed: clients let go of what they do not reach any more. Their calls there end, their own connections too, and
-   * nothing more comes to them.
-   */
-  withdraw (clients: Iterable<{ view: View, client: Client }>): void {
-    const reached = new Map<string, ReadonlySet<string>>()
-    for (const { view, client } of clients) {
-      const touched = this.#upstreams.touchedBy(client)
-      if (touched.length === 0) continue
-      const names = reached.get(view.key) ?? new Set(this.#surfaces.reached(view).map(({ server }) => server.name))
-      reached.set(view.key, names)
-      const lost = new Set(touched.filter(({ name }) => !names.has(name)))
-      this.#subscriptions.move(view, client, touched, lost)
-      if (lost.size > 0) this.#upstreams.release(client, lost).catch(() => {})
-    }
+  /** How a route introduces itself. Waits for providers that have never been seen. @throws RpcError when a single server is not there */
+  async describe (view: View, client: Client): Promise<Description> {
+    return await describe(this.#parts, view, client, this.#serverInfo)
   }
 
-  /** What a view sees now, to a client of this kind. */
-  surface (view: View, client: Client): Surface { return this.#surfaces.of(view, client) }
+  /** Notifies a listener of everything that changes from now on. */
+  join (listener: Listener<View>, client: Client): void { this.#parts.news.join(listener, client) }
 
-  /** What a session on this route is told first. Waits for a server that has never been seen. @throws RpcError when a single server is not there */
-  async describe (view: View, client: Client): Promise<Description> { return await this.#surfaces.describe(view, client) }
-
-  async #list (exchange: Exchange<View>, kind: ListKind): Promise<Result> {
-    for (const hook of this.#hooks.onList) await hook(exchange, kind)
-    if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')
-    const surface = await this.#surfaces.settled(exchange)
-    this.#surfaces.mustBeKnown(exchange.view, surface)
-    if (exchange.view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) {
-      throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
-    }
-    return surface.parts[kind].list
+  /** A client is gone: its listener is forgotten, and all that providers remember of it ends. */
+  async forget (client: Client): Promise<void> {
+    if (client.listener) this.#parts.news.leave(client.listener as Listener<View>)
+    await this.#parts.providers.release(client)
   }
 
-  async #named (exchange: Exchange<View>, kind: 'tools' | 'prompts', what: string): Promise<Result> {
-    const { name } = exchange.params
-    if (typeof name !== 'string') throw new RpcError(code.invalidParams, `Invalid params: "name" must be the ${what}'s name`)
-    const target =
-      this.#surfaces.byName(exchange.view, this.surface(exchange.view, exchange.client), kind, name) ??
-      (await this.#surfaces.named(exchange, kind, name))
-    if (!target) throw new RpcError(code.invalidParams, `Unknown ${what}: ${name}`)
-    return await this.#forward(exchange, target, target.key, { name: JSON.stringify(target.key) })
+  /** The settings changed: clients lose what their views do not see any more. */
+  withdraw (): void { this.#parts.news.withdraw() }
+
+  /** What a view shows to a client of this kind now. */
+  surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
+
+  /** The servers that a view sees now, with what each lists to this client under its own names. */
+  sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
+
+  /** Where the name of a tool or prompt leads, as far as is known now. */
+  lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {
+    return this.#parts.resolver.byName(view, this.surface(view, client), kind, name)
   }
 
-  async #read (exchange: Exchange<View>): Promise<Result> {
-    const target = await this.#surfaces.reader(exchange)
-    return await this.#forward(exchange, target, target.key, { uri: JSON.stringify(target.key) })
+  /** The same; waits for a provider that is connecting. @throws RpcError -32001 when a single provider cannot be asked */
+  async resolve (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+    return await this.#parts.resolver.named(exchange, kind, name)
   }
 
-  async #complete (exchange: Exchange<View>): Promise<Result> {
-    const { ref } = exchange.params
-    const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
-    if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
-      const { name } = ref
-      const target = await this.#surfaces.named(exchange, 'prompts', name)
-      if (!target) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`)
-      return await this.#forward(exchange, target, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
-    }
-    if (isObject(ref) && ref.type === 'ref/resource' && typeof ref.uri === 'string') {
-      const { uri } = ref
-      const target = await this.#surfaces.find(
-        exchange,
-        (surface) => surface.parts.resourceTemplates.targets.get(uri) ?? readerOf(surface, uri)
-      )
-      if (!target) throw new RpcError(code.invalidParams, `Unknown resource template: ${uri}`)
-      return await this.#forward(exchange, target, undefined, {})
-    }
-    throw new RpcError(code.invalidParams, 'Invalid params: "ref" must be a ref/prompt with a name or a ref/resource with a uri')
+  /** The name under which a view shows a tool or prompt of a provider; undefined: it does not, as far as is known now. */
+  exposedName (view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
+    return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
 
-  async #setLevel (exchange: Exchange<View>): Promise<Result> {
-    const { level } = exchange.params
-    if (!isLevel(level)) {
-      throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
-    }
-    const surface = await this.#surfaces.settled(exchange)
-    const logging = [...surface.capabilities].filter(([, capabilities]) => capabilities.logging !== undefined).map(([name]) => name)
-    if (exchange.view.scope.kind === 'server' && logging.length === 0) {
-      throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
-    }
-    const { client, view: { scope } } = exchange
-    const former = client.level
-    client.level = level
-    const told = Promise.all(logging.map(async (name) => {
-      await this.#upstreams.used(name, client).setLevel(client).catch((error: unknown) => {
-        // Whoever is away is told when it is back.
-        if (scope.kind === 'server' && error instanceof RpcError && error.code !== code.unavailable) { client.level = former; throw error }
-      })
-    }))
-    // Among several, one that is silent is not waited for: what it sends is filtered here as well.
-    await (scope.kind === 'server' ? told : Promise.race([told, sleep(limits.firstAnswer, undefined, { ref: false })]))
-    return '{}'
+  /** Waits until it is known what one provider lists to this client. @throws RpcError -32001 when it cannot be asked and nothing is known of it */
+  async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }
+
+  /** What one provider lists to clients that declare no capabilities, under its own names; undefined: nothing is known. */
+  catalogue (provider: string): Catalogue | undefined { return this.#parts.providers.get(provider)?.catalogue(plainClient) }
+
+  /** What one provider lists to clients of every kind, as far as is known. */
+  catalogues (provider: string): readonly Catalogue[] { return this.#parts.providers.get(provider)?.catalogues?.() ?? [] }
+
+  /** A text of a provider without the secrets of its configuration. */
+  redact (provider: string, text: string): string {
+    return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  async #task (exchange: Exchange<View>): Promise<Result> {
-    const { taskId } = exchange.params
-    const { servers } = this.surface(exchange.view, exchange.client)
-    const server = this.#tasks.serverOf(taskId, exchange.view.principal.key, servers)
-    if (server === undefined) throw new RpcError(code.invalidParams, 'Unknown task')
-    return await this.#forward(exchange, { server, key: '' }, undefined, {})
+  /** Resolves when all that clients left behind is released. */
+  async close (): Promise<void> {
+    this.#parts.news.close()
+    await this.#parts.providers.released()
   }
-
-  /** The tasks of this principal only: a shared connection's list is everybody's. */
-  async #listTasks (exchange: Exchange<View>): Promise<Result> {
-    const { scope, principal } = exchange.view
-    if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
-    const result = String(await this.#forward(exchange, { server: scope.name, key: '' }, undefined, {}))
-    const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) =>
-      this.#tasks.owns((JSON.parse(text) as { taskId?: unknown }).taskId, principal.key, scope.name)
-    )
-    return withMembers(result, { tasks: `[${own.join(',')}]` })
-  }
-
-  /** Sends a request on to one server, with some of its params changed, and gives the text of its result as it came. */
-  async #forward (exchange: Exchange<View>, target: Target, item: string | undefined, changes: Record<string, string>): Promise<Result> {
-    const context: CallContext = { exchange, server: target.server, item, started: performance.now() }
-    // Waiting for what is there already would cost each call a turn for each hook.
-    for (const hook of this.#hooks.onCall) { const waiting = hook(context); if (waiting) await waiting }
-    try {
-      const upstream = this.#upstreams.used(target.server, exchange.client)
-      const response = await upstream.call(exchange, (token) => paramsFor(exchange, token, changes))
-      if (response.errorText !== undefined) throw toRpcError(response.errorText)
-      let result = response.resultText ?? '{}'
-      if (exchange.params.task !== undefined) this.#tasks.note(result, { principal: exchange.view.principal.key, server: target.server })
-      if (exchange.method === 'tools/call' && exchange.view.scope.kind !== 'server') {
-        this.#surfaces.linked.note(result, exchange.view.principal.key, target.server)
-      }
-      for (const hook of this.#hooks.onResult) { const next = hook(context, result); result = typeof next === 'string' ? next : await next }
-      return result
-    } catch (error) {
-      for (const hook of this.#hooks.onError) await hook(context, error)
-      throw error
-    }
-  }
-
-  /** A message of a server for everybody who sees it and is served where it came from. */
-  #broadcast (server: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
-    const { level } = method === 'notifications/message' ? JSON.parse(paramsText) as { level?: unknown } : {}
-    const seen = new Map<string, boolean>()
-    const sees = ({ view }: Listener<View>): boolean => {
-      const known = seen.get(view.key) ?? this.#surfaces.reached(view).some((each) => each.server.name === server)
-      seen.set(view.key, known)
-      return known
-    }
-    const listeners = [...this.listeners].filter(
-      (listener) =>
-        (listener.level === undefined || method !== 'notifications/message' || reaches(level, listener.level)) &&
-        sees(listener) &&
-        serves(listener)
-    )
-    const text = notificationText(method, paramsText)
-    if (text.length * listeners.length > limits.broadcastSize) return
-    for (const listener of listeners) listener.send(text)
-  }
-}
-
-/** A request without an id is none: it would run past all that looks at requests. */
-const isNotification = (method: string): boolean => method.startsWith('notifications/')
-
-/** The params to send upstream: what was changed, and our progress token where the client gave one. */
-function paramsFor ({ params, paramsText }: Exchange, token: number, changes: Record<string, string>): string {
-  const meta = params._meta
-  if (isObject(meta) && meta.progressToken !== undefined) {
-    changes = { ...changes, _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: String(token) }) }
-  }
-  return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }

@@ -1,29 +1,34 @@
 import { withMembers } from '../../protocol/json.ts'
+import { listKinds, type ListKind } from '../../protocol/lists.ts'
 import { toBytes } from '../../protocol/yield.ts'
-import { listKinds, type ListKind } from '../upstream/catalogues/catalogue.ts'
 
-/** One item as a view sees it: the text that it came as, and what of it is said in another way. */
+/** One item as a view sees it: the JSON text that it was listed as, and the members that get another value. */
 export interface Entry { readonly text: string, readonly name?: string, readonly description?: string }
 
-/** The result of one list request. Most sessions begin without asking for it, and it may have megabytes: so it is written when it is asked for. */
+/** The result of one list request. Most sessions begin without asking for it, and it may have megabytes: it is written when it is asked for. */
 export class List {
-  readonly #kind: ListKind
-  readonly #entries: readonly Entry[]
+  readonly kind: ListKind
+  readonly entries: readonly Entry[]
   readonly #extra: string
   #bytes: Promise<Buffer> | undefined
 
-  /** @param extra what else stands in the result, as the text of an object */
+  /** @param extra the other members of the result, as the text of an object */
   constructor (kind: ListKind, entries: readonly Entry[], extra: string) {
-    this.#kind = kind
-    this.#entries = entries
+    this.kind = kind
+    this.entries = entries
     this.#extra = extra
+  }
+
+  /** The same list with other entries. */
+  with (entries: readonly Entry[]): List {
+    return new List(this.kind, entries, this.#extra)
   }
 
   /** True when a client could tell no difference. */
   equals (other: List): boolean {
-    return this.#kind === other.#kind && this.#extra === other.#extra && this.#entries.length === other.#entries.length &&
-      this.#entries.every(({ text, name, description }, at) => {
-        const same = other.#entries[at]
+    return this.kind === other.kind && this.#extra === other.#extra && this.entries.length === other.entries.length &&
+      this.entries.every(({ text, name, description }, at) => {
+        const same = other.entries[at]
         return same !== undefined && name === same.name && description === same.description && text === same.text
       })
   }
@@ -35,11 +40,11 @@ export class List {
   }
 
   * #pieces (): Generator<string> {
-    const rest = withMembers(this.#extra, { [this.#kind]: undefined }).slice(0, -1)
-    yield `${rest}${rest === '{' ? '' : ','}${JSON.stringify(this.#kind)}:[`
+    const rest = withMembers(this.#extra, { [this.kind]: undefined }).slice(0, -1)
+    yield `${rest}${rest === '{' ? '' : ','}${JSON.stringify(this.kind)}:[`
     let between = ''
-    for (const entry of this.#entries) {
-      yield `${between}${textOf(entry, listKinds[this.#kind].key)}`
+    for (const entry of this.entries) {
+      yield `${between}${textOf(entry, listKinds[this.kind].key)}`
       between = ','
     }
     yield ']}'
@@ -48,8 +53,8 @@ export class List {
 
 function textOf ({ text, name, description }: Entry, key: string): string {
   if (name === undefined && description === undefined) return text
-  return withMembers(text, {
-    ...(name === undefined ? {} : { [key]: JSON.stringify(name) }),
-    ...(description === undefined ? {} : { description: JSON.stringify(description) })
-  })
+  const changes: Record<string, string> = {}
+  if (name !== undefined) changes[key] = JSON.stringify(name)
+  if (description !== undefined) changes.description = JSON.stringify(description)
+  return withMembers(text, changes)
 }

@@ -1,31 +1,35 @@
 import { isObject } from '../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
 
-/** A longer URI is not remembered. */
+/** Longer URIs are not remembered. */
 const longestUri = 1_024
 
-/** Which server linked to a resource in the result of a tool: such a resource need not stand in any list (MCP, "Resource Links"), and is read where it comes from. */
+/**
+ * Which provider linked to a resource in the result of a tool. Such a resource need not be in any list (MCP, "Resource Links"), and is
+ * read from the provider that linked to it.
+ */
 export class ResourceLinks {
-  readonly #servers = new Map<string, string>()
+  readonly #providers = new Map<string, string>()
 
-  /** Notes what a result links to, for whom it is. */
-  note (result: string, principal: string, server: string): void {
+  /** Notes the resource links in a result. @param principal whose result it is */
+  note (result: string, principal: string, provider: string): void {
     if (!result.includes('"resource_link"')) return
     const { content } = JSON.parse(result) as { content?: unknown }
     if (!Array.isArray(content)) return
     for (const block of content) {
-      if (isObject(block) && block.type === 'resource_link' && typeof block.uri === 'string' && block.uri.length <= longestUri) { this.#add(keyOf(principal, block.uri), server) }
+      if (!isObject(block) || block.type !== 'resource_link' || typeof block.uri !== 'string') continue
+      if (block.uri.length <= longestUri) this.#add(keyOf(principal, block.uri), provider)
     }
   }
 
-  /** The server that linked a principal to a resource last. */
-  serverOf (uri: string, principal: string): string | undefined { return this.#servers.get(keyOf(principal, uri)) }
+  /** The provider that last linked a principal to a resource. */
+  providerOf (uri: string, principal: string): string | undefined { return this.#providers.get(keyOf(principal, uri)) }
 
-  #add (key: string, server: string): void {
-    this.#servers.delete(key)
-    this.#servers.set(key, server)
-    const oldest = this.#servers.size > limits.linked ? this.#servers.keys().next().value : undefined
-    if (oldest !== undefined) this.#servers.delete(oldest)
+  #add (key: string, provider: string): void {
+    this.#providers.delete(key)
+    this.#providers.set(key, provider)
+    const oldest = this.#providers.size > limits.linked ? this.#providers.keys().next().value : undefined
+    if (oldest !== undefined) this.#providers.delete(oldest)
   }
 }
 

@@ -1,13 +1,13 @@
-import { union, shown, type ServerCapabilities } from '../../protocol/legacy/capabilities.ts'
-import { kinds, type Catalogue, type ListKind } from '../upstream/catalogues/catalogue.ts'
-import { withoutApps } from './apps.ts'
+import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
+import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import { List, type Entry } from './list.ts'
 import { exposedName, otherName } from './names.ts'
+import { itemKindOf, showItem, type Section } from './section.ts'
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
-import type { VisibleServer } from '../access/visibility.ts'
 
-/** Where an exposed name leads: which server, and what the item is called there. */
-export interface Target { readonly server: string, readonly key: string }
+/** Where an exposed name leads: the provider that owns the item, and the item by its own name. */
+export interface Target { readonly provider: string, readonly key: string, readonly item?: Item }
 
 /** One list, and where its names lead. */
 export interface Part {
@@ -15,121 +15,120 @@ export interface Part {
   readonly targets: ReadonlyMap<string, Target>
 }
 
-/** All that a view sees at one generation. */
+/** Everything that a view sees at one generation. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, Part>>
-  /** The most telling first: the one with the longest literals. */
+  /** The one with the longest literals first: it is the most specific. */
   readonly templates: ReadonlyArray<Template<Target>>
   /** Resources that are disabled or not selected: no template leads to them either. */
   readonly hidden: ReadonlySet<string>
-  /** The servers behind it, known or not. */
-  readonly servers: readonly string[]
-  /** What each known server can. */
+  /** The names of the providers behind it, known or not. */
+  readonly providers: readonly string[]
+  /** The capabilities of each provider that is known. */
   readonly capabilities: ReadonlyMap<string, ServerCapabilities>
-  /** What the route says of itself. */
+  /** The capabilities that the route announces. */
   readonly shown: ServerCapabilities
-  /** Of a single server, as text; undefined: the gateway's own. */
+  /** Of a single server, as JSON text; undefined: the gateway's own. */
   readonly serverInfo: string | undefined
   readonly instructions: string | undefined
 }
 
 export interface SurfaceInput {
-  /** A route to one server: raw names, its own identity. */
-  single: boolean
+  /** One server under its raw names and its own identity. */
+  raw: boolean
   separator: string
-  reached: ReadonlyArray<VisibleServer & { catalogue: Catalogue | undefined }>
+  sections: readonly Section[]
   /** The client shows MCP Apps. */
   apps: boolean
 }
 
 type Builder = Record<ListKind, { entries: Entry[], targets: Map<string, Target>, extra: string }>
 
-/** Folds the catalogues behind a view into what it sees. Pure; `before` lends the parts that came out the same. */
+/** Folds the catalogues behind a view into what it sees. Pure; the lists of `before` that came out the same are kept. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
-  for (const reached of input.reached) {
-    const { server, catalogue } = reached
+  for (const section of input.sections) {
+    const { server, catalogue } = section
     if (!catalogue) continue
     capabilities.set(server.name, catalogue.capabilities)
     for (const kind of kinds) {
-      if (input.single) built[kind].extra = catalogue.extras[kind]
-      addItems(kind, built, input, reached, catalogue)
+      if (input.raw) built[kind].extra = catalogue.extras[kind]
+      addItems(kind, built, input, section, catalogue)
     }
   }
-  const only = input.single ? input.reached[0]?.catalogue : undefined
+  const only = input.raw ? input.sections[0]?.catalogue : undefined
   const part = (kind: ListKind): Part => {
     const { entries, targets, extra } = built[kind]
     const list = new List(kind, entries, extra)
     const old = before?.parts[kind].list
-    // What is the same keeps its identity, so that nobody is told of a change that is none; where it leads may be new.
+    // A list that is the same keeps its identity, so that nobody is notified of it; its names may lead elsewhere.
     return { list: old?.equals(list) === true ? old : list, targets }
   }
   return {
     parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
-    templates: [...built.resourceTemplates.targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target }))
-      // Among several servers, one whose template fits everything must not catch what is the others'.
-      .filter(({ literals }) => input.single || /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
-      .sort((a, b) => b.literals.join('').length - a.literals.join('').length),
-    hidden: hiddenOf(input.reached),
-    servers: input.reached.map(({ server }) => server.name),
+    templates: templatesOf(built.resourceTemplates.targets, input.raw),
+    hidden: hiddenOf(input.sections),
+    providers: input.sections.map(({ server }) => server.name),
     capabilities,
     shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
     serverInfo: only?.serverInfo,
-    instructions: only ? only.instructions : mergedInstructions(input.reached)
+    instructions: only ? only.instructions : mergedInstructions(input.sections)
   }
 }
 
 const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), extra: '{}' })
 
-function addItems (
-  kind: ListKind,
-  built: Builder,
-  { single, separator, apps }: SurfaceInput,
-  { server, label, member }: VisibleServer,
-  catalogue: Catalogue
-): void {
+function templatesOf (targets: ReadonlyMap<string, Target>, raw: boolean): Array<Template<Target>> {
+  return [...targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target }))
+    // Among several servers, one whose template fits everything must not catch the others' resources.
+    .filter(({ literals }) => raw || /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
+    .sort((a, b) => b.literals.join('').length - a.literals.join('').length)
+}
+
+function addItems (kind: ListKind, built: Builder, { raw, separator, apps }: SurfaceInput, section: Section, catalogue: Catalogue): void {
   const { entries, targets } = built[kind]
-  const named = kind === 'tools' || kind === 'prompts'
-  const section = kind === 'resourceTemplates' ? 'resources' : kind
-  const selector = member[section] ?? 'all'
-  const overrides = server.config[section]
+  const { server, label } = section
+  const qualified = !raw && (kind === 'tools' || kind === 'prompts')
   for (const item of catalogue.lists[kind]) {
-    const override = overrides !== undefined && Object.hasOwn(overrides, item.key) ? overrides[item.key] : undefined
-    if (override?.enabled === false || (selector !== 'all' && !selector.includes(item.key))) continue
-    const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
-    if (text === undefined) continue
+    const shown = showItem(section, kind, item, apps)
+    if (!shown?.enabled) continue
     let name = item.key
-    if (named && !single) {
+    if (qualified) {
       name = exposedName(label, separator, item.key)
       const taken = targets.get(name)
-      // A member that stands there twice brings nothing twice.
-      if (taken?.server === server.name && taken.key === item.key) continue
+      // A member that a group names twice is shown once.
+      if (taken?.provider === server.name && taken.key === item.key) continue
       if (taken) name = otherName(name, `${server.name}\n${item.key}`)
     }
     // Resources keep their URIs: where two servers list one, the first in configuration has it.
     if (targets.has(name)) continue
-    targets.set(name, { server: server.name, key: item.key })
-    const renamed = name === item.key ? {} : { name }
-    entries.push(override?.description === undefined ? { text, ...renamed } : { text, ...renamed, description: override.description })
+    targets.set(name, { provider: server.name, key: item.key, item })
+    entries.push(toEntry(shown.text, name === item.key ? undefined : name, shown.description))
   }
 }
 
-/** What a merged route tells agents: each server's own instructions under its name. */
-function mergedInstructions (reached: SurfaceInput['reached']): string | undefined {
-  const sections = reached.flatMap(({ label, catalogue }) => catalogue?.instructions ? [`# ${label}\n\n${catalogue.instructions}`] : [])
-  return sections.length === 0 ? undefined : sections.join('\n\n')
+/** Members that do not change are absent: most entries are the text alone. */
+function toEntry (text: string, name: string | undefined, description: string | undefined): Entry {
+  if (description === undefined) return name === undefined ? { text } : { text, name }
+  return name === undefined ? { text, description } : { text, name, description }
 }
 
-/** A server's resource, however its URI is spelled: most servers take all the spellings for one. */
+/** The instructions of a merged route: each server's own under its name. */
+function mergedInstructions (sections: readonly Section[]): string | undefined {
+  const parts = sections.flatMap(({ label, catalogue }) => catalogue?.instructions ? [`# ${label}\n\n${catalogue.instructions}`] : [])
+  return parts.length === 0 ? undefined : parts.join('\n\n')
+}
+
+/** A server's resource, however its URI is spelled: most servers take all spellings for one. */
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`
 
-/** Whether a server's resource, listed or not, is one that stays shut. What is too long to be respelled may be any. */
+/** Whether a server's resource, listed or not, is hidden. A URI that is too long to be normalised may be any of them. */
 export const isHidden = ({ hidden }: Surface, server: string, uri: string): boolean =>
   hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))
 
-/** A URI in one spelling (RFC 3986 §6.2.2): case, dot segments and needless escapes make no difference, nor does what addresses nothing. */
+/** A URI in one spelling (RFC 3986 §6.2.2): without differences of case, dot segments, needless escapes and empty parts. */
 function spelled (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
@@ -140,24 +139,24 @@ function spelled (uri: string): string {
   })
 }
 
-function hiddenOf (reached: SurfaceInput['reached']): Set<string> {
+function hiddenOf (sections: readonly Section[]): Set<string> {
   const hidden = new Set<string>()
-  for (const { server, member, catalogue } of reached) {
-    for (const [uri, override] of Object.entries(server.config.resources ?? {})) {
-      if (override.enabled === false) hidden.add(hiddenKey(server.name, uri))
+  const kind = itemKindOf('resources')
+  for (const { server, member, catalogue } of sections) {
+    for (const uri of Object.keys(server.config[kind] ?? {})) {
+      if (!isEnabled(overrideOf(server.config, kind, uri))) hidden.add(hiddenKey(server.name, uri))
     }
-    const { resources = 'all' } = member
-    if (resources !== 'all') {
-      for (const { key } of catalogue?.lists.resources ?? []) if (!resources.includes(key)) hidden.add(hiddenKey(server.name, key))
+    for (const { key } of catalogue?.lists.resources ?? []) {
+      if (!selects(member, kind, key)) hidden.add(hiddenKey(server.name, key))
     }
   }
   return hidden
 }
 
-/** The server that reads a URI: the one that listed it, or whose template it fits. */
+/** Where a URI is read: at the server that listed it, or whose template it fits. */
 export function readerOf ({ parts, templates, hidden }: Surface, uri: string): Target | undefined {
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > longestUri) return listed
   const spelling = spelled(uri)
-  return templates.find(({ literals, target }) => matches(literals, uri) && !hidden.has(keyIn(target.server, spelling)))?.target
+  return templates.find(({ literals, target }) => matches(literals, uri) && !hidden.has(keyIn(target.provider, spelling)))?.target
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/json.ts'
 import { isSingle, shapeOf } from '../json-schema/input-shape.ts'
-import type { Item } from '../upstream/catalogues/catalogue.ts'
+import type { Item } from '../../protocol/lists.ts'
 import type { Json } from './keywords.ts'
 import { Translation } from './translate.ts'
 

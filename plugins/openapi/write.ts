@@ -1,6 +1,6 @@
 import { withMembers } from '../../protocol/json.ts'
 import { timeBudgetOf } from '../json-schema/time-budget.ts'
-import type { Item } from '../upstream/catalogues/catalogue.ts'
+import type { Item } from '../../protocol/lists.ts'
 import type { ListedTool } from './collect.ts'
 import { frameOf, responses, unique, type BodyInput } from './document.ts'
 import type { Json } from './keywords.ts'

@@ -1,7 +1,7 @@
 import { withMembers } from '../../protocol/json.ts'
 import { toBytes } from '../../protocol/yield.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { Item } from '../upstream/catalogues/catalogue.ts'
+import type { Item } from '../../protocol/lists.ts'
 
 /**
  * Items as the management API shows them: each the text that it came as, with what an admin said of it. They are not made values of,

@@ -1,6 +1,6 @@
 import type { Server } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Catalogue, Item } from '../upstream/catalogues/catalogue.ts'
+import type { Catalogue, Item } from '../../protocol/lists.ts'
 import type { Status, Upstream } from '../upstream/upstream.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'

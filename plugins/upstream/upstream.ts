@@ -1,5 +1,5 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
-import { plainClass } from '../../protocol/legacy/capabilities.ts'
+import { plainClass } from '../../protocol/capabilities.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits } from '../limits/index.ts'

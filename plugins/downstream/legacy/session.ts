@@ -1,7 +1,7 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import type { ClientCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { allowsPolling, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { reaches, type Level, type Listener } from '../../../protocol/listener.ts'
 import { notificationText, requestText, type Notification, type RequestId, type Response } from '../../../protocol/message.ts'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import type { ClientCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import type { View } from '../../access/view.ts'
 import { limits } from '../../limits/index.ts'

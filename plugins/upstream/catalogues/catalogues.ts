@@ -1,4 +1,4 @@
-import { plainClass } from '../../../protocol/legacy/capabilities.ts'
+import { plainClass } from '../../../protocol/capabilities.ts'
 import { limits } from '../../limits/index.ts'
 import { catalogueText, sameCatalogue, toCatalogue, type Catalogue } from './catalogue.ts'
 import type { Slot } from '../links/slot.ts'

@@ -1,4 +1,4 @@
-import { canBeAsked, classOf, plainClass, type ClientCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import { canBeAsked, classOf, plainClass, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
 export type Affinity = 'shared' | 'session' | 'user'

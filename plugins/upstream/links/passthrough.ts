@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import type { Exchange } from '../../../protocol/exchange.ts'
+import type { Headers } from '../../../protocol/exchange.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 
@@ -65,7 +65,7 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
  * @param headers without what told the gateway who is asking
  * @throws RpcError -32602 for a value that cannot be sent
  */
-export function passedOn (server: string, names: readonly string[], headers: Exchange['headers']): Passed | undefined {
+export function passedOn (server: string, names: readonly string[], headers: Headers): Passed | undefined {
   let passed: Record<string, string> | undefined
   const hop = headers.connection === undefined ? undefined : textOf(headers.connection)?.toLowerCase().split(',').map((each) => each.trim())
   for (const name of names) {
@@ -112,8 +112,3 @@ const secret = randomBytes(32)
 
 /** Tells sets of values apart, in this process only, without telling the values. */
 export const digestOf = (passed: Passed): string => createHmac('sha256', secret).update(JSON.stringify(passed)).digest('base64url')
-
-/** A copy of a request's headers without some of them: what told the gateway who is asking is for it alone. */
-export function withoutHeaders (headers: Exchange['headers'], names: readonly string[]): Exchange['headers'] {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)))
-}

@@ -1,6 +1,6 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
-import { bridged, shareable } from '../../../protocol/legacy/capabilities.ts'
+import { bridged, shareable } from '../../../protocol/capabilities.ts'
 import { limits } from '../../limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'

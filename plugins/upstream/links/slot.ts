@@ -1,5 +1,5 @@
 import type { Client } from '../../../protocol/exchange.ts'
-import type { ClientCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { lower, type Level } from '../../../protocol/listener.ts'
 import type { Catalogue } from '../catalogues/catalogue.ts'
 import type { Link } from './link.ts'

@@ -1,5 +1,5 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
-import { plainClass } from '../../../protocol/legacy/capabilities.ts'
+import { plainClass } from '../../../protocol/capabilities.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 import { redactor } from '../../secrets/redact.ts'

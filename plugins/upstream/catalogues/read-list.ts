@@ -1,53 +1,7 @@
 import { elementsOf, isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import type { ServerCapabilities } from '../../../protocol/legacy/capabilities.ts'
+import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
-
-/** The four lists of MCP: the request that asks for each, the member of its result, and what tells items apart. */
-export const listKinds = {
-  tools: { method: 'tools/list', capability: 'tools', key: 'name' },
-  prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
-  resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
-  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' }
-} as const
-export type ListKind = keyof typeof listKinds
-export const kinds = Object.keys(listKinds) as ListKind[]
-
-/** One tool, prompt, resource or resource template: what tells it apart, and the text it came as. */
-export interface Item { readonly key: string, readonly text: string }
-
-/** What one upstream lists to one capability class of clients. Immutable. */
-export interface Catalogue {
-  /** Unlike any other catalogue's in this process. */
-  readonly id: number
-  readonly capabilityClass: string
-  readonly version: string
-  /** `serverInfo` of the upstream's `initialize`, as text. */
-  readonly serverInfo: string
-  readonly instructions: string | undefined
-  readonly capabilities: ServerCapabilities
-  readonly lists: Readonly<Record<ListKind, readonly Item[]>>
-  /** What else stood in each list result (`_meta`, unknown members), as the text of an object. */
-  readonly extras: Readonly<Record<ListKind, string>>
-}
-
-let lastId = 0
-export const nextCatalogueId = (): number => ++lastId
-
-/** True when a client of both could tell no difference. */
-export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
-  return (
-    a.serverInfo === b.serverInfo &&
-    a.instructions === b.instructions &&
-    JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
-    kinds.every(
-      (kind) =>
-        a.extras[kind] === b.extras[kind] &&
-        a.lists[kind].length === b.lists[kind].length &&
-        a.lists[kind].every((item, at) => item.text === b.lists[kind][at]?.text)
-    )
-  )
-}
 
 /**
  * Reads one of an upstream's lists whole, page by page.

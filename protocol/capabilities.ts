@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { isObject } from '../json.ts'
+import { isObject } from './json.ts'
 
 export type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities

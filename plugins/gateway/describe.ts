@@ -1,0 +1,42 @@
+import type { Client } from '../../protocol/exchange.ts'
+import type { View } from '../access/view.ts'
+import type { GatewayParts } from './methods/method.ts'
+
+/** How a route introduces itself to a client. */
+export interface Description {
+  readonly capabilities: Record<string, unknown>
+  /** As JSON text. */
+  readonly serverInfo: string
+  readonly instructions: string | undefined
+}
+
+/** A provider that nobody has seen yet may bring any of these: a client never asks for what was not announced at the beginning. */
+const anything = {
+  tools: { listChanged: true },
+  prompts: { listChanged: true },
+  resources: { listChanged: true, subscribe: true },
+  logging: {},
+  completions: {}
+}
+
+/** @param serverInfo the gateway's own, as JSON text @throws RpcError when a single server is not there */
+export async function describe (
+  { surfaces, providers, resolver }: GatewayParts,
+  view: View,
+  client: Client,
+  serverInfo: string
+): Promise<Description> {
+  let surface = surfaces.of(view, client)
+  const unknown = surface.providers.filter((name) => !surface.capabilities.has(name))
+  if (unknown.length > 0) {
+    await providers.learn(unknown, client, view.scope.kind === 'server')
+    surface = surfaces.of(view, client)
+  }
+  resolver.mustBeKnown(view, surface)
+  const isComplete = surface.providers.length > 0 && surface.capabilities.size === surface.providers.length
+  return {
+    capabilities: isComplete ? surface.shown : { ...anything, ...surface.shown },
+    serverInfo: surface.serverInfo ?? serverInfo,
+    instructions: surface.instructions
+  }
+}

@@ -1,0 +1,77 @@
+import { RpcError } from '../../protocol/errors.ts'
+import type { Exchange } from '../../protocol/exchange.ts'
+import { toRpcError } from '../../protocol/message.ts'
+import type { View } from '../access/view.ts'
+import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
+import type { Providers } from './providers.ts'
+
+/** Changes none of the params. */
+export const unchanged: Readonly<Record<string, string>> = {}
+
+/** Sends requests to their providers, with the hooks around each. */
+export class Forwarder {
+  readonly #providers: Providers
+  readonly #hooks: HookLists
+  readonly #logError: (error: unknown, sentence: string) => void
+
+  constructor (providers: Providers, hooks: HookLists, logError: (error: unknown, sentence: string) => void) {
+    this.#providers = providers
+    this.#hooks = hooks
+    this.#logError = logError
+  }
+
+  /**
+   * Sends one request to one provider.
+   * @param item the tool, prompt or resource by its own name, where there is one
+   * @param changes members of `params` that get another value, as JSON text
+   * @returns the text of its result, as `onResult` hooks left it
+   * @throws RpcError the provider's error, relayed; what a hook throws
+   */
+  async send (exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged): Promise<string> {
+    const call: GatewayCall = { exchange, provider, item, startedAt: performance.now() }
+    let output: string | undefined
+    try {
+      // Awaiting hooks that return nothing would cost each call a turn of the event loop per hook.
+      for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
+      const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, changes)
+      if (errorText !== undefined) throw toRpcError(errorText)
+      output = resultText ?? '{}'
+      let result = output
+      for (const hook of this.#hooks.onResult) { const next = hook(call, result); result = typeof next === 'string' ? next : await next }
+      this.#done(call, output, undefined)
+      return result
+    } catch (error) {
+      this.#done(call, output, error)
+      throw error
+    }
+  }
+
+  #done (call: GatewayCall, output: string | undefined, error: unknown): void {
+    if (this.#hooks.onDone.length === 0) return
+    const finished: FinishedCall = {
+      exchange: call.exchange,
+      provider: call.provider,
+      item: call.item,
+      startedAt: call.startedAt,
+      duration: performance.now() - call.startedAt,
+      outcome: outcomeOf(error),
+      output,
+      error
+    }
+    for (const hook of this.#hooks.onDone) {
+      try {
+        hook(finished)
+      } catch (failure) {
+        this.#logError(failure, 'a hook that observes calls failed')
+      }
+    }
+  }
+}
+
+function outcomeOf (error: unknown): FinishedCall['outcome'] {
+  if (error === undefined) return 'ok'
+  return error instanceof RpcError && !failures.has(error.reason) ? 'error' : 'failure'
+}
+
+/** Reasons for which there was no answer. */
+const failures: ReadonlySet<RpcError['reason']> = new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])

@@ -1,0 +1,42 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { complete, callTool, getPrompt, readResource } from './items.ts'
+import { list } from './lists.ts'
+import type { Method } from './method.ts'
+import { setLevel } from './set-level.ts'
+import { subscribe, unsubscribe } from './subscriptions.ts'
+import { listTasks, task } from './tasks.ts'
+
+/** The requests of clients that the gateway knows. Those of sessions (`initialize`) belong to an era's adapter. */
+const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['ping', async () => '{}'],
+  ['tools/list', list('tools')],
+  ['prompts/list', list('prompts')],
+  ['resources/list', list('resources')],
+  ['resources/templates/list', list('resourceTemplates')],
+  ['tools/call', callTool],
+  ['prompts/get', getPrompt],
+  ['resources/read', readResource],
+  ['resources/subscribe', subscribe],
+  ['resources/unsubscribe', unsubscribe],
+  ['completion/complete', complete],
+  ['logging/setLevel', setLevel],
+  ['tasks/get', task],
+  ['tasks/result', task],
+  ['tasks/cancel', task],
+  ['tasks/list', listTasks]
+])
+
+/** A request without an id is a notification: as a request it would run past everything that looks at requests. */
+export const isNotification = (method: string): boolean => method.startsWith('notifications/')
+
+/** A method that the gateway does not know is passed on where there is one provider, which may know it. */
+const passOn: Method = async (parts, exchange) => {
+  const { method, view: { scope } } = exchange
+  if (method.startsWith('tasks/')) return await task(parts, exchange)
+  if (scope.kind !== 'server' || isNotification(method) || method === 'initialize') {
+    throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+  }
+  return await parts.forwarder.send(exchange, scope.name, undefined)
+}
+
+export const methodFor = (name: string): Method => methods.get(name) ?? passOn

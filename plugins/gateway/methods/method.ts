@@ -1,0 +1,29 @@
+import type { Exchange } from '../../../protocol/exchange.ts'
+import type { View } from '../../access/view.ts'
+import type { Forwarder } from '../forward.ts'
+import type { HookLists } from '../hooks.ts'
+import type { List } from '../list.ts'
+import type { News } from '../news.ts'
+import type { Providers } from '../providers.ts'
+import type { ResourceLinks } from '../resource-links.ts'
+import type { Resolver } from '../resolve.ts'
+import type { Surfaces } from '../surfaces.ts'
+import type { TaskOwners } from '../task-owners.ts'
+
+/** The text of a result, or a list that is still to be written. */
+export type Result = string | List
+
+/** The parts of the gateway that methods work with. */
+export interface GatewayParts {
+  readonly providers: Providers
+  readonly surfaces: Surfaces
+  readonly resolver: Resolver
+  readonly forwarder: Forwarder
+  readonly news: News
+  readonly hooks: HookLists
+  readonly tasks: TaskOwners
+  readonly links: ResourceLinks
+}
+
+/** Does one request. @throws RpcError to be answered instead of a result */
+export type Method = (parts: GatewayParts, exchange: Exchange<View>) => Promise<Result>

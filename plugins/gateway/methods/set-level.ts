@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { isLevel } from '../../../protocol/listener.ts'
+import { limits } from '../../limits/index.ts'
+import type { Method } from './method.ts'
+
+/** `logging/setLevel`: every provider of the view is asked for the lowest level that its clients want; the rest is filtered here. */
+export const setLevel: Method = async ({ resolver, providers }, exchange) => {
+  const { client, params: { level }, view: { scope } } = exchange
+  if (!isLevel(level)) {
+    throw new RpcError(code.invalidParams, `Invalid params: "level" must be a log level, not ${JSON.stringify(level) ?? 'nothing'}`)
+  }
+  const { capabilities } = await resolver.settled(exchange)
+  const logging = [...capabilities].filter(([, { logging }]) => logging !== undefined).map(([name]) => name)
+  if (scope.kind === 'server' && logging.length === 0) throw new RpcError(code.methodNotFound, 'Method not found: logging/setLevel')
+  const { listener } = client
+  if (!listener) return '{}'
+  const former = listener.level
+  listener.level = level
+  const done = Promise.all(logging.map(async (name) => {
+    try {
+      await providers.use(name, client).setLevel?.(client)
+    } catch (error) {
+      // A provider that is away is asked when it is back.
+      if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === code.unavailable) return
+      listener.level = former
+      throw error
+    }
+  }))
+  // Among several, a silent one is not waited for.
+  await (scope.kind === 'server' ? done : Promise.race([done, sleep(limits.firstAnswer, undefined, { ref: false })]))
+  return '{}'
+}

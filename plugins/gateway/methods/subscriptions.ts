@@ -1,0 +1,22 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { withoutProgressToken } from '../../../protocol/progress.ts'
+import type { Method } from './method.ts'
+
+/** `resources/subscribe`. */
+export const subscribe: Method = async ({ resolver, providers }, exchange) => {
+  const { client } = exchange
+  const { provider: name, key } = await resolver.reader(exchange)
+  const provider = providers.use(name, client)
+  if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
+  // It becomes a request of the gateway's own: the client's progress token could be that of another one.
+  return await provider.subscribe(client, key, withoutProgressToken(exchange.paramsText))
+}
+
+/** `resources/unsubscribe`. A client may leave what it subscribed to, whether that is still shown or not. */
+export const unsubscribe: Method = async ({ resolver, providers }, exchange) => {
+  const { client, params: { uri } } = exchange
+  const provider = typeof uri === 'string' ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri)) : undefined
+  if (provider?.unsubscribe) return await provider.unsubscribe(client, String(uri), withoutProgressToken(exchange.paramsText))
+  await resolver.reader(exchange)
+  return '{}'
+}

@@ -1,0 +1,23 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
+import type { Method } from './method.ts'
+
+/** `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of MCP 2025-11-25 tasks: for the principal whose task it is. */
+export const task: Method = async ({ surfaces, forwarder, tasks }, exchange) => {
+  const { view, client, params: { taskId } } = exchange
+  const provider = tasks.providerOf(taskId, view.principal.key, surfaces.of(view, client).providers)
+  if (provider === undefined) throw new RpcError(code.invalidParams, 'Unknown task')
+  return await forwarder.send(exchange, provider, undefined)
+}
+
+/** `tasks/list`: this principal's tasks only. A connection that is shared lists everybody's. */
+export const listTasks: Method = async ({ forwarder, tasks }, exchange) => {
+  const { scope, principal } = exchange.view
+  if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
+  const result = await forwarder.send(exchange, scope.name, undefined)
+  const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) => {
+    const { taskId } = JSON.parse(text) as { taskId?: unknown }
+    return tasks.owns(taskId, principal.key, scope.name)
+  })
+  return withMembers(result, { tasks: `[${own.join(',')}]` })
+}

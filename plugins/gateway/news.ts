@@ -1,0 +1,124 @@
+import type { Client } from '../../protocol/exchange.ts'
+import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
+import { reaches, type Listener } from '../../protocol/listener.ts'
+import type { View } from '../access/view.ts'
+import { limits } from '../limits/index.ts'
+import type { List } from './list.ts'
+import type { Providers } from './providers.ts'
+import type { Resolver } from './resolve.ts'
+import type { Surfaces } from './surfaces.ts'
+
+/** Changes are collected for this long, in ms, before listeners are notified. */
+const settleTime = 50
+/** Listeners that are notified before the event loop has its turn. */
+const batchSize = 100
+
+/** One client that hears news, and the lists that it saw last. */
+interface Member { readonly client: Client, readonly seen: Map<ListKind, List> }
+
+/** What belongs to no request: changed lists, messages of providers, access that was withdrawn. It reaches clients through listeners only. */
+export class News {
+  readonly #providers: Providers
+  readonly #surfaces: Surfaces
+  readonly #resolver: Resolver
+  readonly #members = new Map<Listener<View>, Member>()
+  #pending: NodeJS.Timeout | undefined
+
+  constructor (providers: Providers, surfaces: Surfaces, resolver: Resolver) {
+    this.#providers = providers
+    this.#surfaces = surfaces
+    this.#resolver = resolver
+  }
+
+  /** Notifies a listener of everything that changes from now on, whether its client has listed anything or not (yet). */
+  join (listener: Listener<View>, client: Client): void {
+    const { parts } = this.#surfaces.of(listener.view, client)
+    this.#members.set(listener, { client, seen: new Map(kinds.map((kind) => [kind, parts[kind].list])) })
+  }
+
+  leave (listener: Listener<View>): void { this.#members.delete(listener) }
+
+  /** Notes the list that a client has just been given. */
+  saw (client: Client, list: List): void {
+    const { listener } = client
+    if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, list)
+  }
+
+  /** Some provider lists something else, or the settings changed: listeners that see a difference are notified soon. */
+  changed (): void {
+    this.#pending ??= setTimeout(() => { this.#pending = undefined; void this.#notifyOfChanges() }, settleTime).unref()
+  }
+
+  close (): void { clearTimeout(this.#pending) }
+
+  async #notifyOfChanges (): Promise<void> {
+    let notified = 0
+    for (const [listener, member] of [...this.#members]) {
+      if (!this.#members.has(listener)) continue
+      const { parts } = this.#surfaces.of(listener.view, member.client)
+      const changed = new Set<string>()
+      for (const kind of kinds) if (isNews(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+      for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
+      // Thousands of sessions must not hold up a call.
+      if (++notified % batchSize === 0) await new Promise((resolve) => { setImmediate(resolve) })
+    }
+  }
+
+  /** A notification of a provider for every listener that sees it and that it serves. */
+  broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
+    const isLog = method === 'notifications/message'
+    const { level } = isLog ? JSON.parse(paramsText) as { level?: unknown } : {}
+    const sees = this.#seenBy(provider)
+    const listeners = [...this.#members].filter(([listener, { client }]) =>
+      !(isLog && listener.level !== undefined && !reaches(level, listener.level)) && sees(listener.view) && serves(client))
+    if (paramsText.length * listeners.length > limits.broadcastSize) return
+    for (const [listener] of listeners) listener.deliver(method, paramsText)
+  }
+
+  /** Whether a view sees a provider, asked once for each view key. */
+  #seenBy (provider: string): (view: View) => boolean {
+    const known = new Map<string, boolean>()
+    return (view) => {
+      const seen = known.get(view.key) ?? this.#surfaces.visible(view).some(({ server }) => server.name === provider)
+      known.set(view.key, seen)
+      return seen
+    }
+  }
+
+  /** The settings changed: clients lose what their views do not see any more. Their calls there end, their subscriptions and own links too. */
+  withdraw (): void {
+    const visible = new Map<string, ReadonlySet<string>>()
+    for (const [{ view }, { client }] of [...this.#members]) {
+      const used = this.#providers.usedBy(client)
+      if (used.length === 0) continue
+      const names = visible.get(view.key) ?? new Set(this.#surfaces.visible(view).map(({ server }) => server.name))
+      visible.set(view.key, names)
+      const lost = new Set(used.filter(({ name }) => !names.has(name)).map(({ name }) => name))
+      this.#moveSubscriptions(view, client, lost)
+      if (lost.size > 0) this.#providers.release(client, lost).catch(() => {})
+    }
+  }
+
+  /**
+   * A client hears of a resource from the provider only that it would read it from now.
+   * @param lost the providers that it does not see any more: they drop its subscriptions themselves
+   */
+  #moveSubscriptions (view: View, client: Client, lost: ReadonlySet<string>): void {
+    for (const provider of this.#providers.usedBy(client)) {
+      for (const uri of provider.subscriptions?.(client) ?? []) {
+        if (!lost.has(provider.name) && this.#resolver.mayRead(view, client, provider.name, uri)) continue
+        const reader = this.#resolver.readerNow(view, client, uri)
+        if (reader !== undefined) this.#providers.use(reader, client).subscribe?.(client, uri).catch(() => {})
+        if (!lost.has(provider.name)) provider.unsubscribe?.(client, uri).catch(() => {})
+      }
+    }
+  }
+}
+
+/** True, once, when a list is another one than its client saw last. */
+function isNews ({ seen }: Member, list: List): boolean {
+  const last = seen.get(list.kind)
+  if (last === undefined || last === list) return false
+  seen.set(list.kind, list)
+  return !last.equals(list)
+}

@@ -1,0 +1,109 @@
+import { classOf } from '../../protocol/capabilities.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Client } from '../../protocol/exchange.ts'
+import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
+
+/** All providers, by name, and which of them remember something of which client. */
+export class Providers {
+  readonly #sources: ProviderSource[] = []
+  readonly #registered = new Map<string, Provider>()
+  /** By client id, so that a client's end costs no walk through all providers. Names: a provider that was replaced is not kept alive. */
+  readonly #used = new Map<string, Set<string>>()
+  readonly #releasing = new Set<Promise<unknown>>()
+  #generation = 0
+
+  /** Rises with every change of what is listed. */
+  get generation (): number { return this.#generation }
+
+  /** Notes that some provider lists something else now. */
+  changed (): void { this.#generation++ }
+
+  addSource (source: ProviderSource, host: ProviderHost): void {
+    this.#sources.push(source)
+    source.connect(host)
+  }
+
+  add (provider: Provider): void {
+    this.#registered.set(provider.name, provider)
+    this.#generation++
+  }
+
+  get (name: string): Provider | undefined {
+    const registered = this.#registered.get(name)
+    if (registered) return registered
+    for (const source of this.#sources) {
+      const provider = source.get(name)
+      if (provider) return provider
+    }
+    return undefined
+  }
+
+  /** Equal texts: all providers list the same to these clients, at one generation. */
+  catalogueKey (client: Client): string {
+    let key = classOf(client.capabilities)
+    for (const source of this.#sources) {
+      const own = source.catalogueKey?.(client)
+      if (own !== undefined && own !== '') key = `${own} ${key}`
+    }
+    return key
+  }
+
+  /** The provider that a client is about to use; what it may remember of the client is released with it. @throws RpcError -32001 when it is not there */
+  use (name: string, client: Client): Provider {
+    const provider = this.get(name)
+    if (!provider) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
+    this.#note(name, client)
+    return provider
+  }
+
+  /** The providers that may remember something of a client. */
+  usedBy (client: Client): Provider[] {
+    return [...this.#used.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
+  }
+
+  /** A client is gone, or may not use some providers any more. @param from the providers that release it; undefined: all */
+  async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
+    const used = this.#used.get(client.id)
+    if (!used) return
+    const leaving = [...used].filter((name) => from?.has(name) !== false)
+    for (const name of leaving) used.delete(name)
+    if (used.size === 0) this.#used.delete(client.id)
+    const releasing = Promise.all(leaving.map(async (name) => { await this.get(name)?.release?.(client) }))
+      .finally(() => { this.#releasing.delete(releasing) })
+    this.#releasing.add(releasing)
+    await releasing
+  }
+
+  /** Resolves when what clients left behind is released. */
+  async released (): Promise<void> {
+    await Promise.allSettled(this.#releasing)
+  }
+
+  /**
+   * Waits until it is known what these providers list to this client, but no longer than each is worth it.
+   * @param only the request is for one provider: it is waited for while it connects
+   */
+  async learn (names: Iterable<string>, client: Client, only: boolean): Promise<void> {
+    const waits: Array<Promise<unknown>> = []
+    let budget = 0
+    for (const name of names) {
+      for (const learning of this.get(name)?.learn?.(client, only) ?? []) {
+        waits.push(learning.done)
+        budget = Math.max(budget, learning.budget)
+        this.#note(name, client)
+      }
+    }
+    if (waits.length === 0) return
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([Promise.all(waits), new Promise((resolve) => { timer = setTimeout(resolve, budget) })])
+    clearTimeout(timer)
+  }
+
+  #note (name: string, client: Client): void {
+    // A caller that hears nothing and has no links of its own leaves nothing behind, and nobody says when it is gone.
+    if (client.listener === undefined && client.ownLinks !== true) return
+    const used = this.#used.get(client.id)
+    if (used) used.add(name)
+    else this.#used.set(client.id, new Set([name]))
+  }
+}

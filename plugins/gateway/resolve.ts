@@ -1,0 +1,137 @@
+import { code, RpcError } from '../../protocol/errors.ts'
+import type { Client, Exchange } from '../../protocol/exchange.ts'
+import type { Provider } from '../../protocol/provider.ts'
+import type { View } from '../access/view.ts'
+import { exposedName, isCut } from './names.ts'
+import type { Providers } from './providers.ts'
+import type { ResourceLinks } from './resource-links.ts'
+import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
+import type { Surfaces } from './surfaces.ts'
+
+/** Where the names and URIs that a view uses lead. An item that the view does not show does not exist. */
+export class Resolver {
+  readonly #surfaces: Surfaces
+  readonly #providers: Providers
+  readonly #links: ResourceLinks
+
+  /** @param links resources that results linked to */
+  constructor (surfaces: Surfaces, providers: Providers, links: ResourceLinks) {
+    this.#surfaces = surfaces
+    this.#providers = providers
+    this.#links = links
+  }
+
+  /** Where the exposed name of a tool or prompt leads. A route of raw names also takes those of merged routes. */
+  byName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+    const { targets } = surface.parts[kind]
+    const found = targets.get(name)
+    if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
+    const { name: server } = view.scope
+    const prefix = `${server}${this.#surfaces.separator}`
+    if (name.startsWith(prefix) && targets.has(name.slice(prefix.length))) return targets.get(name.slice(prefix.length))
+    // Merged routes cut long names, and the cut form is good here, too.
+    return isCut(name) ? [...targets.values()].find(({ key }) => exposedName(server, this.#surfaces.separator, key) === name) : undefined
+  }
+
+  /** The name under which a view shows an item of a provider; undefined: it does not. */
+  exposed (view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
+    const { targets } = surface.parts[kind]
+    if (view.presentation === 'raw') return targets.get(key)?.provider === provider ? key : undefined
+    for (const [name, target] of targets) if (target.provider === provider && target.key === key) return name
+    return undefined
+  }
+
+  /** The surface, once it is known what the providers behind it list to clients like this one. */
+  async settled ({ view, client }: Exchange<View>): Promise<Surface> {
+    const { providers } = this.#surfaces.of(view, client)
+    await this.#providers.learn(providers, client, view.scope.kind === 'server')
+    return this.#surfaces.of(view, client)
+  }
+
+  /** @throws RpcError -32001 when the view's only provider cannot be asked and nothing is known of it */
+  mustBeKnown ({ scope }: View, surface: Surface): void {
+    if (scope.kind === 'server' && surface.capabilities.size === 0) throw notConnected(scope.name, this.#providers.get(scope.name))
+  }
+
+  /** Waits until it is known what one provider lists to this client. @throws RpcError -32001 when it cannot be asked and nothing is known of it */
+  async learn (name: string, client: Client): Promise<void> {
+    await this.#providers.learn([name], client, true)
+    const provider = this.#providers.get(name)
+    if (provider && (provider.status ?? 'connected') !== 'connected' && !provider.catalogue(client)) throw notConnected(name, provider)
+  }
+
+  /** Looks something up in the surface; a name that is not there may be one that this client has not been shown yet. @throws as `mustBeKnown` */
+  async find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
+    const surface = this.#surfaces.of(exchange.view, exchange.client)
+    const found = look(surface)
+    if (found !== undefined) return found
+    const settled = await this.settled(exchange)
+    this.mustBeKnown(exchange.view, settled)
+    return settled === surface ? undefined : look(settled)
+  }
+
+  /**
+   * Finds a tool or prompt by the name that the view shows it under. On merged routes, a provider that is still connecting and whose
+   * label the name begins with is waited for.
+   * @throws RpcError -32001 when that provider did not connect
+   */
+  async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
+    const { view, client } = exchange
+    const look = (surface: Surface): Target | undefined => this.byName(view, surface, kind, name)
+    const found = await this.find(exchange, look)
+    if (found || view.scope.kind === 'server') return found
+    const connecting = this.#surfaces.sections(view, client).flatMap(({ provider, label, catalogue }) =>
+      provider?.status === 'connecting' && !catalogue && name.startsWith(`${label}${this.#surfaces.separator}`) ? [provider.name] : [])
+    if (connecting.length === 0) return undefined
+    await this.#providers.learn(connecting, client, true)
+    const target = look(this.#surfaces.of(view, client))
+    if (target) return target
+    for (const each of connecting) {
+      const provider = this.#providers.get(each)
+      if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') throw notConnected(each, provider)
+    }
+    return undefined
+  }
+
+  /** The provider that reads the resource that an exchange names, listed or not. @throws RpcError -32002 */
+  async reader (exchange: Exchange<View>): Promise<Target> {
+    const { view, client, params: { uri } } = exchange
+    if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
+    const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
+    if (provider !== undefined) return { provider, key: uri }
+    // A single server may read what it does not list; what its operator disabled stays shut.
+    const { scope } = view
+    if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) return { provider: scope.name, key: uri }
+    throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
+  }
+
+  /** The provider from which a client of a merged route would read a resource now. */
+  readerNow (view: View, client: Client, uri: string): string | undefined {
+    return view.scope.kind === 'server' ? undefined : this.#readerIn(view, this.#surfaces.of(view, client), uri)
+  }
+
+  /** Whether a client may read a resource from a provider; where that is not known yet, it may. */
+  mayRead (view: View, client: Client, provider: string, uri: string): boolean {
+    const surface = this.#surfaces.of(view, client)
+    if (!surface.capabilities.has(provider)) return true
+    return view.scope.kind === 'server' ? !isHidden(surface, provider, uri) : this.#readerIn(view, surface, uri) === provider
+  }
+
+  /** The provider that lists a resource or has a template for it; else the one that linked to it, where all of its resources are shown. */
+  #readerIn (view: View, surface: Surface, uri: string): string | undefined {
+    const provider = readerOf(surface, uri)?.provider
+    if (provider !== undefined || view.scope.kind === 'server') return provider
+    const linked = this.#links.providerOf(uri, view.principal.key)
+    if (linked === undefined || isHidden(surface, linked, uri)) return undefined
+    const showsAll = this.#surfaces.visible(view).some(({ server, member }) =>
+      server.name === linked && (member.resources ?? 'all') === 'all')
+    return showsAll ? linked : undefined
+  }
+}
+
+/** The error for a provider that cannot be asked now, in words for its clients. */
+export function notConnected (name: string, provider: Provider | undefined): RpcError {
+  const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
+  const reason = connecting ?? provider?.reason ?? 'it cannot be used as it is configured'
+  return new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected: ${reason}`, 'not-connected')
+}

@@ -1,0 +1,31 @@
+import type { Catalogue, Item, ListKind } from '../../protocol/lists.ts'
+import type { Provider } from '../../protocol/provider.ts'
+import { isEnabled, overrideOf, selects, type ItemKind } from '../access/overrides.ts'
+import type { VisibleServer } from '../access/visibility.ts'
+import { withoutApps } from './apps.ts'
+
+/** One visible server with the provider behind it, and what that lists to the client that looks; undefined: not there, or not known yet. */
+export interface Section extends VisibleServer {
+  readonly provider: Provider | undefined
+  readonly catalogue: Catalogue | undefined
+}
+
+/** One item as a section shows it. `description`: the override, where an admin gave one. */
+export interface ShownItem { readonly text: string, readonly description: string | undefined, readonly enabled: boolean }
+
+/** Overrides and selections of resource templates are those of resources. */
+export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
+
+/**
+ * An item as its section shows it; undefined: the group does not select it, or only an MCP App may use it. The one place where
+ * overrides, selections and MCP Apps decide about an item.
+ * @param apps the client shows MCP Apps
+ */
+export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): ShownItem | undefined {
+  const section = itemKindOf(kind)
+  if (!selects(member, section, item.key)) return undefined
+  const override = overrideOf(server.config, section, item.key)
+  const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
+  if (text === undefined) return undefined
+  return { text, description: override?.description, enabled: isEnabled(override) }
+}

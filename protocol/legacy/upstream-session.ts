@@ -1,0 +1,189 @@
+import { Call, type CallOptions } from '../call.ts'
+import { code, RpcError, UpstreamError } from '../errors.ts'
+import type { Exchange, Question } from '../exchange.ts'
+import { instance, instanceKey } from '../instance.ts'
+import { isObject, memberOf } from '../json.ts'
+import type { Level } from '../listener.ts'
+import { toRpcError, type Notification, type Request, type Response } from '../message.ts'
+import { Peer } from '../peer.ts'
+import { progressTokenOf, restoredProgress } from '../progress.ts'
+import { Table } from '../table.ts'
+import type { Transport } from '../transports/transport.ts'
+import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
+import { isLegacyVersion, latestLegacy } from './versions.ts'
+
+/** How long dialling counts as that, in ms: who has not connected by then need not keep others from dialling. */
+const dialTime = 1_000
+
+/** A connection of a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by itself. */
+export class LegacyUpstreamSession implements UpstreamSession {
+  identity: ServerIdentity = { version: latestLegacy, capabilities: {}, serverInfo: '{}', instructions: undefined }
+  readonly #transport: Transport
+  readonly #peer: Peer
+  readonly #client: ClientIdentity
+  readonly #handlers: SessionHandlers
+  readonly #calls = new Table<number, Call>()
+  /** Questions of the upstream that are not answered yet, by its own id. */
+  readonly #questions = new Map<unknown, AbortController>()
+  #closed = false
+
+  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers) {
+    this.#transport = transport
+    this.#client = client
+    this.#handlers = handlers
+    this.#peer = new Peer(transport, {
+      request: (request, origin) => { void this.#question(request, origin) },
+      notification: (notification, origin) => { this.#notification(notification, origin) },
+      closed: (error) => { this.#lost(error) }
+    })
+  }
+
+  get openCalls (): readonly Call[] { return this.#calls.values() }
+  get busy (): boolean { return this.#calls.size > 0 }
+  get closed (): boolean { return this.#closed }
+
+  async open (dialled: () => void): Promise<void> {
+    try {
+      await this.#start(dialled)
+      const { capabilities, clientInfo } = this.#client
+      // The instance tells a gateway that is configured as its own upstream.
+      const params = { protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }
+      this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
+      this.#peer.notify('notifications/initialized')
+      await this.#transport.agreed(this.identity.version)
+    } catch (error) {
+      await this.close()
+      throw error
+    }
+  }
+
+  async #start (dialled: () => void): Promise<void> {
+    const { initTimeout } = this.#client
+    let timer: NodeJS.Timeout | undefined
+    const dialling = setTimeout(dialled, dialTime)
+    try {
+      await Promise.race([this.#peer.start(), new Promise<never>((_resolve, reject) => {
+        timer = setTimeout(() => { reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`)) }, initTimeout)
+      })])
+    } finally {
+      clearTimeout(timer)
+      clearTimeout(dialling)
+      dialled()
+    }
+  }
+
+  call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
+    const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over })
+    if (!call.over) this.#calls.set(call.id, call)
+    return call.answer
+  }
+
+  readonly #over = (call: Call, response: Response | undefined): void => {
+    this.#calls.take(call.id)
+    this.#handlers.over(call, response)
+  }
+
+  async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
+    const id = this.#peer.nextId
+    const timer = setTimeout(() => {
+      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`))
+    }, timeout)
+    try {
+      const { resultText, errorText } = await this.#peer.request(method, paramsText)
+      if (errorText !== undefined) throw toRpcError(errorText)
+      return resultText ?? '{}'
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  notify (method: string, paramsText?: string): void { this.#peer.notify(method, paramsText) }
+
+  async subscribe (uri: string, paramsText = JSON.stringify({ uri })): Promise<string> {
+    return await this.request('resources/subscribe', paramsText)
+  }
+
+  async unsubscribe (uri: string, paramsText = JSON.stringify({ uri })): Promise<string> {
+    return await this.request('resources/unsubscribe', paramsText)
+  }
+
+  async setLevel (level: Level): Promise<void> { await this.request('logging/setLevel', JSON.stringify({ level })) }
+
+  async ping (timeout: number): Promise<void> { await this.request('ping', undefined, timeout) }
+
+  async close (): Promise<void> {
+    this.#closed = true
+    this.#peer.closed(new UpstreamError('broken', 'its connection was closed'))
+    await this.#transport.close()
+  }
+
+  #lost (error: UpstreamError): void {
+    for (const controller of this.#questions.values()) controller.abort('the upstream is gone')
+    this.#questions.clear()
+    if (this.#closed) return
+    this.#closed = true
+    this.#handlers.closed(error)
+    void this.#transport.close()
+  }
+
+  async #question (request: Request, origin: number | undefined): Promise<void> {
+    const { id, idText, method, params, paramsText } = request
+    if (method === 'ping') { this.#peer.answer(idText, { kind: 'response', id, resultText: '{}' }); return }
+    const controller = new AbortController()
+    this.#questions.set(id, controller)
+    const question: Question = {
+      method,
+      params,
+      paramsText,
+      signal: controller.signal,
+      outlivesRequest: origin === undefined && this.#client.exclusive,
+      progress: (progressText) => {
+        const token = progressTokenOf(params, paramsText)
+        if (token !== undefined) this.#peer.notify('notifications/progress', restoredProgress(progressText, token))
+      }
+    }
+    try {
+      const answer = await this.#handlers.question(question, this.#originOf(origin))
+      if (!controller.signal.aborted) this.#peer.answer(idText, answer)
+    } catch (error) {
+      const failure = error instanceof RpcError ? error : new RpcError(code.internal, 'The question could not be answered', 'internal')
+      if (!controller.signal.aborted) this.#peer.answer(idText, { kind: 'response', id, errorText: failure.toText() })
+    } finally {
+      this.#questions.delete(id)
+    }
+  }
+
+  #notification (notification: Notification, origin: number | undefined): void {
+    const { method, params, paramsText } = notification
+    const call = method === 'notifications/progress' ? this.#calls.get(Number(params.progressToken)) : undefined
+    if (call) call.progress(paramsText)
+    else if (method === 'notifications/cancelled') {
+      const reason = typeof params.reason === 'string' ? params.reason : 'the upstream withdrew the question'
+      this.#questions.get(params.requestId)?.abort(reason)
+    } else this.#handlers.notification(notification, this.#originOf(origin))
+  }
+
+  #originOf (origin: number | undefined): Origin {
+    if (origin === undefined) return undefined
+    // On a connection that is one client's, there is nobody else whom it could be for.
+    return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
+  }
+}
+
+/** @param result of `initialize`, as text @throws UpstreamError for a server that we have no revision in common with */
+function identityOf (result: string): ServerIdentity {
+  const value: unknown = JSON.parse(result)
+  const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
+  if (version === undefined) {
+    throw new UpstreamError('refused', 'the server did not answer initialize as MCP has it: there is no protocolVersion in its result')
+  }
+  if (!isLegacyVersion(version)) {
+    throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not`)
+  }
+  return {
+    version,
+    capabilities: isObject(capabilities) ? capabilities : {},
+    serverInfo: memberOf(result, 'serverInfo') ?? '{}',
+    instructions: typeof instructions === 'string' ? instructions : undefined
+  }
+}

@@ -1,0 +1,84 @@
+import type { ServerCapabilities } from './capabilities.ts'
+
+/** The four lists of MCP: the request that asks for each, the capability that announces it, and the member that identifies an item. */
+export const listKinds = {
+  tools: { method: 'tools/list', capability: 'tools', key: 'name' },
+  prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
+  resources: { method: 'resources/list', capability: 'resources', key: 'uri' },
+  resourceTemplates: { method: 'resources/templates/list', capability: 'resources', key: 'uriTemplate' }
+} as const
+export type ListKind = keyof typeof listKinds
+export const kinds = Object.keys(listKinds) as ListKind[]
+
+/** One tool, prompt, resource or resource template: its identifying member, and the JSON text it was listed as. */
+export interface Item { readonly key: string, readonly text: string }
+
+/** Everything that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
+export interface Catalogue {
+  /** Unique within this process. */
+  readonly id: number
+  readonly capabilityClass: string
+  /** The MCP revision that it was listed in. */
+  readonly version: string
+  /** `serverInfo`, as JSON text. */
+  readonly serverInfo: string
+  readonly instructions: string | undefined
+  readonly capabilities: ServerCapabilities
+  readonly lists: Readonly<Record<ListKind, readonly Item[]>>
+  /** The other members of each list result (`_meta`, unknown ones), as the text of an object. */
+  readonly extras: Readonly<Record<ListKind, string>>
+}
+
+let lastId = 0
+export const nextCatalogueId = (): number => ++lastId
+
+/** True when no client could tell the two apart. */
+export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
+  const sameList = (kind: ListKind): boolean =>
+    a.extras[kind] === b.extras[kind] &&
+    a.lists[kind].length === b.lists[kind].length &&
+    a.lists[kind].every((item, at) => item.text === b.lists[kind][at]?.text)
+  return (
+    a.serverInfo === b.serverInfo &&
+    a.instructions === b.instructions &&
+    JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) &&
+    kinds.every(sameList)
+  )
+}
+
+/** What a provider of the program's own says of itself and lists: values, as MCP has them. */
+export interface OwnLists {
+  readonly name: string
+  readonly version: string
+  readonly instructions?: string
+  readonly tools?: ReadonlyArray<{ readonly name: string }>
+  readonly prompts?: ReadonlyArray<{ readonly name: string }>
+  readonly resources?: ReadonlyArray<{ readonly uri: string }>
+  readonly resourceTemplates?: ReadonlyArray<{ readonly uriTemplate: string }>
+}
+
+/** A catalogue of values, for providers that are not servers. It announces the capabilities of the lists that are given. */
+export function makeCatalogue ({ name, version, instructions, ...given }: OwnLists): Catalogue {
+  const capabilities: Record<string, unknown> = {}
+  const itemsOf = (kind: ListKind): Item[] => {
+    const values = given[kind]
+    if (values !== undefined) capabilities[listKinds[kind].capability] = {}
+    return (values ?? []).map((value) => ({ key: String((value as Record<string, unknown>)[listKinds[kind].key]), text: JSON.stringify(value) }))
+  }
+  const lists = {
+    tools: itemsOf('tools'),
+    prompts: itemsOf('prompts'),
+    resources: itemsOf('resources'),
+    resourceTemplates: itemsOf('resourceTemplates')
+  }
+  return {
+    id: nextCatalogueId(),
+    capabilityClass: '{}',
+    version: '',
+    serverInfo: JSON.stringify({ name, version }),
+    instructions,
+    capabilities,
+    lists,
+    extras: { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+  }
+}

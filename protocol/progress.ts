@@ -1,0 +1,39 @@
+import { isObject, memberOf, withMembers } from './json.ts'
+
+// Progress tokens of one hop mean nothing on the next (MCP, "Progress"): each hop writes its own, and restores the former one on the
+// way back. This is the only place that reads or writes them. All texts are JSON; what else stands in `_meta` stays to the byte.
+
+/** The sender's token, as it was written (a string or a number, as JSON text); undefined: it wants no progress. */
+export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
+  const meta = params._meta
+  if (!isObject(meta) || meta.progressToken === undefined) return undefined
+  return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
+}
+
+/** The text of `_meta` with another token; undefined: take the token out. */
+const metaWith = (paramsText: string, token: string | undefined): string =>
+  withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: token })
+
+/**
+ * The params of a request for the next hop.
+ * @param changes members of `params` that get another value, as JSON text
+ * @param token the token of this hop: it takes the place of the sender's, and is left out where the sender wants no progress
+ */
+export function outgoingParams (
+  { params, paramsText }: { readonly params: Readonly<Record<string, unknown>>, readonly paramsText: string },
+  changes: Readonly<Record<string, string>>,
+  token: number
+): string {
+  const meta = params._meta
+  if (isObject(meta) && meta.progressToken !== undefined) {
+    return withMembers(paramsText, { ...changes, _meta: metaWith(paramsText, String(token)) })
+  }
+  return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
+}
+
+/** The params of a request without its token: for a request of our own that is made on the sender's behalf. */
+export const withoutProgressToken = (paramsText: string): string =>
+  memberOf(paramsText, '_meta') === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(paramsText, undefined) })
+
+/** The params of `notifications/progress` with the token of the hop that it is passed on to. @param token as JSON text */
+export const restoredProgress = (paramsText: string, token: string): string => withMembers(paramsText, { progressToken: token })
