@@ -184,7 +184,7 @@ export class Gateway {
       })
     }))
     // Among several, one that is silent is not waited for: what it sends is filtered here as well.
-    await (scope.kind === 'server' ? told : Promise.race([told, sleep(limits.firstAnswer, undefined, { ref: false })]))
+    await (scope.kind === 'server' ? told : Promise.race([told, sleep(limits.firstAnswerBudget, undefined, { ref: false })]))
     return '{}'
   }
 

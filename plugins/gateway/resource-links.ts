@@ -24,7 +24,7 @@ export class ResourceLinks {
   #add (key: string, server: string): void {
     this.#servers.delete(key)
     this.#servers.set(key, server)
-    const oldest = this.#servers.size > limits.linked ? this.#servers.keys().next().value : undefined
+    const oldest = this.#servers.size > limits.resourceLinks ? this.#servers.keys().next().value : undefined
     if (oldest !== undefined) this.#servers.delete(oldest)
   }
 }
