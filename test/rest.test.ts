@@ -804,11 +804,14 @@ test('answers', async (t) => {
       structuredContent: { message: 'no' },
       isError: true
     })
-    answer(500, 'application/json', `{"message":"${'x'.repeat(limits.rest.errorBody)}"}`)
+    answer(500, 'application/json', `{"message":"${'x'.repeat(limits.openapi.errorBody)}"}`)
     assert.equal((await client.call('get')).structuredContent, undefined)
     answer(500, 'text/plain', 'x'.repeat(1_000_000))
     const { isError, content } = await client.call('get')
-    assert.deepEqual([isError, content[0]?.text, content[1]?.text?.length], [true, 'HTTP 500 Internal Server Error', limits.rest.errorBody])
+    assert.deepEqual(
+      [isError, content[0]?.text, content[1]?.text?.length],
+      [true, 'HTTP 500 Internal Server Error', limits.openapi.errorBody]
+    )
   })
   await t.test('too large, cut off, away: errors that say so, and the link stays', async () => {
     api.answer((_request, response) => {
@@ -1109,7 +1112,7 @@ test('schemas: what OpenAPI 3.0 says, in JSON Schema 2020-12', async (t) => {
       }
     })
     const { inputSchema } = (await client.tools()).get('x') ?? {}
-    assert.ok(JSON.stringify(inputSchema).length <= limits.rest.schema)
+    assert.ok(JSON.stringify(inputSchema).length <= limits.openapi.schema)
     assert.equal(Object.keys(inputSchema?.properties ?? {}).length, 40)
     const valid = ajv.compile({ ...inputSchema })
     assert.ok(valid({ member0: { inner0: { next: {}, value: 'value-0-1' } } }), JSON.stringify(valid.errors))
@@ -1674,7 +1677,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
       }
     }
   })
-  const { rest, description } = limits
+  const { openapi: bounds, description } = limits
   const validate = new Ajv2020({ strict: false }).getSchema('https://json-schema.org/draft/2020-12/schema')
   const wrong = fc.oneof(
     fc.jsonValue(),
@@ -1710,8 +1713,8 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
       target[key] = structuredClone(put)
     }
     try {
-      measure(document, rest)
-      const { tools, plans, names } = compile(document, { from: 'http://x.test/doc', ...rest, description })
+      measure(document, bounds)
+      const { tools, plans, names } = compile(document, { from: 'http://x.test/doc', ...bounds, description })
       assert.deepEqual([tools.length, plans.length], [names.length, names.length])
       for (const tool of tools) {
         const { name, inputSchema } = JSON.parse(tool) as { name: string, inputSchema: object }

@@ -484,7 +484,7 @@ test('pending: whose a task is, and for how long', async (t) => {
 
   await t.test('beyond the bound those that are over go first; each is forgotten with its time', async () => {
     const pending = begun()
-    for (let n = 0; n < limits.pending; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
+    for (let n = 0; n < limits.tasksPerConnection; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
     assert.deepEqual([pending.knowsTask('t'), pending.knowsTask('0'), pending.knowsTask('1')], [true, false, true])
     pending.task({ taskId: 't', status: 'working', ttl: 1 }, link)
     await new Promise((resolve) => { setTimeout(resolve, 5) })

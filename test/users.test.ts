@@ -758,7 +758,7 @@ test('what strangers may have open at once has a bound', async () => {
       async () => {}
     )
   const [one, many] = [attempts(), attempts()]
-  for (let n = 0; n < limits.checksInTurn; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
+  for (let n = 0; n < limits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
   await assert.rejects(one.check({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })
   void one.check({ ip: '203.0.113.2' }, 'admin', async () => await never)
   for (let n = 0; n < limits.passwordRequests; n++) void many.check({ ip: '203.0.113.1' }, `user-${n}`, async () => await never)

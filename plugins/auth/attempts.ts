@@ -62,7 +62,7 @@ export class Attempts<Request extends { ip: string }> {
 
   async #inTurn<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
     const turns = this.#turns.get(key) ?? { waiting: 0, last: Promise.resolve() }
-    if (turns.waiting >= limits.checksInTurn) throw new errors.TooManyRequests(5)
+    if (turns.waiting >= limits.passwordChecksPerUser) throw new errors.TooManyRequests(5)
     this.#turns.set(key, turns)
     turns.waiting++
     const turn = turns.last.then(work)

@@ -28,7 +28,7 @@ export class ResourceLinks {
   #add (key: string, provider: string): void {
     this.#providers.delete(key)
     this.#providers.set(key, provider)
-    const oldest = this.#providers.size > limits.linked ? this.#providers.keys().next().value : undefined
+    const oldest = this.#providers.size > limits.resourceLinks ? this.#providers.keys().next().value : undefined
     if (oldest !== undefined) this.#providers.delete(oldest)
   }
 }

@@ -7,11 +7,11 @@ export const limits = {
   loginFailures: 10,
   loginWindow: 5 * 60_000,
   /** Checks of one user's password from one address that wait for their turn; beyond: 429. */
-  checksInTurn: 64,
+  passwordChecksPerUser: 64,
   /** Logins, registrations and changes of a password at once, waiting ones included; beyond: 503. */
   passwordRequests: 128,
   /** Passwords that are hashed at once; the rest wait. */
-  hashing: 2,
+  concurrentHashes: 2,
   /** Registrations from one address in so many ms; beyond: 429. */
   registrations: 10,
   registrationWindow: 5 * 60_000,
@@ -55,7 +55,7 @@ export const limits = {
   /** The same when we closed the stream ourselves, to be polled. */
   pollGrace: 60_000,
   /** A question outside of any request waits so many ms for its client to open a stream. */
-  streamPatience: 5_000,
+  streamOpenTimeout: 5_000,
   /** Questions open to one session at once: how many, how many characters in all, and how many to all sessions together; beyond: the upstream gets an error. */
   questionsPerSession: 256,
   questionsSize: 32 * 1024 * 1024,
@@ -71,18 +71,18 @@ export const limits = {
   /** Capability classes of clients whose catalogues one server keeps; beyond: the oldest is read again when needed. */
   classesPerServer: 32,
   /** Resources that results linked to; beyond: the oldest is forgotten, and found on the routes of single servers only. */
-  linked: 10_000,
+  resourceLinks: 10_000,
   /** Tasks whose owner is remembered; beyond: the oldest is forgotten. */
   tasks: 10_000,
   /** Tasks and pages that a connection's clients wait for, and for how many ms at most; beyond: the oldest is forgotten, and its news are dropped. */
-  pending: 1_000,
-  pendingTime: 60 * 60_000,
+  tasksPerConnection: 1_000,
+  taskTime: 60 * 60_000,
   /** Links of one server; beyond: the oldest idle one goes, or 503. */
   linksPerServer: 64,
   /** One header of a client that goes on to a server (`passthroughHeaders`), in bytes; beyond: 400, or -32602. */
-  passedHeader: 8 * 1024,
+  passthroughHeader: 8 * 1024,
   /** Children that are being spawned at once; the rest queue. */
-  spawning: 4,
+  concurrentSpawns: 4,
   /** Nesting of JSON taken from a client; beyond: 400. */
   requestDepth: 200,
   /** Values of a body of which all that is wrong is told; beyond: the first thing. */
@@ -97,16 +97,16 @@ export const limits = {
   /** A description, in characters; beyond: it is cut. */
   description: 16 * 1024,
   /** A merged list waits for servers that have never answered until so many ms after they began to connect. */
-  firstAnswer: 900,
+  firstAnswerBudget: 900,
   /** A list waits so many ms to learn what a connected server shows to a new kind of client. */
   newClass: 5_000,
   /** ... and not again before so many ms have passed. */
-  learnAgain: 60_000,
+  newClassRetry: 60_000,
   /** A call or list aimed at one connecting server waits so many ms. */
-  connectPatience: 10_000,
+  connectionWait: 10_000,
   /** A server's list that is not answered within so many ms counts as failed; one that failed is asked for again after so many ms, and then ever later. */
   listTime: 15_000,
-  listAgain: 5_000,
+  listRetry: 5_000,
   /** Look-up, connection and TLS to one address take so many ms at most; then it counts as away. */
   connectTimeout: 10_000,
   /** The head of one HTTP answer, in bytes; beyond: the request fails. */
@@ -117,8 +117,8 @@ export const limits = {
   restSessions: 1_000,
   restSessionIdle: 30 * 60_000,
   /** Tool calls at once of callers without MCP, and of each one of them (all whom nobody knows are one) and on each server; beyond: 503. */
-  plainCalls: 1_000,
-  plainCallsEach: 250,
+  restCalls: 1_000,
+  restCallsPerCaller: 250,
   /** Input schemas that arguments are checked by, in characters; beyond: the upstream checks them. */
   checkedSchema: 256 * 1024,
   /** OpenAPI documents kept ready: how many, and how many bytes in all; beyond: the one used longest ago is made again when needed. */
@@ -127,7 +127,7 @@ export const limits = {
   /** ... and how many may wait for being written; beyond: 503. */
   documentsWaiting: 64,
   /** What an OpenAPI description may be; beyond: it is refused, or what is too much of it is left out with a warning. */
-  rest: {
+  openapi: {
     /** The description, in bytes. */
     document: 32 * 1024 * 1024,
     /** Values in it, what YAML's aliases stand for counted each time, and their nesting. */

@@ -18,7 +18,7 @@ const nobody = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
 /** Hashes and checks passwords, a few at once: each takes a tenth of a second of a core, and memory. */
 export class Passwords {
-  readonly #slots = new Semaphore(limits.hashing)
+  readonly #slots = new Semaphore(limits.concurrentHashes)
 
   /** A password as it is kept: `scrypt$N$r$p$salt$key`, base64. */
   async hash (password: string): Promise<string> {

@@ -27,7 +27,7 @@ export class InFlightCalls {
 
   /** Does one request until its end, or its caller's. @returns the text of its result @throws UpstreamFailed, UpstreamSlow, TooManyCalls, InvalidInput, NoSuch; what `withdraw` says */
   async run (exchange: DirectExchange, server: string, gone: AbortSignal): Promise<string> {
-    if (this.#running.size >= limits.plainCalls || !this.#hasRoom(exchange.view.principal.key, server)) throw new errors.TooManyCalls()
+    if (this.#running.size >= limits.restCalls || !this.#hasRoom(exchange.view.principal.key, server)) throw new errors.TooManyCalls()
     gone.addEventListener('abort', () => { exchange.cancel('the caller went away') }, { once: true })
     const run: Run = { server, refusal: undefined }
     this.#running.set(exchange, run)
@@ -43,10 +43,10 @@ export class InFlightCalls {
 
   /** Nobody takes all places, and no server that does not answer. */
   #hasRoom (principal: string, server: string): boolean {
-    if (this.#running.size < limits.plainCallsEach) return true
+    if (this.#running.size < limits.restCallsPerCaller) return true
     const running = [...this.#running]
     return [running.filter(([{ view }]) => view.principal.key === principal), running.filter(([, run]) => run.server === server)].every(
-      ({ length }) => length < limits.plainCallsEach
+      ({ length }) => length < limits.restCallsPerCaller
     )
   }
 

@@ -22,7 +22,7 @@ export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, re
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version },
     transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
-    spawning: new Semaphore(limits.spawning),
+    spawning: new Semaphore(limits.concurrentSpawns),
     cache,
     initTimeout,
     requestTimeout,

@@ -177,7 +177,7 @@ export class Upstream {
   patienceFor (client: Client): number {
     const tried = this.#tried.get(this.#placement.keyOf(client).capabilityClass) ?? -Infinity
     const since = Date.now() - tried
-    return since > limits.learnAgain ? limits.newClass : limits.newClass - since
+    return since > limits.newClassRetry ? limits.newClass : limits.newClass - since
   }
 
   /** What it said to be new is being read. @returns when that is done, and how long it is worth a wait, in ms; undefined: nothing is new */
@@ -190,14 +190,14 @@ export class Upstream {
     if (readings.length === 0) return undefined
     return {
       done: Promise.all(readings.map(({ done }) => done)),
-      patience: limits.firstAnswer + Math.max(...readings.map(({ since }) => since)) - Date.now()
+      patience: limits.firstAnswerBudget + Math.max(...readings.map(({ since }) => since)) - Date.now()
     }
   }
 
   /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
   async learn (client: Client): Promise<void> {
     const { capabilityClass } = this.#placement.keyOf(client)
-    if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.learnAgain) this.#tried.set(capabilityClass, Date.now())
+    if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#tried.set(capabilityClass, Date.now())
     if (this.#tried.size > limits.classesPerServer) this.#tried.clear()
     const slot = this.#placement.listing(client)
     await this.#supervisor.ready(slot)

@@ -192,11 +192,11 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       // little to do for it (no process must start), or is known to be slow at that, has little time: it may have stopped answering.
       const patience =
         upstream.status === 'connected'
-          ? Math.min(upstream.patienceFor(client), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswer)
+          ? Math.min(upstream.patienceFor(client), patient || upstream.startsWithin(limits.newClass) ? Infinity : limits.firstAnswerBudget)
           : upstream.status !== 'connecting'
             ? 0
             : patient
-              ? limits.connectPatience
+              ? limits.connectionWait
               : upstream.promising
       if (patience <= 0) continue
       longest = Math.max(longest, patience)

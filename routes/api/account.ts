@@ -4,7 +4,7 @@ import { toAccount } from '../../plugins/users/account.ts'
 import { Account } from '../../schemas/api.ts'
 import { PasswordChange, PasswordChanged } from '../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { principalOf } from './principal.ts'
 
 const tags = ['Account']
 

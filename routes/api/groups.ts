@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { page } from './page.ts'
 import {
   Done,
   GroupId,
@@ -17,7 +16,8 @@ import {
   ToolSelection
 } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { page } from './page.ts'
+import { principalOf } from './principal.ts'
 
 const tags = ['Groups']
 
@@ -41,7 +41,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List the groups that you may see',
         querystring: Page,
-        PageOf,
         response: { 200: PageOf(Type.Partial(GroupRecord)) }
       },
       config: { effect: 'read' }

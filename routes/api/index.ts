@@ -1,6 +1,3 @@
-import type { FastifyRequest } from 'fastify'
-import { errors } from '../../plugins/errors/list.ts'
-import type { Principal } from '../../plugins/access/view.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
@@ -13,19 +10,15 @@ import servers from './servers.ts'
 import settings from './settings.ts'
 import tools from './tools.ts'
 
-declare module 'fastify' {
-  interface FastifyRequest { principal: Principal | null }
-}
-
-/** Scope `api`: an identity is needed. Bodies are JSON. */
+/** Scope `api`: every request has an identified caller. Bodies are JSON. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'api')
   app.decorateRequest('principal', null)
   app.addHook('onRequest', async (request, reply) => {
-    // What is answered is for who asked, and often secret.
+    // Answers are for this caller only, and often hold secrets.
     reply.header('cache-control', 'no-store')
     request.principal = app.auth.management(request)
-    // The guest has no credential of its own that a foreign page would lack.
+    // A guest presents no credential, so a page of another site could ask in its name: only Origin tells them apart.
     if (request.principal.kind === 'guest') app.auth.origin(request)
   })
   await app.register(account)
@@ -39,9 +32,3 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(admin)
 }
 export default routes
-
-/** Who is asking. The scope's guard has made sure that somebody is. */
-export function principalOf (request: FastifyRequest): Principal {
-  if (!request.principal) throw new errors.Unauthorized('Log in first')
-  return request.principal
-}

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
 import { ItemRecord, NewDescription, Success, Toggle } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { principalOf } from './principal.ts'
 
 /** What of a server can be switched off and described anew, one by one. */
 const kinds = [

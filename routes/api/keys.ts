@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
 import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Success } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { principalOf } from './principal.ts'
 
 const tags = ['Bearer keys']
 

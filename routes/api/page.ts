@@ -1,30 +1,36 @@
 import type { Static } from '@sinclair/typebox'
-import type { Page } from '../../schemas/api.ts'
 import { errors } from '../../plugins/errors/list.ts'
+import type { Page } from '../../schemas/api.ts'
 
 /**
- * One page of a list whose items have names. The cursor is the last name of the page before, so that a page stays right when
- * other items come and go. @throws InvalidInput for a cursor that names nothing
+ * One page of a list of named items, with the members that `fields` asks for. The cursor is the base64url of the last name of the
+ * page before, so that a page stays right when other items come and go.
+ * @throws InvalidInput for a cursor whose item is not in the list
  */
 export function page<Item extends { name: string }> (
-  items: Item[],
-  { limit, cursor, fields }: Static<typeof Page>
-): { data: Array<Partial<Item>>; nextCursor?: string } {
-  let from = 0
-  if (cursor !== undefined) {
-    const name = Buffer.from(cursor, 'base64url').toString()
-    from = items.findIndex((item) => item.name === name) + 1
-    if (from === 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
-  }
-  const to = limit === undefined ? items.length : from + limit
-  const data = items.slice(from, to)
+  items: readonly Item[],
+  { limit = items.length, cursor, fields }: Static<typeof Page>
+): { data: Array<Partial<Item>>, nextCursor?: string } {
+  const from = cursor === undefined ? 0 : positionAfter(items, cursor)
+  const data = items.slice(from, from + limit)
   const last = data.at(-1)
-  const nextCursor = last && to < items.length ? Buffer.from(last.name).toString('base64url') : undefined
-  const wanted = fields?.split(',').map((field) => field.trim())
+  const hasMore = last !== undefined && from + limit < items.length
   return {
-    data: wanted
-      ? data.map((item) => Object.fromEntries(Object.entries(item).filter(([key]) => wanted.includes(key))) as Partial<Item>)
-      : data,
-    ...(nextCursor === undefined ? {} : { nextCursor })
+    data: fields === undefined ? data : data.map(picker(fields)),
+    ...(hasMore ? { nextCursor: Buffer.from(last.name).toString('base64url') } : {})
   }
+}
+
+function positionAfter (items: ReadonlyArray<{ name: string }>, cursor: string): number {
+  const name = Buffer.from(cursor, 'base64url').toString()
+  const at = items.findIndex((item) => item.name === name)
+  if (at < 0) throw new errors.InvalidInput('"cursor" is not (or no longer) one of this list: begin again without it')
+  return at + 1
+}
+
+/** @param fields names of members, comma-separated */
+function picker (fields: string): <Item extends object>(item: Item) => Partial<Item> {
+  const wanted = new Set(fields.split(',').map((field) => field.trim()))
+  return <Item extends object>(item: Item) =>
+    Object.fromEntries(Object.entries(item).filter(([key]) => wanted.has(key))) as Partial<Item>
 }

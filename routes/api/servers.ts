@@ -1,6 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { page } from './page.ts'
 import {
   BatchDone,
   BatchFailed,
@@ -16,7 +15,8 @@ import {
   Toggle
 } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { page } from './page.ts'
+import { principalOf } from './principal.ts'
 import { writeRecords } from './records.ts'
 
 const tags = ['Servers']
@@ -40,7 +40,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'List the servers that you may see',
         querystring: Page,
-        PageOf,
         response: { 200: PageOf(Type.Partial(ServerRecord)) }
       },
       config: { effect: 'read' }

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { principalOf } from './principal.ts'
 import { writeRecords } from './records.ts'
 
 const tags = ['System']

@@ -4,7 +4,7 @@ import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
 import { textBodies } from '../bodies.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
-import { principalOf } from './index.ts'
+import { principalOf } from './principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   textBodies(app)

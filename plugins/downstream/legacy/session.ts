@@ -182,7 +182,7 @@ export class Session implements Client, Listener<View> {
   /** The next stream that the client opens: one that has just begun is about to. */
   async #opened (): Promise<Stream | undefined> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, limits.streamPatience).unref()
+      const timer = setTimeout(resolve, limits.streamOpenTimeout).unref()
       this.#expecting.add(() => {
         clearTimeout(timer)
         resolve()

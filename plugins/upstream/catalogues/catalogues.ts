@@ -152,7 +152,7 @@ export class Catalogues {
     const { catalogue, whole } = answer
     pace.read = Date.now()
     pace.failures = whole ? 0 : Math.min(pace.failures + 1, 5)
-    if (!whole) this.#readIn(Math.min(limits.listAgain * 2 ** (pace.failures - 1), longestPause), slot, base, false)
+    if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestPause), slot, base, false)
     const before = this.#byClass.get(capabilityClass)
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettle) : settle

@@ -56,7 +56,7 @@ export class TaskRegistry {
     const known = this.#tasks.get(taskId)
     const principal = client ? principalOf(client) : known?.principal
     if (principal === undefined) return
-    const until = Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.pendingTime)
+    const until = Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.taskTime)
     this.#tasks.set(taskId, {
       principal,
       client: client ?? known?.client,
@@ -65,7 +65,7 @@ export class TaskRegistry {
       over: terminal.has(status),
       progress: progress ?? known?.progress
     })
-    if (this.#tasks.size <= limits.pending) return
+    if (this.#tasks.size <= limits.tasksPerConnection) return
     // What is over is missed least.
     const [oldest] = [...this.#tasks].find(([, { over }]) => over) ?? [...this.#tasks][0] ?? []
     if (oldest !== undefined) this.#tasks.delete(oldest)
@@ -87,7 +87,7 @@ export class TaskRegistry {
   elicitation (id: unknown, client: Client): void {
     if (typeof id !== 'string') return
     this.#pages.set(id, { client, until: Date.now() + limits.questionTimeout })
-    const oldest = this.#pages.size > limits.pending ? this.#pages.keys().next().value : undefined
+    const oldest = this.#pages.size > limits.tasksPerConnection ? this.#pages.keys().next().value : undefined
     if (oldest !== undefined) this.#pages.delete(oldest)
   }
 

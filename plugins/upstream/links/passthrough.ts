@@ -73,8 +73,8 @@ export function passedOn (server: string, names: readonly string[], headers: Hea
     // A header that the client names in Connection is for its next hop, and that is us (RFC 9110 §7.6.1).
     if (value === undefined || hop?.includes(name) === true || holdsOurToken(value)) continue
     const refused =
-      value.length > limits.passedHeader
-        ? `is longer than ${limits.passedHeader} bytes`
+      value.length > limits.passthroughHeader
+        ? `is longer than ${limits.passthroughHeader} bytes`
         : /[^\t\x20-\x7e\x80-\xff]/.test(value)
           ? 'holds a character that headers cannot hold'
           : undefined

@@ -43,8 +43,8 @@ export class RequestRunner {
         this.#supervisor.ready(slot),
         new Promise<never>((_resolve, reject) => {
           timer = setTimeout(() => {
-            reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectPatience / 1_000} s`))
-          }, limits.connectPatience)
+            reject(new UpstreamError('timeout', `it is still connecting after ${limits.connectionWait / 1_000} s`))
+          }, limits.connectionWait)
           exchange?.onCancel((reason) => { reject(new UpstreamError('closed', reason)) })
         })
       ])

@@ -97,7 +97,7 @@ export class ConnectionSupervisor {
 
   /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
   get promising (): number {
-    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + limits.firstAnswer - Date.now(), 0) : 0
+    return this.#first && !this.#catalogues.known ? Math.max(this.#begun + limits.firstAnswerBudget - Date.now(), 0) : 0
   }
 
   /** A text without what is secret in the config as it was last expanded. */

@@ -119,7 +119,7 @@ export class RestTransport implements Transport {
     this.#listed = listed
     let size = 0
     let end = first
-    while (end < listed.tools.length && (end === first || size < limits.rest.page)) size += listed.tools[end++]?.length ?? 0
+    while (end < listed.tools.length && (end === first || size < limits.openapi.page)) size += listed.tools[end++]?.length ?? 0
     await new Promise((resolve) => {
       setImmediate(resolve)
     })
@@ -181,7 +181,7 @@ export class RestTransport implements Transport {
         method: method as 'GET',
         headers,
         body,
-        maxSize: limits.rest.answer,
+        maxSize: limits.openapi.answer,
         timeout: never,
         signal,
         answersRedirects: true

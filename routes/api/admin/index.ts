@@ -1,7 +1,7 @@
 import { errors } from '../../../plugins/errors/list.ts'
 import { enterScope } from '../../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../index.ts'
+import { principalOf } from '../principal.ts'
 import audit from './audit.ts'
 import system from './system.ts'
 import users from './users.ts'

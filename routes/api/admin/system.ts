@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Success } from '../../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../index.ts'
+import { principalOf } from '../principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.put(

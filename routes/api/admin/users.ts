@@ -3,7 +3,7 @@ import type { onRequestHookHandler } from 'fastify'
 import { Done, Success } from '../../../schemas/api.ts'
 import { NewUser, UserName, UserRecord, UserStats, UserUpdate } from '../../../schemas/users.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../index.ts'
+import { principalOf } from '../principal.ts'
 
 const tags = ['Users']
 

@@ -156,7 +156,12 @@ export class Credentials {
   ): Promise<{ status: number; body: Buffer }> {
     if (!URL.canParse(address)) throw new UpstreamError('refused', `${what} is not an absolute http or https address`)
     try {
-      return await this.#outbound.fetch(address, { ...this.#reach, ...options, maxSize: limits.rest.token, timeout: limits.rest.tokenTime })
+      return await this.#outbound.fetch(address, {
+        ...this.#reach,
+        ...options,
+        maxSize: limits.openapi.token,
+        timeout: limits.openapi.tokenTime
+      })
     } catch (error) {
       throw error instanceof UpstreamError
         ? new UpstreamError('refused', `${what} ${shown(address)} cannot be asked: ${error.message}`)

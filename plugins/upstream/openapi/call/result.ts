@@ -38,8 +38,8 @@ export function toResult ({ method, url, ownQuery, status, headers, body }: Rest
   const said = textOf(body, type)
   if (status >= 400) {
     if (said === undefined || said === '') return failed(line)
-    const isWhole = said.length <= limits.rest.errorBody
-    return `{"content":[${text(line)},${text(cut(said, limits.rest.errorBody))}]${isWhole ? structured(said, type) : ''},"isError":true}`
+    const isWhole = said.length <= limits.openapi.errorBody
+    return `{"content":[${text(line)},${text(cut(said, limits.openapi.errorBody))}]${isWhole ? structured(said, type) : ''},"isError":true}`
   }
   const { location } = headers
   // The body of a redirect is often made of its address.

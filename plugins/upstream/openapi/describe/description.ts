@@ -93,8 +93,8 @@ export class Description {
         ...etag === undefined ? {} : { 'if-none-match': etag },
         ...modified === undefined ? {} : { 'if-modified-since': modified }
       },
-      maxSize: limits.rest.document,
-      timeout: limits.rest.readTime,
+      maxSize: limits.openapi.document,
+      timeout: limits.openapi.readTime,
       signal: this.#ended.signal
     })
     if (status === 304 && this.#seen) return undefined

@@ -4,7 +4,7 @@ import type { Compiled } from '../plan.ts'
 import { Reader } from './reader.ts'
 import type { ReadTask } from './worker.ts'
 
-const places = new Semaphore(limits.rest.readers)
+const places = new Semaphore(limits.openapi.readers)
 /** Threads without a task: the next description finds one that has started. */
 const idle: Reader[] = []
 

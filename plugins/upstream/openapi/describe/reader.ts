@@ -25,7 +25,7 @@ export class Reader {
   #timer: NodeJS.Timeout | undefined
 
   /** @param ended told when it takes no more */
-  constructor (ended: (reader: Reader) => void, bounds: ReaderBounds = limits.rest) {
+  constructor (ended: (reader: Reader) => void, bounds: ReaderBounds = limits.openapi) {
     this.#ended = ended
     this.#bounds = bounds
     // Nothing of our environment is its business.

@@ -11,7 +11,7 @@ import { DescriptionError } from '../problems.ts'
 export interface ReadTask { document: Uint8Array | string | object, from: string | undefined }
 export type ReadAnswer = { compiled: Compiled } | { problem: string }
 
-const { values, depth, schema, operations, total, warnings, instructions } = limits.rest
+const { values, depth, schema, operations, total, warnings, instructions } = limits.openapi
 const bounds = { schema, operations, total, warnings, instructions, description: limits.description }
 
 function read ({ document, from }: ReadTask): Compiled {
