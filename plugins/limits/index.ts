@@ -127,7 +127,7 @@ export const limits = {
   /** ... and how many may wait for being written; beyond: 503. */
   documentsWaiting: 64,
   /** What an OpenAPI description may be; beyond: it is refused, or what is too much of it is left out with a warning. */
-  rest: {
+  openapi: {
     /** The description, in bytes. */
     document: 32 * 1024 * 1024,
     /** Values in it, what YAML's aliases stand for counted each time, and their nesting. */
