@@ -1,5 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { RestConfig, securityProblem } from './rest.ts'
+import { OpenApiConfig, securityProblem } from './openapi-upstream.ts'
 import { StringEnum } from './string-enum.ts'
 
 /** What an admin says of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
@@ -48,7 +48,7 @@ export const ServerConfig = Type.Object({
       noProxy: Type.Optional(Type.String({ description: 'Hosts reached without it: names, `.suffix`, `*`; comma-separated' }))
     })
   ),
-  openapi: Type.Optional(RestConfig),
+  openapi: Type.Optional(OpenApiConfig),
   options: Type.Optional(
     Type.Object({
       timeout: Type.Optional(Milliseconds()),

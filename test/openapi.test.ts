@@ -10,12 +10,12 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
 import { TextCache } from '../plugins/openapi/cache.ts'
-import { frameOf, headOf, responses, unique, type BodyInput } from '../plugins/openapi/document.ts'
+import { frameOf, headOf, responses, uniqueOperationId, type BodyInput } from '../plugins/openapi/document.ts'
 import { timeBudgetOf } from '../plugins/json-schema/time-budget.ts'
 import { notations } from '../plugins/openapi/notation.ts'
 import { OpenApi } from '../plugins/openapi/openapi.ts'
 import { toOperation } from '../plugins/openapi/operation.ts'
-import { Translation } from '../plugins/openapi/translate.ts'
+import { SchemaTranslator } from '../plugins/openapi/translate.ts'
 import { writeBody, writeHead, writeServers } from '../plugins/openapi/write.ts'
 import { InFlightCalls } from '../plugins/tools/in-flight-calls.ts'
 import type { Item } from '../plugins/upstream/catalogues/catalogue.ts'
@@ -102,7 +102,9 @@ async function run (
   const base = new URL(String(at(whole, 'servers', 0, 'url')), hub.url).href
   const query = new URLSearchParams()
   for (const parameter of operation.parameters) {
-    if (all || parameter.required === true) { query.append(String(parameter.name), String(example(parameter.schema, whole, all, String(parameter.name)))) }
+    if (all || parameter.required === true) {
+      query.append(String(parameter.name), String(example(parameter.schema, whole, all, String(parameter.name))))
+    }
   }
   const body = operation.body === undefined ? undefined : JSON.stringify(example(operation.body, whole, all))
   const url = `${base}${operation.path}${query.size > 0 ? `?${query}` : ''}`
@@ -172,8 +174,8 @@ const several = (count: number, schema: unknown = { type: 'string' }): Json =>
 
 /** A schema as OpenAPI 3.0.3 says it, with its components. */
 function said (schema: unknown): Json {
-  const translation = new Translation(schema, 's.t')
-  const { schema: whole } = translation.say(schema)
+  const translation = new SchemaTranslator(schema, 's.t')
+  const { schema: whole } = translation.translate(schema)
   return translation.components.size === 0 ? whole : { ...whole, components: { schemas: Object.fromEntries(translation.components) } }
 }
 
@@ -1450,18 +1452,18 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
   let runs = 0
   const spin = (time: number) => (): number => { runs++; for (const end = performance.now() + time; performance.now() < end;); return runs }
   const hands = {}
-  assert.equal(timeBudgetOf(hands).within('quick', 500, spin(1)), 1)
-  assert.equal(timeBudgetOf(hands).within('slow', 20, spin(60_000)), undefined)
+  assert.equal(timeBudgetOf(hands).run('quick', 500, spin(1)), 1)
+  assert.equal(timeBudgetOf(hands).run('slow', 20, spin(60_000)), undefined)
   const before = runs
-  assert.equal(timeBudgetOf(hands).within('slow', 500, spin(1)), undefined)
+  assert.equal(timeBudgetOf(hands).run('slow', 500, spin(1)), undefined)
   assert.equal(runs, before, 'it is not begun again')
-  assert.equal(timeBudgetOf(hands).within('other', 500, spin(1)), before + 1)
-  assert.equal(timeBudgetOf({}).within('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
+  assert.equal(timeBudgetOf(hands).run('other', 500, spin(1)), before + 1)
+  assert.equal(timeBudgetOf({}).run('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
   const deep = (): number => deep() + 1
-  assert.equal(timeBudgetOf(hands).within('deep', 500, deep), undefined)
-  assert.throws(() => timeBudgetOf(hands).within('wrong', 500, () => { throw new Error('of its own') }), /of its own/)
-  for (let n = 0; n < 10; n++) timeBudgetOf(hands).within(`more ${n}`, 5, spin(60_000))
-  assert.equal(timeBudgetOf(hands).within('quick', 500, spin(1)), undefined, 'of so many, nothing is begun')
+  assert.equal(timeBudgetOf(hands).run('deep', 500, deep), undefined)
+  assert.throws(() => timeBudgetOf(hands).run('wrong', 500, () => { throw new Error('of its own') }), /of its own/)
+  for (let n = 0; n < 10; n++) timeBudgetOf(hands).run(`more ${n}`, 5, spin(60_000))
+  assert.equal(timeBudgetOf(hands).run('quick', 500, spin(1)), undefined, 'of so many, nothing is begun')
 })
 
 test('a call that waits or runs when access is withdrawn ends without an answer of the tool', async (t) => {
@@ -1693,7 +1695,7 @@ test('a document is written piece by piece as it would be in one go', () => {
         if (!operation) continue
         const { path, method, summary, description } = operation
         const text = said ?? description
-        const operationId = unique(name, item.key, ids)
+        const operationId = uniqueOperationId(name, item.key, ids)
         paths[path] = {
           ...(input.inGroup ? { servers: [{ url }] } : {}),
           [method]: {
@@ -1772,7 +1774,7 @@ test('a large document does not hold the event loop, is written once for all who
 })
 
 test('documents are written one after the other, and not more may wait than the bound says', async () => {
-  const cache = new TextCache({ most: 2, mostSize: 1_000, waiting: 3 })
+  const cache = new TextCache({ maxTexts: 2, maxSize: 1_000, maxPending: 3 })
   const made: string[] = []
   let running = 0
   const make = (key: string) => async (): Promise<{ chunks: Buffer[], hash: string }> => {

@@ -9,7 +9,7 @@ import { limits } from '../plugins/limits/index.ts'
 import { Outbound } from '../plugins/outbound/outbound.ts'
 import { childEnvironment, withheldNames, type Install } from '../plugins/upstream/links/environment.ts'
 import { digestOf, isForwardable, passedOn, passthroughOf, type Passed } from '../plugins/upstream/links/passthrough.ts'
-import { Rest } from '../plugins/upstream/openapi/api.ts'
+import { SharedApi } from '../plugins/upstream/openapi/api.ts'
 import { Semaphore } from '../plugins/limits/semaphore.ts'
 import { makeTransport } from '../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../plugins/upstream/upstreams.ts'
@@ -168,7 +168,7 @@ test('expand: ${NAME} from the environment', async (t) => {
         environment,
         onLine: () => {},
         warn: () => {},
-        rest: new Rest()
+        sharedApi: new SharedApi()
       })
     make({ url: '${BASE}/mcp' })
     for (const config of [{ url: '${FOO}' }, { url: '${NOT_SET}/mcp' }, { url: 'http://h/', headers: { a: '${LINE}x' } }]) {
@@ -862,7 +862,9 @@ test('passthroughHeaders: Authorization', async (t) => {
     const bySession = new Map<string, Set<unknown>>()
     await Promise.all(['a', 'b', 'c'].map(async (who) => { await seen(`${hub.url}/mcp`, { authorization: `Bearer ${who}` }) }))
     for (const { headers, session, message } of upstream.received) {
-      if (session !== undefined && message.method === 'tools/call') { bySession.set(session, (bySession.get(session) ?? new Set()).add(headers.authorization)) }
+      if (session !== undefined && message.method === 'tools/call') {
+        bySession.set(session, (bySession.get(session) ?? new Set()).add(headers.authorization))
+      }
     }
     assert.ok([...bySession.values()].every((values) => values.size === 1))
   })

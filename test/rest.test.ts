@@ -7,10 +7,10 @@ import { dump } from 'js-yaml'
 import { UpstreamError } from '../protocol/errors.ts'
 import { limits } from '../plugins/limits/index.ts'
 import { compile } from '../plugins/upstream/openapi/describe/compile.ts'
-import { measure } from '../plugins/upstream/openapi/describe/document.ts'
+import { checkLimits } from '../plugins/upstream/openapi/describe/document.ts'
 import { DescriptionError } from '../plugins/upstream/openapi/problems.ts'
-import { Reader } from '../plugins/upstream/openapi/describe/reader.ts'
-import { Rest } from '../plugins/upstream/openapi/api.ts'
+import { DescriptionReader } from '../plugins/upstream/openapi/describe/reader.ts'
+import { SharedApi } from '../plugins/upstream/openapi/api.ts'
 import { Outbound } from '../plugins/outbound/outbound.ts'
 import { incomplete, type ServerConfig } from '../schemas/server.ts'
 import { measureHold } from './fakes/loop-hold.ts'
@@ -1482,12 +1482,12 @@ test('descriptions by address: read with its rules, and again when they change',
 
   await t.test('relative servers are relative to its address; links share one reading', async () => {
     document = JSON.stringify(openapi({ '/a': { get: { operationId: 'a', ...ok } } }, { servers: [{ url: '../v2' }] }))
-    const rest = new Rest()
+    const sharedApi = new SharedApi()
     const outbound = new Outbound({ allow: '' })
     t.after(async () => { await outbound.close() })
     const [one, two] = await Promise.all([
-      restClient(t, { url, keepAliveInterval: 1_000 }, { rest, outbound }),
-      restClient(t, { url, keepAliveInterval: 1_000 }, { rest, outbound })
+      restClient(t, { url, keepAliveInterval: 1_000 }, { sharedApi, outbound }),
+      restClient(t, { url, keepAliveInterval: 1_000 }, { sharedApi, outbound })
     ])
     assert.equal(reads, 1)
     await one.call('a')
@@ -1713,7 +1713,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
       target[key] = structuredClone(put)
     }
     try {
-      measure(document, bounds)
+      checkLimits(document, bounds)
       const { tools, plans, names } = compile(document, { from: 'http://x.test/doc', ...bounds, description })
       assert.deepEqual([tools.length, plans.length], [names.length, names.length])
       for (const tool of tools) {
@@ -1734,7 +1734,7 @@ test('reading is bounded in time and memory, and given up when nobody wants it',
   const never = new AbortController().signal
   const bounds = { readTime: 60_000, readHeap: 512, readIdle: 60_000 }
   let ended = 0
-  const reader = (more: object): Reader => new Reader(() => { ended++ }, { ...bounds, ...more })
+  const reader = (more: object): DescriptionReader => new DescriptionReader(() => { ended++ }, { ...bounds, ...more })
   const fine = { document: openapi({ '/a': { get: { operationId: 'a', ...ok } } }), from: 'http://x.test' }
   await assert.rejects(reader({ readTime: 1 }).read(fine, never), /longer than 0.001 s/)
   await assert.rejects(

@@ -1,6 +1,6 @@
 import { isDeeperThan, isObject } from '../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
-import { lookUp, shapeOf, takes, typesOf, type SchemaType } from './input-shape.ts'
+import { resolveRef, shapeOf, accepts, typesOf, type SchemaType } from './input-shape.ts'
 import { inexactNumber } from './numbers.ts'
 
 /**
@@ -10,7 +10,7 @@ import { inexactNumber } from './numbers.ts'
  * @param eager a text becomes something else where it can, even where the schema may take it as it is
  */
 export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
-  const { properties, others } = shapeOf(schema)
+  const { properties, additional: others } = shapeOf(schema)
   return Object.fromEntries(
     Object.entries(args).map(([name, value]) => [
       name,
@@ -32,7 +32,7 @@ function convert (schema: unknown, value: unknown, reading: Reading): unknown {
     return value.map((each, at) => convert(elements(at), each, reading))
   }
   if (typeof value !== 'string') return value
-  const isText = takes(schema, value, root)
+  const isText = accepts(schema, value, root)
   if (isText && !eager) return value
   const types = typesOf(schema, root)
   const values = order.flatMap((type) => {
@@ -40,7 +40,7 @@ function convert (schema: unknown, value: unknown, reading: Reading): unknown {
     return converted === undefined ? [] : [converted]
   })
   // Where none fits, whoever checks it says more of a value of the right type.
-  return [...values.filter((each) => takes(schema, each, root)), ...(isText ? [value] : []), ...values, value][0]
+  return [...values.filter((each) => accepts(schema, each, root)), ...(isText ? [value] : []), ...values, value][0]
 }
 
 function toType (type: SchemaType, text: string, schema: unknown, reading: Reading): unknown {
@@ -83,7 +83,12 @@ function listsIn (schema: unknown, root: unknown, seen: Set<unknown>): Array<Rec
   if (!isObject(schema) || seen.has(schema)) return []
   seen.add(schema)
   if (schema.type === 'array' || schema.items !== undefined || schema.prefixItems !== undefined) return [schema]
-  const parts = [typeof schema.$ref === 'string' ? lookUp(schema.$ref, root) : undefined, schema.allOf, schema.anyOf, schema.oneOf].flat()
+  const parts = [
+    typeof schema.$ref === 'string' ? resolveRef(schema.$ref, root) : undefined,
+    schema.allOf,
+    schema.anyOf,
+    schema.oneOf
+  ].flat()
   return parts.flatMap((part) => listsIn(part, root, seen))
 }
 

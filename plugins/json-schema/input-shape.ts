@@ -7,7 +7,7 @@ const everyType: readonly SchemaType[] = ['null', 'boolean', 'integer', 'number'
 const schemasIn = (value: unknown): unknown[] => Array.isArray(value) ? value : []
 
 /** What a local `$ref` leads to; undefined: it leads out of the schema, or nowhere. */
-export function lookUp (ref: string, root: unknown): unknown {
+export function resolveRef (ref: string, root: unknown): unknown {
   if (!isObject(root)) return undefined
   const local = typeof root.$id === 'string' && ref.startsWith(`${root.$id}#`) ? ref.slice(root.$id.length) : ref
   if (local === '#' || (local !== '' && local === root.$id)) return root
@@ -56,7 +56,7 @@ export const typesOf = (schema: unknown, root: unknown): readonly SchemaType[] =
 
 const composite: Types = bitOf('array') | bitOf('object')
 /** True for a schema that takes neither lists nor objects. */
-export const isSingle = (schema: unknown, root: unknown): boolean => (possible(schema, root) & composite) === 0
+export const isScalar = (schema: unknown, root: unknown): boolean => (possible(schema, root) & composite) === 0
 
 function possible (schema: unknown, root: unknown, seen?: Map<unknown, Types>): Types {
   if (schema === false) return 0
@@ -73,7 +73,7 @@ function narrowed (types: Types, schema: Record<string, unknown>, root: unknown,
     Array.isArray(choices) ? choices.reduce((types: Types, each) => types | possible(each, root, seen), 0) : all
   if (Array.isArray(schema.enum)) types &= schema.enum.reduce((types: Types, each) => types | bitOf(typeOf(each)), 0)
   if (Object.hasOwn(schema, 'const')) types &= bitOf(typeOf(schema.const))
-  if (typeof schema.$ref === 'string') types &= possible(lookUp(schema.$ref, root), root, seen)
+  if (typeof schema.$ref === 'string') types &= possible(resolveRef(schema.$ref, root), root, seen)
   if (Array.isArray(schema.allOf)) for (const each of schema.allOf) types &= possible(each, root, seen)
   types &= anyOf(schema.anyOf) & anyOf(schema.oneOf)
   seen.set(schema, types)
@@ -81,19 +81,19 @@ function narrowed (types: Types, schema: Record<string, unknown>, root: unknown,
 }
 
 /** Whether a schema takes a value, as far as the types and the values that it names tell. */
-export function takes (schema: unknown, value: unknown, root: unknown, seen?: Map<unknown, boolean>): boolean {
+export function accepts (schema: unknown, value: unknown, root: unknown, seen?: Map<unknown, boolean>): boolean {
   if (!isObject(schema)) return schema !== false
   const isTyped = schema.type === undefined || (typesNamed(schema.type) & bitOf(typeOf(value))) !== 0
   if (!isTyped || !narrowing.some((keyword) => keyword in schema)) return isTyped
   const known = (seen ??= new Map()).get(schema)
   if (known !== undefined) return known
   seen.set(schema, true)
-  const isTaken = (each: unknown): boolean => takes(each, value, root, seen)
+  const isTaken = (each: unknown): boolean => accepts(each, value, root, seen)
   const isOne = (each: unknown): boolean =>
     each === value || (typeof each === 'object' && typeof value === 'object' && each !== null && value !== null)
   const result = (!Array.isArray(schema.enum) || schema.enum.some(isOne)) &&
     (!Object.hasOwn(schema, 'const') || isOne(schema.const)) &&
-    (typeof schema.$ref !== 'string' || isTaken(lookUp(schema.$ref, root))) &&
+    (typeof schema.$ref !== 'string' || isTaken(resolveRef(schema.$ref, root))) &&
     schemasIn(schema.allOf).every(isTaken) &&
     [schema.anyOf, schema.oneOf].every((choices) => !Array.isArray(choices) || choices.some(isTaken))
   seen.set(schema, result)
@@ -116,9 +116,9 @@ export interface InputShape {
   readonly properties: ReadonlyMap<string, unknown>
   readonly required: ReadonlySet<string>
   /** Of parameters that have no name here; undefined: not said. */
-  readonly others: unknown
+  readonly additional: unknown
   /** True when a list of parameters says it all: none has its name by a pattern, or in one of several cases only. */
-  readonly listable: boolean
+  readonly isComplete: boolean
 }
 
 /** The parameters of an input schema: its own, and those of what it refers to or is made of. */
@@ -146,11 +146,11 @@ export function shapeOf (root: unknown): InputShape {
     if (!surely) listable = false
   }
   const parts = (schema: Record<string, unknown>, surely: boolean): void => {
-    if (typeof schema.$ref === 'string') walk(lookUp(schema.$ref, root), surely)
+    if (typeof schema.$ref === 'string') walk(resolveRef(schema.$ref, root), surely)
     for (const each of schemasIn(schema.allOf)) walk(each, surely)
     for (const each of [...schemasIn(schema.anyOf), ...schemasIn(schema.oneOf), schema.then, schema.else]) walk(each, false)
   }
   walk(root, true)
   for (const name of required) if (!properties.has(name)) listable = false
-  return { properties, required, others, listable }
+  return { properties, required, additional: others, isComplete: listable }
 }

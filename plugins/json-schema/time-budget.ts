@@ -24,7 +24,7 @@ class TimeBudget {
    * @returns undefined where it would take longer, or more stack than there is, or did not long ago
    * @throws what the work throws
    */
-  within <Result> (name: string, longest: number, work: () => Result): Result | undefined {
+  run <Result> (name: string, longest: number, work: () => Result): Result | undefined {
     if (this.#rests(name)) return undefined
     const before = process.cpuUsage()
     let result: Result | undefined

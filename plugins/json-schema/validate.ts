@@ -5,10 +5,10 @@ import { shapeOf } from './input-shape.ts'
 import { limits } from '../limits/index.ts'
 
 /** What is wrong with arguments, one short phrase for each that does not fit; none: they fit. */
-export type Check = (args: Record<string, unknown>) => string[]
+export type Validator = (args: Record<string, unknown>) => string[]
 
 /** Runs work for so many ms; undefined: it would take longer. */
-export type Within = <Result>(longest: number, work: () => Result) => Result | undefined
+export type RunWithTimeout = <Result>(longest: number, work: () => Result) => Result | undefined
 
 /** What a schema costs is told by running it. In ms. */
 const longestCompile = 250
@@ -46,7 +46,7 @@ const options: Options = {
   code: { regExp: Object.assign(toPattern, { code: 'toPattern' }) }
 }
 
-const anything: Check = () => []
+const anything: Validator = () => []
 let validators: { readonly latest: Ajv2020, readonly older: Ajv } | undefined
 
 /** Of a schema that cannot be used as a whole, so many arguments are checked one by one. */
@@ -59,16 +59,16 @@ const mostParts = 100
  * @param size the characters that the schema has as text
  * @param within runs what may take long, or not
  */
-export function toCheck (schema: unknown, size: number, within: Within): Check {
+export function createValidator (schema: unknown, size: number, within: RunWithTimeout): Validator {
   if (!isObject(schema) || size > limits.checkedSchema) return anything
-  let check: Check | undefined
+  let check: Validator | undefined
   return (args) => {
     check ??= compileWithin(schema, within)
     return within(longestCheck, () => check?.(args)) ?? []
   }
 }
 
-function compileWithin (schema: Record<string, unknown>, within: Within): Check | undefined {
+function compileWithin (schema: Record<string, unknown>, within: RunWithTimeout): Validator | undefined {
   validators ??= { latest: new Ajv2020(options), older: new Ajv(options) }
   const check = within(longestCompile, () => compile(schema) ?? byParts(schema))
   // Nobody knows in what state it was stopped.
@@ -76,7 +76,7 @@ function compileWithin (schema: Record<string, unknown>, within: Within): Check 
   return check
 }
 
-function compile (schema: Record<string, unknown>): Check | undefined {
+function compile (schema: Record<string, unknown>): Validator | undefined {
   const { $schema, ...rest } = schema
   if (!validators) return undefined
   const { latest, older } = validators
@@ -101,7 +101,7 @@ function findings (validate: ValidateFunction, args: Record<string, unknown>): s
 }
 
 /** Checks which arguments there are, and each by its own schema where that can be used. */
-function byParts (schema: Record<string, unknown>): Check {
+function byParts (schema: Record<string, unknown>): Validator {
   const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
   const { properties, required } = shapeOf(schema)
   const isClosed = additionalProperties === false && patternProperties === undefined

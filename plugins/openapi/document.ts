@@ -1,5 +1,5 @@
 import type { ListedServer } from './collect.ts'
-import type { Json } from './keywords.ts'
+import type { JsonObject } from './keywords.ts'
 import { shortHash } from './operation.ts'
 
 /** What a caller may say of a document, and what stands there where it says nothing. */
@@ -15,10 +15,10 @@ export interface BodyInput {
   readonly secured: boolean
 }
 
-const json = (schema: Json): Json => ({ 'application/json': { schema } })
-const failure = (description: string): Json => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
+const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
+const failure = (description: string): JsonObject => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
 /** What every operation answers. */
-export const responses: Json = {
+export const responses: JsonObject = {
   200: {
     description: 'The result as the tool gave it. `isError` is true where the tool failed',
     content: json({ $ref: '#/components/schemas/ToolResponse' })
@@ -28,7 +28,7 @@ export const responses: Json = {
   502: { $ref: '#/components/responses/ServerFailed' },
   504: { $ref: '#/components/responses/ServerSlow' }
 }
-const shared: Json = {
+const shared: JsonObject = {
   ToolResponse: {
     type: 'object',
     description: 'What a tool answers: the result of an MCP tool call',
@@ -62,9 +62,9 @@ const shared: Json = {
 
 /** What a document says beside its head and its tools. Pure. */
 export function frameOf ({ servers, secured }: BodyInput): {
-  security?: Json[]
-  tags: Json[]
-  components: { schemas: Json; responses: Json; securitySchemes?: Json }
+  security?: JsonObject[]
+  tags: JsonObject[]
+  components: { schemas: JsonObject; responses: JsonObject; securitySchemes?: JsonObject }
 } {
   return {
     ...(secured ? { security: [{ bearerKey: [] }, { login: [] }] } : {}),
@@ -89,14 +89,14 @@ export function frameOf ({ servers, secured }: BodyInput): {
   }
 }
 
-export const headOf = ({ title, description, version, serverUrl }: Head): Json => ({
+export const headOf = ({ title, description, version, serverUrl }: Head): JsonObject => ({
   openapi: '3.0.3',
   info: { title, description, version },
   servers: [{ url: serverUrl }]
 })
 
 /** The id of a tool's operation. The first of several that would have one keeps it; the others get a suffix that tells them apart, the same every time. */
-export function unique (server: string, tool: string, taken: Set<string>): string {
+export function uniqueOperationId (server: string, tool: string, taken: Set<string>): string {
   const id = `${server}_${tool}`
   let free = id
   for (let salt = ''; taken.has(free); salt += '.') free = `${id}_${shortHash(`${salt}${server}\n${tool}`)}`

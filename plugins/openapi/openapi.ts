@@ -7,7 +7,7 @@ import type { Principal, View } from '../access/view.ts'
 import type { PublicReach } from '../access/visibility.ts'
 import { limits } from '../limits/index.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { TextCache, type Kept } from './cache.ts'
+import { TextCache, type CachedText } from './cache.ts'
 import { collect, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
@@ -52,7 +52,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** What a caller on the open routes may reach, described for programs. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
-  readonly #bodies = new TextCache({ most: limits.documents, mostSize: limits.documentsSize, waiting: limits.documentsWaiting })
+  readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
 
   constructor (deps: OpenApiDeps) {
     this.#deps = deps
@@ -137,7 +137,7 @@ export class OpenApi {
 }
 
 /** All pieces of a text in few chunks; nobody waits long for its end. */
-async function joined (pieces: Iterable<Piece>): Promise<Kept> {
+async function joined (pieces: Iterable<Piece>): Promise<CachedText> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []
   const budget = new LoopBudget()

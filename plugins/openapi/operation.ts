@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/json.ts'
-import { isSingle, shapeOf } from '../json-schema/input-shape.ts'
+import { isScalar, shapeOf } from '../json-schema/input-shape.ts'
 import type { Item } from '../../protocol/lists.ts'
-import type { Json } from './keywords.ts'
-import { Translation } from './translate.ts'
+import type { JsonObject } from './keywords.ts'
+import { SchemaTranslator } from './translate.ts'
 
 /** A tool as an operation, without what depends on the document that it stands in. */
 export interface Operation {
@@ -13,8 +13,8 @@ export interface Operation {
   readonly summary: string
   readonly description: string | undefined
   /** Its parameters or its body. */
-  readonly input: Json
-  readonly components: ReadonlyMap<string, Json>
+  readonly input: JsonObject
+  readonly components: ReadonlyMap<string, JsonObject>
 }
 
 /** A tool with more parameters takes them as a body. */
@@ -28,7 +28,7 @@ export function toOperation (server: string, { key, text }: Item): Operation | u
   if (parts.includes(undefined)) return undefined
   const tool = JSON.parse(text) as { title?: unknown, description?: unknown, inputSchema?: unknown, annotations?: unknown }
   const title = tool.title ?? (isObject(tool.annotations) ? tool.annotations.title : undefined)
-  const translation = new Translation(tool.inputSchema, [server, key].map(inName).join('.'))
+  const translation = new SchemaTranslator(tool.inputSchema, [server, key].map(inName).join('.'))
   const parameters = parametersOf(tool.inputSchema, translation)
   return {
     method: parameters ? 'get' : 'post',
@@ -54,22 +54,22 @@ function encoded (name: string): string | undefined {
 }
 
 /** The query parameters of a tool with at most ten, each a single value (SPEC); undefined: it takes a body. */
-function parametersOf (schema: unknown, translation: Translation): Json[] | undefined {
+function parametersOf (schema: unknown, translation: SchemaTranslator): JsonObject[] | undefined {
   // Most that take a body are told by this, without looking further.
-  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isSingle(each, schema))) {
+  if (isObject(schema) && isObject(schema.properties) && !Object.values(schema.properties).every((each) => isScalar(each, schema))) {
     return undefined
   }
-  const { properties, required, listable } = shapeOf(schema)
-  if (!listable || properties.size > mostParameters || ![...properties.values()].every((each) => isSingle(each, schema))) return undefined
-  return Array.from(properties, ([name, property]) => toParameter(name, required.has(name), translation.say(property).schema))
+  const { properties, required, isComplete: listable } = shapeOf(schema)
+  if (!listable || properties.size > mostParameters || ![...properties.values()].every((each) => isScalar(each, schema))) return undefined
+  return Array.from(properties, ([name, property]) => toParameter(name, required.has(name), translation.translate(property).schema))
 }
 
-function toParameter (name: string, required: boolean, { description, ...schema }: Json): Json {
+function toParameter (name: string, required: boolean, { description, ...schema }: JsonObject): JsonObject {
   return description === undefined ? { name, in: 'query', required, schema } : { name, in: 'query', required, description, schema }
 }
 
-function bodyOf (schema: unknown, translation: Translation): Json {
-  const said = translation.say(schema).schema
+function bodyOf (schema: unknown, translation: SchemaTranslator): JsonObject {
+  const said = translation.translate(schema).schema
   // Arguments are an object always.
   return said.type === undefined && said.$ref === undefined ? { type: 'object', ...said } : said
 }

@@ -2,17 +2,18 @@ import { withMembers } from '../../protocol/json.ts'
 import { timeBudgetOf } from '../json-schema/time-budget.ts'
 import type { Item } from '../../protocol/lists.ts'
 import type { ListedTool } from './collect.ts'
-import { frameOf, responses, unique, type BodyInput } from './document.ts'
-import type { Json } from './keywords.ts'
+import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
+import type { JsonObject } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
 import { toOperation, type Operation } from './operation.ts'
 
 /** The beginning of a document; what `writeBody` gives follows. */
-export const writeHead = (head: Json, { before, members, between }: Notation): string =>
+export const writeHead = (head: JsonObject, { open: before, members, separator: between }: Notation): string =>
   `${before}${members(head, 0)}${between}`.trimStart()
 
 /** Where the operations of a group are reached, as it stands with each of them. */
-export const writeServers = (url: string, { members, between }: Notation): string => `${members({ servers: [{ url }] }, 2)}${between}`
+export const writeServers = (url: string, { members, separator: between }: Notation): string =>
+  `${members({ servers: [{ url }] }, 2)}${between}`
 
 /** Some text of a document. Where there is a `rest`, what `writeServers` gives stands before it. */
 export interface Piece { readonly text: string, readonly rest?: string }
@@ -25,7 +26,7 @@ const together = 4_096
  * remembered of each item.
  */
 export function * writeBody (input: BodyInput, format: Format): Generator<Piece> {
-  const { after, between, members, begin, end } = notations[format]
+  const { close: after, separator: between, members, begin, end } = notations[format]
   const { components: { schemas, ...components }, ...frame } = frameOf(input)
   yield { text: `${members({ ...frame }, 0)}${between}${begin('paths', 0)}` }
   const operations = new Operations(input, format)
@@ -47,7 +48,7 @@ class Operations {
   readonly #end: string
 
   constructor (input: BodyInput, format: Format) {
-    const { between, members, end } = notations[format]
+    const { separator: between, members, end } = notations[format]
     this.#input = input
     this.#format = format
     this.#end = `${between}${members({ responses }, 3)}${end(false)}${end(false)}`
@@ -67,10 +68,14 @@ class Operations {
     const { item, description } = tool
     const known = written(server, item, this.#format, owner)
     if (!known) return undefined
-    const { between, members } = notations[this.#format]
+    const { separator: between, members } = notations[this.#format]
     const start = this.isEmpty ? known.start : `${between}${known.start}`
     const said = members(
-      { operationId: unique(server, item.key, this.#ids), summary: known.summary, description: description ?? known.description },
+      {
+        operationId: uniqueOperationId(server, item.key, this.#ids),
+        summary: known.summary,
+        description: description ?? known.description
+      },
       3
     )
     const rest = `${known.method}${said}${between}${known.tail}${this.#end}`
@@ -120,7 +125,7 @@ function write (server: string, item: Item, notation: Notation, owner: object): 
   const operation =
     item.text.length < watched
       ? toOperation(server, item)
-      : (timeBudgetOf(owner).within(item.key, longestOperation, () => toOperation(server, item)) ??
+      : (timeBudgetOf(owner).run(item.key, longestOperation, () => toOperation(server, item)) ??
         toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) }))
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
@@ -135,5 +140,5 @@ function write (server: string, item: Item, notation: Notation, owner: object): 
   }
 }
 
-const writeComponent = (name: string, schema: Json, { between, members, begin, end }: Notation): string =>
+const writeComponent = (name: string, schema: JsonObject, { separator: between, members, begin, end }: Notation): string =>
   `${between}${begin(name, 2)}${members(schema, 3)}${end(Object.keys(schema).length === 0)}`

@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/json.ts'
-import { securityOf } from '../../schemas/rest.ts'
+import { securityOf } from '../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { isMask } from '../secrets/mask.ts'
 

@@ -4,7 +4,7 @@ import { shapeOf } from '../json-schema/input-shape.ts'
 import { timeBudgetOf } from '../json-schema/time-budget.ts'
 import type { Catalogue, Item } from '../upstream/catalogues/catalogue.ts'
 import type { Upstream } from '../upstream/upstream.ts'
-import { toCheck, type Check } from '../json-schema/validate.ts'
+import { createValidator, type Validator } from '../json-schema/validate.ts'
 
 /** What a tool takes. Its schema is somebody else's, and so nothing that is done by it takes long: it is left undone instead. */
 export interface ToolInput {
@@ -12,7 +12,7 @@ export interface ToolInput {
   readonly names: (argument: string) => boolean
   /** Arguments as `convertArguments` reads them. */
   readonly read: (args: Record<string, unknown>, eager: boolean) => Record<string, unknown>
-  readonly check: Check
+  readonly check: Validator
   /** It runs as a task only (MCP 2025-11-25, "Tasks"). */
   readonly asTask: boolean
 }
@@ -41,8 +41,8 @@ function toInput ({ key, text }: Item, watch: ReturnType<typeof timeBudgetOf>): 
   const { inputSchema: schema, execution } = isObject(value) ? value : {}
   return {
     asTask: isObject(execution) && execution.taskSupport === 'required',
-    names: (argument) => watch.within(key, longestRead, () => shapeOf(schema).properties.has(argument)) ?? false,
-    read: (args, eager) => watch.within(key, longestRead, () => convertArguments(schema, args, eager)) ?? args,
-    check: toCheck(schema, text.length, (longest, work) => watch.within(key, longest, work))
+    names: (argument) => watch.run(key, longestRead, () => shapeOf(schema).properties.has(argument)) ?? false,
+    read: (args, eager) => watch.run(key, longestRead, () => convertArguments(schema, args, eager)) ?? args,
+    check: createValidator(schema, text.length, (longest, work) => watch.run(key, longest, work))
   }
 }

@@ -5,14 +5,14 @@ import type { Client, Question } from '../../protocol/exchange.ts'
 import { classOf } from '../../protocol/capabilities.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
-import { Rest } from './openapi/api.ts'
+import { SharedApi } from './openapi/api.ts'
 import { limited } from './links/line-limit.ts'
 import type { TransportDeps } from './links/transport.ts'
 import { Upstream, type Status } from './upstream.ts'
 
 export interface UpstreamsDeps {
   clientInfo: { name: string, version: string }
-  transport: Omit<TransportDeps, 'onLine' | 'rest'>
+  transport: Omit<TransportDeps, 'onLine' | 'sharedApi'>
   spawning: Semaphore
   cache: CatalogueCache
   /** In ms. */
@@ -227,7 +227,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
       ...deps,
       transport: {
         ...transport,
-        rest: new Rest(),
+        sharedApi: new SharedApi(),
         onLine: limited(
           limits.stderrLines,
           (line) => {

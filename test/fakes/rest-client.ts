@@ -1,7 +1,7 @@
 import { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
-import { RestTransport } from '../../plugins/upstream/openapi/transport.ts'
-import { Rest } from '../../plugins/upstream/openapi/api.ts'
+import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
+import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Outbound } from '../../plugins/outbound/outbound.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Cleanup } from '../helper.ts'
@@ -35,13 +35,13 @@ export interface RestClient {
   callText: (name: string, args?: unknown) => Promise<string>
 }
 
-export interface RestClientOptions { rest?: Rest, outbound?: Outbound, passed?: () => Record<string, string> | undefined }
+export interface RestClientOptions { sharedApi?: SharedApi, outbound?: Outbound, passed?: () => Record<string, string> | undefined }
 
 /** A link to a server of type `openapi`, connected; closed after the test. */
 export async function restClient (
   t: Cleanup,
   config: ServerConfig,
-  { rest = new Rest(), outbound: given, passed }: RestClientOptions = {}
+  { sharedApi = new SharedApi(), outbound: given, passed }: RestClientOptions = {}
 ): Promise<RestClient> {
   const outbound = given ?? new Outbound({ allow: '' })
   const warnings: string[] = []
@@ -49,7 +49,7 @@ export async function restClient (
   const warn = (sentence: string): void => {
     warnings.push(sentence)
   }
-  const transport = new RestTransport({ config: { type: 'openapi', ...config }, outbound, rest, passed, warn })
+  const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, passed, warn })
   const link = new Link(
     transport,
     { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 },

@@ -7,8 +7,8 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
-import { RestTransport } from '../openapi/transport.ts'
-import type { Rest } from '../openapi/api.ts'
+import { OpenApiTransport } from '../openapi/transport.ts'
+import type { SharedApi } from '../openapi/api.ts'
 import type { Environment } from './variables.ts'
 
 export type TransportKind = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
@@ -32,7 +32,7 @@ export interface TransportDeps {
   /** Takes the secrets of the config out of a text. */
   redact?: (text: string) => string
   /** What all connections to one server of type `openapi` share. */
-  rest: Rest
+  sharedApi: SharedApi
 }
 
 /**
@@ -44,7 +44,7 @@ export interface TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, install, onLine, redact, rest, warn }: TransportDeps & { warn: (sentence: string) => void },
+  { outbound, environment, install, onLine, redact, sharedApi, warn }: TransportDeps & { warn: (sentence: string) => void },
   passed?: () => Passed | undefined
 ): Transport {
   if (kind === 'stdio') {
@@ -57,7 +57,7 @@ export function makeTransport (
       redact
     })
   }
-  if (kind === 'openapi') return new RestTransport({ config, outbound, rest, passed, warn })
+  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn })
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
   }

@@ -4,11 +4,11 @@ import { Credentials } from './call/credentials.ts'
 import { Description } from './describe/description.ts'
 
 /** A REST API that is alive: its description, and what authorizes its calls. */
-export interface RestApi { readonly description: Description, readonly credentials: Credentials }
+export interface Api { readonly description: Description, readonly credentials: Credentials }
 
 /** What all links to one server of type `openapi` share. It lives while any of them is open. */
-export class Rest {
-  #api: RestApi | undefined
+export class SharedApi {
+  #api: Api | undefined
   readonly #users = new Set<() => void>()
 
   /**
@@ -16,17 +16,17 @@ export class Rest {
    * @param changed told when the description is another one
    * @returns the API, and what ends the use
    */
-  use (
+  acquire (
     config: ServerConfig,
     outbound: Outbound,
     warn: (sentence: string) => void,
     changed: () => void
-  ): { api: RestApi; leave: () => void } {
+  ): { api: Api; leave: () => void } {
     this.#api ??= {
       description: new Description(config, {
         outbound,
         warn,
-        changed: () => {
+        onChange: () => {
           for (const each of this.#users) each()
         }
       }),

@@ -1,58 +1,58 @@
 /** Where a parameter stands in the request. */
-export type Place = 'path' | 'query' | 'header' | 'cookie'
+export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
 
 /** How a value is written: the styles of OpenAPI 3, and Swagger's tabs. */
 export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'tabDelimited' | 'deepObject'
 
 /** How one value is written. */
-export interface Writing {
+export interface Serialization {
   style: Style
   explode: boolean
   /** Reserved characters stay as they are. */
-  reserved?: true
+  allowReserved?: true
 }
 
-export interface Parameter extends Writing {
+export interface Parameter extends Serialization {
   /** The tool's argument that gives it. */
   argument: string
   /** Its name in the request. */
   name: string
-  in: Place
+  in: ParameterLocation
   required?: true
   /** It is written as JSON, then as one value. */
   json?: true
 }
 
 /** One field of a form. */
-export interface Field {
+export interface FormField {
   name: string
   required?: true
   /** Bytes: base64, or a `data:` address, in the argument. */
   binary?: true
   /** The media type of its part, or of its value. */
-  type?: string
+  contentType?: string
   /** How it is written; undefined: as the form's media type has it. */
-  writing?: Writing
+  serialization?: Serialization
   /** In a multipart form: a list is one part, with this between its elements. */
   delimiter?: string
 }
 
-export interface Body {
+export interface RequestBody {
   /** Its media type. */
-  type: string
+  contentType: string
   /** It may be of another type than that: what the argument says counts more. */
-  anyType?: true
-  form: 'json' | 'urlencoded' | 'multipart' | 'text' | 'binary'
+  anyContentType?: true
+  format: 'json' | 'urlencoded' | 'multipart' | 'text' | 'binary'
   required?: true
   /** The argument that is the whole body; undefined: its fields are arguments of their own. */
   argument?: string
-  fields: Field[]
+  fields: FormField[]
   /** Arguments that nothing else knows are fields too. */
-  open?: true
+  additionalFields?: true
 }
 
 /** One operation of a REST API as a request to be filled in. */
-export interface Plan {
+export interface OperationPlan {
   method: string
   /** With `{name}` where parameters go. */
   path: string
@@ -61,24 +61,24 @@ export interface Plan {
   /** It takes no credentials (`security: []`). */
   anonymous?: true
   parameters: Parameter[]
-  body?: Body
+  body?: RequestBody
 }
 
 /** What is used of the description's security schemes where the configuration leaves it unsaid. */
-export interface SchemeHints {
+export interface SecurityDefaults {
   apiKey?: { name: string, in: 'header' | 'query' | 'cookie' }
   tokenUrl?: string
   openIdConnectUrl?: string
 }
 
 /** An OpenAPI description as it is served: tools and plans as JSON texts, to be parsed one by one when they are needed. */
-export interface Compiled {
+export interface CompiledDescription {
   title: string
   version: string
   instructions: string | undefined
   /** The description's first server, absolute; undefined: it names none. */
-  base: string | undefined
-  hints: SchemeHints
+  serverUrl: string | undefined
+  securityDefaults: SecurityDefaults
   names: string[]
   tools: string[]
   plans: string[]

@@ -6,18 +6,18 @@ import { transportLimits, type Receiver, type SendOptions, type Transport } from
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
-import { headerOf } from './headers.ts'
-import type { Compiled, Plan } from './plan.ts'
+import { toHeader } from './headers.ts'
+import type { CompiledDescription, OperationPlan } from './plan.ts'
 import { ArgumentError } from './problems.ts'
-import { toRequest, type RestRequest } from './call/request.ts'
-import type { Rest, RestApi } from './api.ts'
-import { failed, toResult } from './call/result.ts'
+import { toRequest, type ApiRequest } from './call/request.ts'
+import type { SharedApi, Api } from './api.ts'
+import { errorResult, toToolResult } from './call/result.ts'
 
-export interface RestOptions {
+export interface OpenApiTransportOptions {
   /** With its variables filled in. */
   config: ServerConfig
   outbound: Outbound
-  rest: Rest
+  sharedApi: SharedApi
   /** Headers of the client that the connection is for, where a request brings none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
   warn: (sentence: string) => void
@@ -30,24 +30,24 @@ const never = 2 ** 31 - 1
  * A REST API as an MCP server in this process: its operations are tools. It takes and gives the messages that any server would, so
  * that whatever stands on links (catalogues, deadlines, cancelling, hooks) needs to know nothing of it.
  */
-export class RestTransport implements Transport {
-  readonly #options: RestOptions
+export class OpenApiTransport implements Transport {
+  readonly #options: OpenApiTransportOptions
   readonly #open = new Map<number, AbortController>()
   #receiver: Receiver | undefined
-  #api: RestApi | undefined
+  #api: Api | undefined
   #leave: () => void = () => {}
   /** What the list that is being read was begun with: its pages belong together. */
-  #listed: Compiled | undefined
+  #listed: CompiledDescription | undefined
 
-  constructor (options: RestOptions) {
+  constructor (options: OpenApiTransportOptions) {
     this.#options = options
   }
 
   async start (receiver: Receiver): Promise<void> {
-    const { config, outbound, rest, warn } = this.#options
+    const { config, outbound, sharedApi: rest, warn } = this.#options
     this.#receiver = receiver
-    for (const [name, value] of Object.entries(config.headers ?? {})) headerOf(name, value)
-    const { api, leave } = rest.use(config, outbound, warn, () => {
+    for (const [name, value] of Object.entries(config.headers ?? {})) toHeader(name, value)
+    const { api, leave } = rest.acquire(config, outbound, warn, () => {
       this.#receiver?.message({ kind: 'notification', method: 'notifications/tools/list_changed', params: {}, paramsText: '{}' }, undefined)
     })
     this.#api = api
@@ -113,7 +113,7 @@ export class RestTransport implements Transport {
   }
 
   /** One page: small enough that reading it holds up nothing else, which has its turn in between. */
-  async #page (compiled: Compiled, cursor: unknown): Promise<string> {
+  async #page (compiled: CompiledDescription, cursor: unknown): Promise<string> {
     const first = typeof cursor === 'string' ? Number(cursor) : 0
     const listed = first === 0 ? compiled : (this.#listed ?? compiled)
     this.#listed = listed
@@ -128,50 +128,55 @@ export class RestTransport implements Transport {
   }
 
   async #call (
-    compiled: Compiled,
+    compiled: CompiledDescription,
     name: unknown,
     paramsText: string,
     headers: SendOptions['headers'],
     signal: AbortSignal
   ): Promise<string> {
     const at = typeof name === 'string' ? compiled.names.indexOf(name) : -1
-    const plan = JSON.parse(compiled.plans[at] ?? 'null') as Plan | null
+    const plan = JSON.parse(compiled.plans[at] ?? 'null') as OperationPlan | null
     if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
-    let request: RestRequest
+    let request: ApiRequest
     try {
       request = toRequest(plan, paramsText, this.#server(plan, compiled))
     } catch (error) {
-      if (error instanceof ArgumentError) return failed(error.message)
+      if (error instanceof ArgumentError) return errorResult(error.message)
       throw error
     }
     const token = await this.#prepare(request, plan, compiled, headers)
     const answer = await this.#fetch(request, signal)
-    if (answer.status !== 401 || token === undefined) return toResult(answer)
+    if (answer.status !== 401 || token === undefined) return toToolResult(answer)
     // What it refused did not run: once more, with another token.
-    this.#api?.credentials.refused(token)
+    this.#api?.credentials.invalidate(token)
     request.headers.delete('authorization')
-    await this.#api?.credentials.authorize(request, compiled.hints)
-    return toResult(await this.#fetch(request, signal))
+    await this.#api?.credentials.authorize(request, compiled.securityDefaults)
+    return toToolResult(await this.#fetch(request, signal))
   }
 
   /** Adds what the configuration and the client send along. Where the configuration says where the API is, that goes nowhere else. */
-  async #prepare (request: RestRequest, plan: Plan, compiled: Compiled, headers: SendOptions['headers']): Promise<string | undefined> {
+  async #prepare (
+    request: ApiRequest,
+    plan: OperationPlan,
+    compiled: CompiledDescription,
+    headers: SendOptions['headers']
+  ): Promise<string | undefined> {
     const { config, passed } = this.#options
     request.headers.set('user-agent', request.headers.get('user-agent') ?? 'tool-hub')
     if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
     const pinned = this.#pinned
     if (pinned !== undefined && new URL(pinned).origin !== request.origin) return undefined
     for (const [given, value] of Object.entries({ ...(headers ?? passed?.()), ...config.headers })) {
-      const [name, text] = headerOf(given, value)
+      const [name, text] = toHeader(given, value)
       if (name === 'cookie') request.cookies.push(text)
       else if (name !== 'content-type' || request.body === undefined) request.headers.set(name, text)
     }
-    return plan.anonymous ? undefined : await this.#api?.credentials.authorize(request, compiled.hints)
+    return plan.anonymous ? undefined : await this.#api?.credentials.authorize(request, compiled.securityDefaults)
   }
 
-  async #fetch (request: RestRequest, signal: AbortSignal): Promise<Parameters<typeof toResult>[0]> {
+  async #fetch (request: ApiRequest, signal: AbortSignal): Promise<Parameters<typeof toToolResult>[0]> {
     const { config, outbound } = this.#options
-    const { method, origin, path, query, ownQuery, cookies, body } = request
+    const { method, origin, path, query, configuredQuery: ownQuery, cookies, body } = request
     const headers = Object.fromEntries(request.headers)
     if (cookies.length > 0) headers.cookie = cookies.join('; ')
     try {
@@ -186,7 +191,7 @@ export class RestTransport implements Transport {
         signal,
         answersRedirects: true
       })
-      return { method, url: `${origin}${path}`, ownQuery, ...answer }
+      return { method, url: `${origin}${path}`, configuredQuery: ownQuery, ...answer }
     } catch (error) {
       // An API that is away is no reason to connect to its description anew.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
@@ -200,18 +205,18 @@ export class RestTransport implements Transport {
   }
 
   /** Where an operation is. */
-  #server ({ server }: Plan, compiled: Compiled): string {
+  #server ({ server }: OperationPlan, compiled: CompiledDescription): string {
     const pinned = this.#pinned
     if (server === undefined) return this.#base(compiled)
-    if (pinned === undefined || compiled.base === undefined) return server
+    if (pinned === undefined || compiled.serverUrl === undefined) return server
     // One on the host of the described API is there, and the configuration says where that is.
-    const [own, described] = [new URL(server), new URL(compiled.base)]
+    const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
     if (own.host !== described.host) return server
     return own.pathname === described.pathname ? pinned : new URL(`${own.pathname}${own.search}`, pinned).href
   }
 
-  #base (compiled: Compiled): string {
-    const base = this.#pinned ?? compiled.base
+  #base (compiled: CompiledDescription): string {
+    const base = this.#pinned ?? compiled.serverUrl
     if (base === undefined) {
       throw new UpstreamError('refused', 'the description names no server with an address of its own: give the address of the API as "url"')
     }
@@ -219,7 +224,7 @@ export class RestTransport implements Transport {
   }
 }
 
-function initialized ({ title, version, instructions }: Compiled, asked: unknown): string {
+function initialized ({ title, version, instructions }: CompiledDescription, asked: unknown): string {
   return JSON.stringify({
     protocolVersion: isLegacyVersion(asked) ? asked : latestLegacy,
     capabilities: { tools: { listChanged: true } },

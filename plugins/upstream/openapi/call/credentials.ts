@@ -1,12 +1,12 @@
 import { UpstreamError } from '../../../../protocol/errors.ts'
 import { isObject } from '../../../../protocol/json.ts'
-import { securityOf, type RestSecurity } from '../../../../schemas/rest.ts'
+import { securityOf, type OpenApiSecurity } from '../../../../schemas/openapi-upstream.ts'
 import { limits } from '../../../limits/index.ts'
 import type { Outbound, Reach } from '../../../outbound/outbound.ts'
-import { headerOf } from '../headers.ts'
-import type { SchemeHints } from '../plan.ts'
-import type { RestRequest } from './request.ts'
-import { escape } from './values.ts'
+import { toHeader } from '../headers.ts'
+import type { SecurityDefaults } from '../plan.ts'
+import type { ApiRequest } from './request.ts'
+import { percentEncode } from './values.ts'
 
 type Members = ReturnType<typeof securityOf>
 /** A token, and when it should no longer be used, in ms since the epoch. */
@@ -27,7 +27,7 @@ export class Credentials {
   /** The endpoint wants the client's secret in the body, not in a header. */
   #inBody = false
 
-  constructor (security: RestSecurity | undefined, outbound: Outbound, reach: Reach) {
+  constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: Reach) {
     this.#security = securityOf(security ?? { type: 'none' })
     this.#outbound = outbound
     this.#reach = reach
@@ -38,7 +38,7 @@ export class Credentials {
    * @returns the token that was used, where it can be renewed
    * @throws UpstreamError when no token can be had
    */
-  async authorize (request: RestRequest, hints: SchemeHints): Promise<string | undefined> {
+  async authorize (request: ApiRequest, hints: SecurityDefaults): Promise<string | undefined> {
     const { type, token } = this.#security
     if (type === 'none') return undefined
     if (type === 'apiKey') {
@@ -47,30 +47,30 @@ export class Credentials {
     }
     if (request.headers.has('authorization')) return undefined
     if (type === 'http') {
-      request.headers.set(...headerOf('authorization', this.#http()))
+      request.headers.set(...toHeader('authorization', this.#http()))
       return undefined
     }
     const fetched = token === undefined ? (await this.#fresh(hints)).text : undefined
-    request.headers.set(...headerOf('authorization', `Bearer ${token ?? fetched}`))
+    request.headers.set(...toHeader('authorization', `Bearer ${token ?? fetched}`))
     return fetched
   }
 
   /** The API did not take this token: the next request gets a new one. */
-  refused (token: string): void {
+  invalidate (token: string): void {
     if (this.#token?.text === token) this.#token = undefined
   }
 
-  #apiKey ({ headers, query, ownQuery, cookies }: RestRequest, { apiKey }: SchemeHints): void {
+  #apiKey ({ headers, query, configuredQuery: ownQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
     const { name = apiKey?.name, in: place = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) {
       throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not say it')
     }
     if (place === 'query') {
-      const pair = `${escape(name)}=${escape(value)}`
+      const pair = `${percentEncode(name)}=${percentEncode(value)}`
       query.push(pair)
       ownQuery.push(pair)
-    } else if (place === 'cookie') cookies.push(headerOf('cookie', `${name}=${escape(value)}`)[1])
-    else if (!headers.has(name.toLowerCase())) headers.set(...headerOf(name, value))
+    } else if (place === 'cookie') cookies.push(toHeader('cookie', `${name}=${percentEncode(value)}`)[1])
+    else if (!headers.has(name.toLowerCase())) headers.set(...toHeader(name, value))
   }
 
   #http (): string {
@@ -82,7 +82,7 @@ export class Credentials {
     return `${kind === 'bearer' ? 'Bearer' : scheme} ${token ?? credentials ?? ''}`
   }
 
-  async #fresh (hints: SchemeHints): Promise<Token> {
+  async #fresh (hints: SecurityDefaults): Promise<Token> {
     if (this.#token && this.#token.until > Date.now()) return this.#token
     this.#fetching ??= this.#fetch(hints).finally(() => {
       this.#fetching = undefined
@@ -92,7 +92,7 @@ export class Credentials {
   }
 
   /** A token by client credentials (RFC 6749 §4.4). */
-  async #fetch (hints: SchemeHints): Promise<Token> {
+  async #fetch (hints: SecurityDefaults): Promise<Token> {
     this.#endpoint ??= await this.#find(hints)
     const first = await this.#ask(this.#endpoint, this.#inBody)
     // Endpoints must take the header, and some take the body only (§2.3.1).
@@ -102,7 +102,7 @@ export class Credentials {
     if (answer.status !== 200 || typeof text !== 'string' || text === '') {
       throw new UpstreamError(
         'refused',
-        `the token endpoint ${shown(this.#endpoint)} gave no token (HTTP ${first.status}): check "clientId", "clientSecret" and "scopes"`
+        `the token endpoint ${withoutQuery(this.#endpoint)} gave no token (HTTP ${first.status}): check "clientId", "clientSecret" and "scopes"`
       )
     }
     const seconds = Number(lifetime)
@@ -129,7 +129,7 @@ export class Credentials {
     return await this.#request(endpoint, 'the token endpoint', { method: 'POST', headers, body: body.toString() })
   }
 
-  async #find (hints: SchemeHints): Promise<string> {
+  async #find (hints: SecurityDefaults): Promise<string> {
     const { type, tokenUrl = hints.tokenUrl, url = hints.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
       if (tokenUrl === undefined) {
@@ -144,7 +144,7 @@ export class Credentials {
     const answer = await this.#request(address, 'the discovery document', { method: 'GET', headers: { accept: 'application/json' } })
     const { token_endpoint: endpoint } = parsed(answer.body)
     if (answer.status !== 200 || typeof endpoint !== 'string') {
-      throw new UpstreamError('refused', `the discovery document ${shown(address)} names no token endpoint (HTTP ${answer.status})`)
+      throw new UpstreamError('refused', `the discovery document ${withoutQuery(address)} names no token endpoint (HTTP ${answer.status})`)
     }
     return endpoint
   }
@@ -164,7 +164,7 @@ export class Credentials {
       })
     } catch (error) {
       throw error instanceof UpstreamError
-        ? new UpstreamError('refused', `${what} ${shown(address)} cannot be asked: ${error.message}`)
+        ? new UpstreamError('refused', `${what} ${withoutQuery(address)} cannot be asked: ${error.message}`)
         : error
     }
   }
@@ -174,7 +174,7 @@ const base64 = (text: string): string => Buffer.from(text).toString('base64')
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
 /** An address without what may be secret in it. */
-export function shown (address: string): string {
+export function withoutQuery (address: string): string {
   const { origin, pathname } = new URL(address)
   return `${origin}${pathname}`
 }

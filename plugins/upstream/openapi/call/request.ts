@@ -1,12 +1,12 @@
 import { memberOf } from '../../../../protocol/json.ts'
-import { writeBody } from './body.ts'
-import { headerText } from '../headers.ts'
-import type { Parameter, Plan } from '../plan.ts'
+import { encodeBody } from './body.ts'
+import { toHeaderValue } from '../headers.ts'
+import type { Parameter, OperationPlan } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
 import { entriesOf, expand, pairsOf } from './values.ts'
 
 /** A request to a REST API, before credentials. */
-export interface RestRequest {
+export interface ApiRequest {
   method: string
   origin: string
   /** Without the query; percent-encoded. */
@@ -14,7 +14,7 @@ export interface RestRequest {
   /** Pairs `name=value`, percent-encoded. */
   query: string[]
   /** Those of them that the configuration adds: they may be secret. */
-  ownQuery: string[]
+  configuredQuery: string[]
   /** By lower-case name. */
   headers: Map<string, string>
   cookies: string[]
@@ -27,7 +27,7 @@ export interface RestRequest {
  * @param server where the API is
  * @throws ArgumentError
  */
-export function toRequest (plan: Plan, paramsText: string, server: string): RestRequest {
+export function toRequest (plan: OperationPlan, paramsText: string, server: string): ApiRequest {
   const left = entriesOf(memberOf(paramsText, 'arguments') ?? '{}')
   const take = ({ argument, required, in: place }: Pick<Parameter, 'argument' | 'required' | 'in'>): string | undefined => {
     const text = left.get(argument)
@@ -62,16 +62,17 @@ export function toRequest (plan: Plan, paramsText: string, server: string): Rest
     origin: url.origin,
     path: `${url.pathname.replace(/\/$/, '')}${path}`,
     query: [...configured, ...own, ...query],
-    ownQuery: configured,
+    configuredQuery: configured,
     headers,
     cookies,
     body: body?.bytes
   }
 }
 
-function takeBody ({ body }: Plan, left: Map<string, string>): ReturnType<typeof writeBody> {
+function takeBody ({ body }: OperationPlan, left: Map<string, string>): ReturnType<typeof encodeBody> {
   if (!body) return undefined
-  const names = body.argument !== undefined ? [body.argument] : body.open ? [...left.keys()] : body.fields.map(({ name }) => name)
+  const names =
+    body.argument !== undefined ? [body.argument] : body.additionalFields ? [...left.keys()] : body.fields.map(({ name }) => name)
   const given = new Map<string, string>()
   for (const name of names) {
     const text = left.get(name)
@@ -86,10 +87,10 @@ function takeBody ({ body }: Plan, left: Map<string, string>): ReturnType<typeof
       if (required && !given.has(name)) throw new ArgumentError(`The argument "${name}" is missing`)
     }
   }
-  return writeBody(body, given)
+  return encodeBody(body, given)
 }
 
-const known = ({ parameters, body }: Plan): string => {
+const known = ({ parameters, body }: OperationPlan): string => {
   const names = [
     ...parameters.map(({ argument }) => argument),
     ...(body === undefined ? [] : body.argument !== undefined ? [body.argument] : body.fields.map(({ name }) => name))
@@ -98,7 +99,7 @@ const known = ({ parameters, body }: Plan): string => {
 }
 
 /** The path with its parameters in place. A value must not make it another path: `/users/` is not `/users/{id}`. */
-function fill ({ path }: Plan, values: ReadonlyMap<string, string>): string {
+function fill ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
   const literal = (text: string): string =>
     encodeURI(Buffer.from(text).toString())
       .replace(/%25(?=[0-9a-f]{2})/gi, '%')
@@ -119,7 +120,7 @@ function fill ({ path }: Plan, values: ReadonlyMap<string, string>): string {
 }
 
 function headerValue ({ argument }: Parameter, value: string): string {
-  const text = headerText(value)
+  const text = toHeaderValue(value)
   if (text === undefined) throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
   return text
 }

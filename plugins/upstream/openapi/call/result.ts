@@ -5,22 +5,22 @@ import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
 import { cut } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { limits } from '../../../limits/index.ts'
-import { isJson } from './body.ts'
+import { isJsonMediaType } from './body.ts'
 
 /** What an API answered. */
-export interface RestAnswer {
+export interface ApiResponse {
   method: string
   /** Without the query, which may hold a key. */
   url: string
   /** Pairs of the query that the configuration added: not for the caller. */
-  ownQuery: readonly string[]
+  configuredQuery: readonly string[]
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
 /** A tool's result that is an error, in words. */
-export const failed = (sentence: string): string => `{"content":[${text(sentence)}],"isError":true}`
+export const errorResult = (sentence: string): string => `{"content":[${text(sentence)}],"isError":true}`
 
 const text = (value: string): string => `{"type":"text","text":${JSON.stringify(value)}}`
 
@@ -29,7 +29,7 @@ const text = (value: string): string => `{"type":"text","text":${JSON.stringify(
  * `structuredContent`, to the digit. A status of 400 or more is an error: its line, then as much of the body as fits. A redirect, or
  * an answer without a body, says where it leads.
  */
-export function toResult ({ method, url, ownQuery, status, headers, body }: RestAnswer): string {
+export function toToolResult ({ method, url, configuredQuery: ownQuery, status, headers, body }: ApiResponse): string {
   const type = headers['content-type'] ?? ''
   const line = `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim()
   if (method === 'HEAD') {
@@ -37,7 +37,7 @@ export function toResult ({ method, url, ownQuery, status, headers, body }: Rest
   }
   const said = textOf(body, type)
   if (status >= 400) {
-    if (said === undefined || said === '') return failed(line)
+    if (said === undefined || said === '') return errorResult(line)
     const isWhole = said.length <= limits.openapi.errorBody
     return `{"content":[${text(line)},${text(cut(said, limits.openapi.errorBody))}]${isWhole ? structured(said, type) : ''},"isError":true}`
   }
@@ -70,7 +70,7 @@ function textOf (body: Buffer, type: string): string | undefined {
   const isText =
     plain === ''
       ? isUtf8(body)
-      : isJson(plain) || /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(plain)
+      : isJsonMediaType(plain) || /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(plain)
   if (!isText) return undefined
   const charset = /charset\s*=\s*"?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
   try {
@@ -90,7 +90,7 @@ function binary (body: Buffer, type: string, url: string): string {
 
 /** MCP has objects only there. Too deep for a message: it stays text. */
 function structured (said: string, type: string): string {
-  if (!(isJson(type) || type === '') || !/^\s*\{/.test(said) || isDeeperThan(said, transportLimits.depth - 10)) return ''
+  if (!(isJsonMediaType(type) || type === '') || !/^\s*\{/.test(said) || isDeeperThan(said, transportLimits.depth - 10)) return ''
   try {
     return isObject(JSON.parse(said)) ? `,"structuredContent":${oneLine(said).trim()}` : ''
   } catch {

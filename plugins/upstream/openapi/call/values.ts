@@ -1,5 +1,5 @@
 import { elementsOf, membersOf, oneLine } from '../../../../protocol/json.ts'
-import type { Parameter, Writing } from '../plan.ts'
+import type { Parameter, Serialization } from '../plan.ts'
 
 // Arguments are read from their JSON text, so that a number keeps every digit on its way into a URL or form.
 
@@ -25,7 +25,7 @@ function valueOf (text: string): Value {
 const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 /** Percent-encodes all but the unreserved characters of RFC 3986. */
-export const escape = (value: string): string => encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, percent)
+export const percentEncode = (value: string): string => encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, percent)
 
 /** The same, but reserved characters and what is encoded already stay, save those that end a query's value. */
 const escapeReserved = (value: string): string =>
@@ -37,16 +37,16 @@ const escapeReserved = (value: string): string =>
 
 const asIs = (value: string): string => value
 const delimiters = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' } as const
-const delimiterOf = (style: Writing['style']): string => style in delimiters ? delimiters[style as keyof typeof delimiters] : ','
+const delimiterOf = (style: Serialization['style']): string => style in delimiters ? delimiters[style as keyof typeof delimiters] : ','
 
 /** A value in a path or header (OpenAPI, "Style Examples"; RFC 6570). A path's is percent-encoded, a header's is not. */
 export function expand ({ in: place, name, style, explode, json }: Parameter, text: string): string {
-  const encode = place === 'path' ? escape : asIs
+  const encode = place === 'path' ? percentEncode : asIs
   const value: Value = json ? { kind: 'one', one: oneLine(text) } : valueOf(text)
   const lead = style === 'label' ? '.' : style === 'matrix' ? ';' : ''
   const between = lead === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? lead : ','
   const named = (written: string): string =>
-    style !== 'matrix' ? `${lead}${written}` : `;${escape(name)}${written === '' ? '' : `=${written}`}`
+    style !== 'matrix' ? `${lead}${written}` : `;${percentEncode(name)}${written === '' ? '' : `=${written}`}`
   if (value.kind === 'one') return named(encode(value.one))
   if (value.kind === 'list') {
     if (value.list.length === 0) return ''
@@ -60,13 +60,13 @@ export function expand ({ in: place, name, style, explode, json }: Parameter, te
 }
 
 /** A value in a query, a cookie or a form: the pairs `name=value` that it makes, percent-encoded. Null and empty lists make none. */
-export function pairsOf (name: string, { style, explode, reserved }: Writing, text: string): string[] {
+export function pairsOf (name: string, { style, explode, allowReserved: reserved }: Serialization, text: string): string[] {
   if (isNull(text)) return []
-  const encode = reserved ? escapeReserved : escape
-  if (style === 'deepObject') return deep(escape(name), text, encode)
+  const encode = reserved ? escapeReserved : percentEncode
+  if (style === 'deepObject') return deep(percentEncode(name), text, encode)
   const value = valueOf(text)
-  const key = escape(name)
-  const between = escape(delimiterOf(style)).replace('%2C', ',')
+  const key = percentEncode(name)
+  const between = percentEncode(delimiterOf(style)).replace('%2C', ',')
   if (value.kind === 'one') return [`${key}=${encode(value.one)}`]
   if (value.kind === 'list') {
     if (value.list.length === 0) return []
@@ -74,14 +74,14 @@ export function pairsOf (name: string, { style, explode, reserved }: Writing, te
   }
   if (value.entries.length === 0) return []
   return explode
-    ? value.entries.map(([member, each]) => `${escape(member)}=${encode(each)}`)
+    ? value.entries.map(([member, each]) => `${percentEncode(member)}=${encode(each)}`)
     : [`${key}=${value.entries.flat().map(encode).join(between)}`]
 }
 
 /** `name[member]=value`, however deep; a list's elements are named by their number. */
 function deep (name: string, text: string, encode: (value: string) => string): string[] {
   if (isNull(text)) return []
-  const within = (member: string): string => `${name}%5B${escape(member)}%5D`
+  const within = (member: string): string => `${name}%5B${percentEncode(member)}%5D`
   if (text.startsWith('[')) return elementsOf(text).flatMap((each, at) => deep(within(String(at)), each, encode))
   if (text.startsWith('{')) return [...entriesOf(text)].flatMap(([member, each]) => deep(within(member), each, encode))
   return [`${name}=${encode(scalarOf(text))}`]

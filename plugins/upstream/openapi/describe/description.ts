@@ -3,9 +3,9 @@ import { UpstreamError } from '../../../../protocol/errors.ts'
 import type { ServerConfig } from '../../../../schemas/server.ts'
 import { limits } from '../../../limits/index.ts'
 import { reachOf, type Outbound } from '../../../outbound/outbound.ts'
-import { shown } from '../call/credentials.ts'
-import { headerOf } from '../headers.ts'
-import type { Compiled } from '../plan.ts'
+import { withoutQuery } from '../call/credentials.ts'
+import { toHeader } from '../headers.ts'
+import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import { readDescription } from './read.ts'
 
@@ -13,7 +13,7 @@ export interface DescriptionDeps {
   outbound: Outbound
   warn: (sentence: string) => void
   /** It was read again, and is another one. */
-  changed: () => void
+  onChange: () => void
 }
 
 /** How the document was when it was last read. */
@@ -25,7 +25,7 @@ export class Description {
   readonly #deps: DescriptionDeps
   readonly #url: string | undefined
   readonly #ended = new AbortController()
-  #current: Promise<Compiled> | undefined
+  #current: Promise<CompiledDescription> | undefined
   #seen: Seen | undefined
   #timer: NodeJS.Timeout | undefined
   #warned = ''
@@ -38,7 +38,7 @@ export class Description {
   }
 
   /** @throws UpstreamError in a sentence that says what is wrong, and where */
-  async current (): Promise<Compiled> {
+  async current (): Promise<CompiledDescription> {
     this.#current ??= this.#first()
     return await this.#current
   }
@@ -48,7 +48,7 @@ export class Description {
     clearTimeout(this.#timer)
   }
 
-  async #first (): Promise<Compiled> {
+  async #first (): Promise<CompiledDescription> {
     try {
       const { schema } = this.#config.openapi ?? {}
       const compiled = await this.#read(schema ?? await this.#fetch() ?? '')
@@ -61,12 +61,12 @@ export class Description {
   }
 
   #explained (error: unknown): unknown {
-    const what = this.#url === undefined ? 'the description' : `the description at ${shown(this.#url)}`
+    const what = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
     if (error instanceof DescriptionError) return new UpstreamError('refused', `${what} cannot be used: ${error.message}`)
     return error instanceof UpstreamError ? new UpstreamError(error.fault, `${what} cannot be had: ${error.message}`) : error
   }
 
-  async #read (document: Uint8Array | string | object): Promise<Compiled> {
+  async #read (document: Uint8Array | string | object): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
     const compiled = await readDescription({ document, from: url ?? openapi?.url }, this.#ended.signal)
     for (const warning of compiled.warnings) this.#deps.warn(`its description: ${warning}`)
@@ -89,7 +89,7 @@ export class Description {
       headers: {
         accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
         'user-agent': 'tool-hub',
-        ...Object.fromEntries(Object.entries(own).map(([name, value]) => headerOf(name, value))),
+        ...Object.fromEntries(Object.entries(own).map(([name, value]) => toHeader(name, value))),
         ...etag === undefined ? {} : { 'if-none-match': etag },
         ...modified === undefined ? {} : { 'if-modified-since': modified }
       },
@@ -121,7 +121,7 @@ export class Description {
       // Not before it could be read: one that stays broken is told of once.
       this.#warned = ''
       if (!document) return
-      this.#deps.changed()
+      this.#deps.onChange()
     } catch (error) {
       if (this.#ended.signal.aborted) return
       this.#seen = before

@@ -3,7 +3,7 @@ import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../problems.ts'
 
 /** Bounds of a description's content, whatever its size. */
-export interface DocumentBounds {
+export interface DocumentLimits {
   /** Values in it, what aliases stand for counted each time. */
   values: number
   depth: number
@@ -13,14 +13,14 @@ export interface DocumentBounds {
  * The value of a description's text, JSON or YAML.
  * @throws DescriptionError that says where it cannot be read
  */
-export function readText (text: string, bounds: DocumentBounds): Record<string, unknown> {
+export function parseDocument (text: string, bounds: DocumentLimits): Record<string, unknown> {
   const value = parse(text.replace(/^\uFEFF/, ''), bounds)
   if (!isObject(value)) throw new DescriptionError('it is no OpenAPI description: an object is expected, in JSON or YAML')
-  measure(value, bounds)
+  checkLimits(value, bounds)
   return value
 }
 
-function parse (text: string, { depth }: DocumentBounds): unknown {
+function parse (text: string, { depth }: DocumentLimits): unknown {
   let failure: unknown
   if (/^\s*[{[]/.test(text)) {
     try {
@@ -45,7 +45,7 @@ function parse (text: string, { depth }: DocumentBounds): unknown {
 }
 
 /** Walks all of a value as a tree: aliases may make it a far larger one than its text, or one without an end. */
-export function measure (value: unknown, { values, depth }: DocumentBounds): void {
+export function checkLimits (value: unknown, { values, depth }: DocumentLimits): void {
   let level: unknown[] = [value]
   let count = 0
   for (let deep = 0; level.length > 0; deep++) {

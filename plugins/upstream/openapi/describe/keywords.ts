@@ -8,17 +8,17 @@ const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'arra
 export const isType = (value: unknown): value is string => typeof value === 'string' && types.has(value)
 const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-export const isText = (value: unknown): boolean => typeof value === 'string'
+export const isString = (value: unknown): boolean => typeof value === 'string'
 const isFlag = (value: unknown): boolean => typeof value === 'boolean'
 export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === 'boolean'
 
 /** Keywords that refuse nothing, and those that do: each is taken as it is, if it is what it should be. */
 const describing: Readonly<Record<string, (value: unknown) => boolean>> = {
-  title: isText,
-  description: isText,
-  format: isText,
-  contentEncoding: isText,
-  contentMediaType: isText,
+  title: isString,
+  description: isString,
+  format: isString,
+  contentEncoding: isString,
+  contentMediaType: isString,
   deprecated: isFlag,
   writeOnly: isFlag,
   const: () => true,
@@ -40,7 +40,7 @@ const bounding: Readonly<Record<string, (value: unknown) => boolean>> = {
   maxProperties: isCount,
   uniqueItems: isFlag
 }
-export const plain = Object.entries({ ...describing, ...bounding })
+export const copiedKeywords = Object.entries({ ...describing, ...bounding })
 const bounds = Object.entries(bounding)
 
 /** Keywords that hold a schema, a list of them, or a map. */
@@ -55,20 +55,24 @@ export const schemaKeywords = [
   'unevaluatedProperties',
   'contentSchema'
 ] as const
-export const schemaLists = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
-export const singles: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
-export const lists: ReadonlySet<string> = new Set(schemaLists)
-export const maps: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
+export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
+export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
+export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
+export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
 /** What stands where a schema may hold others. */
-export function partsOf (schema: Readonly<Record<string, unknown>>): unknown[] {
+export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknown[] {
   return Object.entries(schema).flatMap(([key, each]) =>
-    singles.has(key) || (lists.has(key) && Array.isArray(each)) ? each : maps.has(key) && isObject(each) ? Object.values(each) : []
+    schemaKeywordSet.has(key) || (schemaListKeywordSet.has(key) && Array.isArray(each))
+      ? each
+      : schemaMapKeywordSet.has(key) && isObject(each)
+        ? Object.values(each)
+        : []
   )
 }
 
 /** A regular expression as JSON Schema has it, which is with Unicode: descriptions escape more than that admits. undefined: it is none. */
-export function patternOf (value: unknown): string | undefined {
+export function toPattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (isPattern(value)) return value
   // A dash that is escaped makes no range where it stands in a class.
@@ -87,13 +91,13 @@ function isPattern (value: string): boolean {
 }
 
 /** Whether of the patterns of members, to their schemas, one cannot be said. */
-export const losesPattern = (patternProperties: unknown): boolean =>
-  isObject(patternProperties) && Object.keys(patternProperties).some((name) => patternOf(name) === undefined)
+export const dropsPattern = (patternProperties: unknown): boolean =>
+  isObject(patternProperties) && Object.keys(patternProperties).some((name) => toPattern(name) === undefined)
 
 /** Whether a schema asks for something, beside its parts, that cannot be said and is left out. */
-export function loses (schema: Readonly<Record<string, unknown>>): boolean {
+export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
-  if (losesPattern(patternProperties) || (pattern !== undefined && patternOf(pattern) === undefined)) return true
+  if (dropsPattern(patternProperties) || (pattern !== undefined && toPattern(pattern) === undefined)) return true
   if (type !== undefined && type !== 'file' && ![type].flat().every(isType)) return true
   if (values !== undefined && !(Array.isArray(values) && values.length > 0)) return true
   // Up to 3.0 some bounds are flags, which say how another one is meant.
@@ -104,7 +108,7 @@ export function loses (schema: Readonly<Record<string, unknown>>): boolean {
  * A schema some of whose parts take more than they should. What would refuse more for that is left out, and a choice of exactly
  * one becomes a choice of any: a call that the API takes must not be refused.
  */
-export function softened ({
+export function relaxed ({
   not: _not,
   if: _if,
   then: _then,

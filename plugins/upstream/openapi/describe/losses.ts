@@ -1,21 +1,21 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { loses, partsOf } from './keywords.ts'
+import { dropsConstraint, subschemasOf } from './keywords.ts'
 import { DescriptionError } from '../problems.ts'
-import type { Refs } from './refs.ts'
+import type { References } from './refs.ts'
 
 /** Tells which schemas of a description cannot be said whole. */
-export class Losses {
-  readonly #refs: Refs
+export class LossDetector {
+  readonly #refs: References
   /** References that have been looked at, and those that lead to a loss, be it further on. */
   readonly #seen = new Set<string>()
   readonly #losing = new Set<string>()
 
-  constructor (refs: Refs) {
+  constructor (refs: References) {
     this.#refs = refs
   }
 
   /** Whether something is left out of a schema, or of what it refers to, so that it takes more than it should. */
-  in (schema: unknown): boolean {
+  isLossy (schema: unknown): boolean {
     const refs = refsOf(schema)
     if (refs) this.#learn(refs)
     return refs === undefined || refs.some((ref) => this.#losing.has(ref))
@@ -48,7 +48,7 @@ export class Losses {
   /** One that leads to nothing is told of where it is needed. */
   #target (ref: string): unknown {
     try {
-      return this.#refs.find(ref)
+      return this.#refs.lookUp(ref)
     } catch (error) {
       if (error instanceof DescriptionError) return undefined
       throw error
@@ -62,9 +62,9 @@ function refsOf (schema: unknown): string[] | undefined {
   const open = [schema]
   for (const each of open) {
     if (!isObject(each)) continue
-    if (loses(each)) return undefined
+    if (dropsConstraint(each)) return undefined
     if (typeof each.$ref === 'string') refs.push(each.$ref)
-    for (const part of partsOf(each)) open.push(part)
+    for (const part of subschemasOf(each)) open.push(part)
   }
   return refs
 }

@@ -1,23 +1,28 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { isJson } from '../call/body.ts'
+import { isJsonMediaType } from '../call/body.ts'
 import type { JsonSchema } from './keywords.ts'
 import type { ArgumentNames } from './names.ts'
-import type { Body, Field, Style, Writing } from '../plan.ts'
-import type { Refs } from './refs.ts'
-import type { Schemas } from './schema.ts'
+import type { RequestBody, FormField, Style, Serialization } from '../plan.ts'
+import type { References } from './refs.ts'
+import type { SchemaConverter } from './schema.ts'
 
 type Dict = Record<string, unknown>
 
 /** The arguments that make a body: their schemas, which of them are required, and whether others will do. */
-export interface DescribedBody { body: Body, properties: Array<[string, JsonSchema]>, required: string[], open: JsonSchema | boolean }
+export interface DescribedBody {
+  body: RequestBody
+  properties: Array<[string, JsonSchema]>
+  required: string[]
+  open: JsonSchema | boolean
+}
 
 /** The members of an object's schema, as they are written; undefined: it is no object whose members could stand for it. */
 interface Members { properties: Map<string, unknown>, required: Set<string>, open: unknown }
 
 /** How values of a media type are written. */
-export const formOf = (type: string): Body['form'] => {
+export const bodyFormatOf = (type: string): RequestBody['format'] => {
   const plain = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  if (isJson(plain) || plain === '*/*') return 'json'
+  if (isJsonMediaType(plain) || plain === '*/*') return 'json'
   if (plain === 'application/x-www-form-urlencoded') return 'urlencoded'
   if (plain.startsWith('multipart/')) return 'multipart'
   return /^text\/|[/+](xml|yaml|x-yaml|graphql|javascript|x-ndjson)$/.test(plain) ? 'text' : 'binary'
@@ -26,9 +31,9 @@ export const formOf = (type: string): Body['form'] => {
 /** The media types that a body may have, the most useful first. */
 const preference: ReadonlyArray<(type: string) => boolean> = [
   (type) => /^application\/json\b/i.test(type),
-  isJson,
+  isJsonMediaType,
   (type) => type === '*/*',
-  ...(['urlencoded', 'multipart', 'text'] as const).map((form) => (type: string) => formOf(type) === form),
+  ...(['urlencoded', 'multipart', 'text'] as const).map((form) => (type: string) => bodyFormatOf(type) === form),
   () => true
 ]
 
@@ -36,21 +41,26 @@ const preference: ReadonlyArray<(type: string) => boolean> = [
  * A request body as arguments: the fields of an object beside the parameters where no name is taken, else the whole as `body`.
  * @param requestBody with its own reference resolved
  */
-export function describeBody (requestBody: Dict, names: ArgumentNames, refs: Refs, schemas: Schemas): DescribedBody | undefined {
+export function describeBody (
+  requestBody: Dict,
+  names: ArgumentNames,
+  refs: References,
+  schemas: SchemaConverter
+): DescribedBody | undefined {
   const content = isObject(requestBody.content) ? requestBody.content : {}
   const types = Object.keys(content)
   const type = preference.map((prefers) => types.find(prefers)).find((each) => each !== undefined)
   if (type === undefined) return undefined
-  const media = refs.object(content[type]) ?? {}
-  const form = type === '*/*' && isBytes(media.schema, refs) ? 'binary' : formOf(type)
+  const media = refs.resolveObject(content[type]) ?? {}
+  const form = type === '*/*' && isBytes(media.schema, refs) ? 'binary' : bodyFormatOf(type)
   const isRequired = requestBody.required === true
-  const body: Body = {
-    type: type.includes('*') ? (form === 'json' ? 'application/json' : 'application/octet-stream') : type,
-    form,
+  const body: RequestBody = {
+    contentType: type.includes('*') ? (form === 'json' ? 'application/json' : 'application/octet-stream') : type,
+    format: form,
     fields: []
   }
   if (isRequired) body.required = true
-  if (form === 'binary' && type.includes('*')) body.anyType = true
+  if (form === 'binary' && type.includes('*')) body.anyContentType = true
   const members = form === 'text' || form === 'binary' ? undefined : membersOf(media.schema, refs)
   if (form === 'urlencoded' || form === 'multipart') {
     const encodings = isObject(media.encoding) ? media.encoding : {}
@@ -63,13 +73,13 @@ export function describeBody (requestBody: Dict, names: ArgumentNames, refs: Ref
   }
   if (form === 'json') body.fields = [...members.properties.keys()].map((name) => ({ name }))
   for (const field of body.fields) if (members.required.has(field.name)) field.required = true
-  const binary = new Set(body.fields.flatMap((field) => field.binary ? [field.name] : []))
+  const binary = new Set(body.fields.flatMap((field) => (field.binary ? [field.name] : [])))
   const isOpen = members.open === true || isObject(members.open)
-  if (isOpen) body.open = true
+  if (isOpen) body.additionalFields = true
   return {
     body,
     properties: [...members.properties].map(([name, schema]) => [
-      names.take(name, 'body'),
+      names.assign(name, 'body'),
       binary.has(name) ? asBytes(schemas.convert(schema)) : schemas.convert(schema)
     ]),
     required: isRequired ? [...members.required].filter((name) => members.properties.has(name)) : [],
@@ -92,15 +102,15 @@ function asBytes (schema: JsonSchema): JsonSchema {
   }
 }
 
-function whole (body: Body, { description }: Dict, media: Dict, names: ArgumentNames, schemas: Schemas): DescribedBody {
-  body.argument = names.take('body', 'request')
+function whole (body: RequestBody, { description }: Dict, media: Dict, names: ArgumentNames, schemas: SchemaConverter): DescribedBody {
+  body.argument = names.assign('body', 'request')
   const schema: JsonSchema =
-    body.form === 'text'
+    body.format === 'text'
       ? { type: 'string' }
-      : body.form === 'binary'
-        ? { type: 'string', contentEncoding: 'base64', contentMediaType: body.type }
+      : body.format === 'binary'
+        ? { type: 'string', contentEncoding: 'base64', contentMediaType: body.contentType }
         : schemas.convert(media.schema)
-  const said = typeof description === 'string' ? description : body.form === 'binary' ? bytesSaid : undefined
+  const said = typeof description === 'string' ? description : body.format === 'binary' ? bytesSaid : undefined
   return {
     body,
     properties: [[body.argument, said === undefined ? schema : { ...schema, description: said }]],
@@ -110,22 +120,22 @@ function whole (body: Body, { description }: Dict, media: Dict, names: ArgumentN
 }
 
 /** Whether a schema says that it is bytes: OpenAPI 3.0's way, 3.1's, or Swagger's. */
-function isBytes (schema: unknown, refs: Refs): boolean {
-  const { type, format, contentEncoding, contentMediaType } = refs.object(schema) ?? {}
+function isBytes (schema: unknown, refs: References): boolean {
+  const { type, format, contentEncoding, contentMediaType } = refs.resolveObject(schema) ?? {}
   return (
     type === 'file' ||
     (type === 'string' &&
       (format === 'binary' ||
         contentEncoding === 'base64' ||
-        (typeof contentMediaType === 'string' && formOf(contentMediaType) === 'binary')))
+        (typeof contentMediaType === 'string' && bodyFormatOf(contentMediaType) === 'binary')))
   )
 }
 
 /** How deep `allOf` may stand in `allOf`. */
 const deepest = 16
 
-function membersOf (schema: unknown, refs: Refs, depth = 0): Members | undefined {
-  const value = refs.object(schema)
+function membersOf (schema: unknown, refs: References, depth = 0): Members | undefined {
+  const value = refs.resolveObject(schema)
   if (!value || depth > deepest) return undefined
   const { type, properties, required, additionalProperties, allOf } = value
   if (type !== undefined && type !== 'object') return undefined
@@ -151,7 +161,7 @@ function membersOf (schema: unknown, refs: Refs, depth = 0): Members | undefined
   if (isObject(properties)) {
     for (const [name, each] of Object.entries(properties)) {
       if (!isObject(each) && typeof each !== 'boolean') continue
-      if (refs.object(each)?.readOnly === true) continue
+      if (refs.resolveObject(each)?.readOnly === true) continue
       add(name, each)
     }
   }
@@ -163,27 +173,28 @@ const isStyle = (value: unknown): value is Style =>
   ['form', 'spaceDelimited', 'pipeDelimited', 'tabDelimited', 'deepObject'].includes(value as string)
 
 /** How a form's field is written (OpenAPI, "Encoding Object"). */
-function fieldOf (name: string, schema: unknown, encoding: unknown, refs: Refs): Field {
-  const field: Field = { name }
+function fieldOf (name: string, schema: unknown, encoding: unknown, refs: References): FormField {
+  const field: FormField = { name }
   const { contentType, style, explode, allowReserved, delimiter } = isObject(encoding) ? encoding : {}
-  if (typeof contentType === 'string' && !contentType.includes('*')) field.type = contentType.split(',', 1)[0]?.trim()
+  if (typeof contentType === 'string' && !contentType.includes('*')) field.contentType = contentType.split(',', 1)[0]?.trim()
   if (style !== undefined || explode !== undefined || allowReserved !== undefined) {
     const known = isStyle(style) ? style : 'form'
-    const writing: Writing = {
+    const writing: Serialization = {
       style: known,
       explode: known === 'deepObject' || (typeof explode === 'boolean' ? explode : known === 'form')
     }
-    field.writing = allowReserved === true ? { ...writing, reserved: true } : writing
+    field.serialization = allowReserved === true ? { ...writing, allowReserved: true } : writing
   }
   if (typeof delimiter === 'string') field.delimiter = delimiter
-  const own = refs.object(schema) ?? {}
-  const value = own.type === 'array' ? refs.object(own.items) ?? {} : own
+  const own = refs.resolveObject(schema) ?? {}
+  const value = own.type === 'array' ? refs.resolveObject(own.items) ?? {} : own
   const media =
-    field.type ?? (typeof value.contentMediaType === 'string' && value.contentEncoding === undefined ? value.contentMediaType : undefined)
+    field.contentType ??
+    (typeof value.contentMediaType === 'string' && value.contentEncoding === undefined ? value.contentMediaType : undefined)
   const isText = value.type !== undefined && value.type !== 'string' && value.type !== 'file'
-  if (value.type === 'file' || value.format === 'binary' || (!isText && media !== undefined && formOf(media) === 'binary')) {
+  if (value.type === 'file' || value.format === 'binary' || (!isText && media !== undefined && bodyFormatOf(media) === 'binary')) {
     field.binary = true
   }
-  if (field.binary && field.type === undefined && media !== undefined) field.type = media
+  if (field.binary && field.contentType === undefined && media !== undefined) field.contentType = media
   return field
 }

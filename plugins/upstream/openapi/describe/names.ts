@@ -14,7 +14,7 @@ const cleaned = (text: string): string => text.replace(/[^A-Za-z0-9_.-]+/g, '_')
 export class ToolNames {
   readonly #taken = new Set<string>()
 
-  take (operationId: unknown, method: string, path: string): string {
+  assign (operationId: unknown, method: string, path: string): string {
     const id = typeof operationId === 'string' ? cleaned(operationId) : ''
     const spoken = id !== '' ? id : cleaned(`${method.toLowerCase()}${path.replace(/[{}]/g, '')}`)
     const suffix = `_${digest(`${method} ${path}`, 8)}`
@@ -34,7 +34,7 @@ export class ArgumentNames {
 
   has (name: string): boolean { return this.#taken.has(name) }
 
-  take (name: string, place: string): string {
+  assign (name: string, place: string): string {
     let free = this.#taken.has(name) ? `${name}_${place}` : name
     for (let count = 2; this.#taken.has(free); count++) free = `${name}_${place}_${count}`
     this.#taken.add(free)

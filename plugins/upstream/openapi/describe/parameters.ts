@@ -1,17 +1,17 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { isHeaderName } from '../headers.ts'
 import type { JsonSchema } from './keywords.ts'
-import { formOf } from './media.ts'
+import { bodyFormatOf } from './media.ts'
 import type { ArgumentNames } from './names.ts'
-import type { Parameter, Place, Style } from '../plan.ts'
+import type { Parameter, ParameterLocation, Style } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
-import type { Schemas } from './schema.ts'
+import type { SchemaConverter } from './schema.ts'
 
-const places: readonly Place[] = ['path', 'query', 'header', 'cookie']
-const isPlace = (value: unknown): value is Place => places.includes(value as Place)
+const places: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
+const isPlace = (value: unknown): value is ParameterLocation => places.includes(value as ParameterLocation)
 
 /** The styles of each place; the first one is meant where none is given. The last rows are Swagger's. */
-const styles: Readonly<Record<Place, readonly Style[]>> = {
+const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
   header: ['simple', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
@@ -37,7 +37,7 @@ const reservedHeaders = new Set([
 ])
 
 /** A parameter of the request, and the schema of the argument that gives it. */
-export interface Described { parameter: Parameter, schema: JsonSchema }
+export interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
 /**
  * The parameters of an operation, in the order of their placement. What the path's template names and nobody describes is a string.
@@ -48,8 +48,8 @@ export function describeParameters (
   given: ReadonlyArray<Record<string, unknown>>,
   path: string,
   names: ArgumentNames,
-  schemas: Schemas
-): Described[] {
+  schemas: SchemaConverter
+): DescribedParameter[] {
   const inPath = new Set([...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name))
   const all = given.filter(
     (each) => !(each.in === 'header' && typeof each.name === 'string' && reservedHeaders.has(each.name.toLowerCase()))
@@ -70,11 +70,16 @@ export function describeParameters (
   )
 }
 
-function describe (given: Record<string, unknown>, place: Place, names: ArgumentNames, schemas: Schemas): Described {
+function describe (
+  given: Record<string, unknown>,
+  place: ParameterLocation,
+  names: ArgumentNames,
+  schemas: SchemaConverter
+): DescribedParameter {
   const name = String(given.name)
   const style = styles[place].find((each) => each === given.style) ?? styles[place][0] ?? 'form'
   const parameter: Parameter = {
-    argument: names.take(name, place),
+    argument: names.assign(name, place),
     name,
     in: place,
     style,
@@ -82,9 +87,9 @@ function describe (given: Record<string, unknown>, place: Place, names: Argument
     explode: style === 'deepObject' || (typeof given.explode === 'boolean' ? given.explode : style === 'form')
   }
   if (given.required === true || place === 'path') parameter.required = true
-  if (given.allowReserved === true && place === 'query') parameter.reserved = true
+  if (given.allowReserved === true && place === 'query') parameter.allowReserved = true
   const [[type, content] = []] = isObject(given.content) ? Object.entries(given.content) : []
-  if (type !== undefined && isObject(content) && formOf(type) === 'json') parameter.json = true
+  if (type !== undefined && isObject(content) && bodyFormatOf(type) === 'json') parameter.json = true
   const schema = schemas.convert(isObject(content) ? content.schema : given.schema)
   return { parameter, schema: typeof given.description === 'string' ? { ...schema, description: given.description } : schema }
 }

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
 import { limits } from '../../../limits/index.ts'
-import type { Compiled } from '../plan.ts'
+import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
-import type { ReadAnswer, ReadTask } from './worker.ts'
+import type { ReadResult, ReadTask } from './worker.ts'
 
 /** The worker's file: TypeScript beside TypeScript, JavaScript where it is built. */
 const file = new URL(`./worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
@@ -15,17 +15,17 @@ const start = file.pathname.endsWith('.ts')
   : { code: file, eval: false }
 
 /** How long one description may take, in ms; how many MB of memory; and after how many ms without any the thread ends. */
-export interface ReaderBounds { readTime: number, readHeap: number, readIdle: number }
+export interface ReaderLimits { readTime: number, readHeap: number, readIdle: number }
 
 /** A thread that reads descriptions, one after the other. It ends with the first one that fails, and after a while without any. */
-export class Reader {
+export class DescriptionReader {
   readonly #worker: Worker
-  readonly #bounds: ReaderBounds
-  readonly #ended: (reader: Reader) => void
+  readonly #bounds: ReaderLimits
+  readonly #ended: (reader: DescriptionReader) => void
   #timer: NodeJS.Timeout | undefined
 
   /** @param ended told when it takes no more */
-  constructor (ended: (reader: Reader) => void, bounds: ReaderBounds = limits.openapi) {
+  constructor (ended: (reader: DescriptionReader) => void, bounds: ReaderLimits = limits.openapi) {
     this.#ended = ended
     this.#bounds = bounds
     // Nothing of our environment is its business.
@@ -35,7 +35,7 @@ export class Reader {
   }
 
   /** @throws DescriptionError; it has ended then */
-  async read (task: ReadTask, signal: AbortSignal): Promise<Compiled> {
+  async read (task: ReadTask, signal: AbortSignal): Promise<CompiledDescription> {
     clearTimeout(this.#timer)
     this.#worker.ref()
     try {
@@ -57,13 +57,13 @@ export class Reader {
     void this.#worker.terminate()
   }
 
-  async #ask (task: ReadTask, signal: AbortSignal): Promise<ReadAnswer> {
+  async #ask (task: ReadTask, signal: AbortSignal): Promise<ReadResult> {
     const worker = this.#worker
     const { readTime, readHeap } = this.#bounds
     let timer: NodeJS.Timeout | undefined
     const listeners: Array<() => void> = []
     try {
-      return await new Promise<ReadAnswer>((resolve, reject) => {
+      return await new Promise<ReadResult>((resolve, reject) => {
         const end = (): void => { reject(new DescriptionError('it is not needed any more')) }
         const failed = (error: Error & { code?: string }): void => {
           reject(

@@ -5,7 +5,7 @@ import { DescriptionError } from '../problems.ts'
 const mostHops = 32
 
 /** Finds what a description's references stand for. Only those within it are followed. */
-export class Refs {
+export class References {
   readonly #document: Record<string, unknown>
 
   constructor (document: Record<string, unknown>) {
@@ -13,7 +13,7 @@ export class Refs {
   }
 
   /** @throws DescriptionError naming a reference that leads out of the description, or to nothing */
-  find (ref: string): unknown {
+  lookUp (ref: string): unknown {
     if (!ref.startsWith('#')) {
       throw new DescriptionError(
         `the reference ${JSON.stringify(ref)} leads out of the description: such references are never followed, so bundle the description into one file`
@@ -32,13 +32,13 @@ export class Refs {
   resolve (value: unknown): unknown {
     for (let hops = 0; isObject(value) && typeof value.$ref === 'string'; hops++) {
       if (hops >= mostHops) throw new DescriptionError(`the reference ${JSON.stringify(value.$ref)} leads to itself`)
-      value = this.find(value.$ref)
+      value = this.lookUp(value.$ref)
     }
     return value
   }
 
   /** The same, where an object is expected; anything else counts as none. */
-  object (value: unknown): Record<string, unknown> | undefined {
+  resolveObject (value: unknown): Record<string, unknown> | undefined {
     const resolved = this.resolve(value)
     return isObject(resolved) ? resolved : undefined
   }

@@ -1,27 +1,27 @@
 import { isObject } from '../../../../protocol/json.ts'
 import {
   isSchema,
-  isText,
+  isString,
   isType,
-  losesPattern,
-  patternOf,
-  plain,
+  dropsPattern,
+  toPattern,
+  copiedKeywords,
   schemaKeywords,
-  schemaLists,
-  softened,
+  schemaListKeywords,
+  relaxed,
   type JsonSchema
 } from './keywords.ts'
-import { Losses } from './losses.ts'
+import { LossDetector } from './losses.ts'
 import { DescriptionError } from '../problems.ts'
-import type { Refs } from './refs.ts'
+import type { References } from './refs.ts'
 
 /**
  * LoopBudget the schemas of one description into JSON Schema 2020-12. What is written there as a reference stays one, to `$defs`;
  * what no schema may hold is left out, so that each result is valid, and takes more then, never less. Schemas are those of requests: what is `readOnly` goes.
  */
-export class Schemas {
-  readonly #refs: Refs
-  readonly #losses: Losses
+export class SchemaConverter {
+  readonly #refs: References
+  readonly #losses: LossDetector
   /** OpenAPI 3.1 and later, where a schema is one of 2020-12 already. */
   readonly #modern: boolean
   /** The name in `$defs` of each reference, and the other way round. */
@@ -29,9 +29,9 @@ export class Schemas {
   readonly #byName = new Map<string, string>()
   readonly #definitions = new Map<string, JsonSchema>()
 
-  constructor (refs: Refs, modern: boolean) {
+  constructor (refs: References, modern: boolean) {
     this.#refs = refs
-    this.#losses = new Losses(refs)
+    this.#losses = new LossDetector(refs)
     this.#modern = modern
   }
 
@@ -41,8 +41,8 @@ export class Schemas {
     if (!isObject(schema)) return {}
     if (typeof schema.$ref === 'string') return this.#reference(schema, schema.$ref)
     const out = new Map<string, unknown>()
-    for (const [key, isRight] of plain) if (Object.hasOwn(schema, key) && isRight(schema[key])) out.set(key, schema[key])
-    const pattern = patternOf(schema.pattern)
+    for (const [key, isRight] of copiedKeywords) if (Object.hasOwn(schema, key) && isRight(schema[key])) out.set(key, schema[key])
+    const pattern = toPattern(schema.pattern)
     if (pattern !== undefined) out.set('pattern', pattern)
     this.#type(schema, out)
     this.#bounds(schema, out)
@@ -50,7 +50,7 @@ export class Schemas {
     this.#object(schema, out)
     this.#array(schema, out)
     for (const key of schemaKeywords) if (isSchema(schema[key])) out.set(key, this.convert(schema[key]))
-    for (const key of schemaLists) {
+    for (const key of schemaListKeywords) {
       const list = schema[key]
       if (Array.isArray(list) && list.length > 0) out.set(key, list.map((each) => this.convert(each)))
     }
@@ -60,7 +60,7 @@ export class Schemas {
         'patternProperties',
         this.#map(
           Object.entries(patternProperties).flatMap(([name, each]) => {
-            const pattern = patternOf(name)
+            const pattern = toPattern(name)
             return pattern === undefined ? [] : [[pattern, each]]
           })
         )
@@ -69,7 +69,7 @@ export class Schemas {
     if (isObject(dependentSchemas)) out.set('dependentSchemas', this.#map(Object.entries(dependentSchemas)))
     const said = Object.fromEntries(out)
     const turned: unknown[] = [schema.not, schema.if, ...Array.isArray(schema.oneOf) ? schema.oneOf : []]
-    const safe = turned.some((each) => this.#losses.in(each)) ? softened(said) : said
+    const safe = turned.some((each) => this.#losses.isLossy(each)) ? relaxed(said) : said
     return this.#modern ? safe : this.#nullable(schema, safe)
   }
 
@@ -79,7 +79,7 @@ export class Schemas {
     if (known) return known
     const ref = this.#byName.get(name)
     if (ref === undefined) return {}
-    const found = this.#refs.find(ref)
+    const found = this.#refs.lookUp(ref)
     if (!isSchema(found)) throw new DescriptionError(`the reference ${JSON.stringify(ref)} leads to no schema`)
     const definition = this.convert(found)
     this.#definitions.set(name, definition)
@@ -156,12 +156,12 @@ export class Schemas {
       const names = [...new Set(required.filter((each) => typeof each === 'string' && !hidden.has(each)))]
       if (names.length > 0) out.set('required', names)
     }
-    if (isSchema(additionalProperties) && !losesPattern(patternProperties)) {
+    if (isSchema(additionalProperties) && !dropsPattern(patternProperties)) {
       out.set('additionalProperties', typeof additionalProperties === 'boolean' ? additionalProperties : this.convert(additionalProperties))
     }
     if (isObject(dependentRequired)) {
       const lists = Object.entries(dependentRequired).flatMap(([name, each]) =>
-        Array.isArray(each) ? [[name, [...new Set(each.filter(isText))]] as const] : []
+        Array.isArray(each) ? [[name, [...new Set(each.filter(isString))]] as const] : []
       )
       out.set('dependentRequired', Object.fromEntries(lists))
     }
@@ -170,7 +170,7 @@ export class Schemas {
   #isReadOnly (schema: unknown): boolean {
     if (!isObject(schema)) return false
     if (schema.readOnly === true) return true
-    return typeof schema.$ref === 'string' && this.#refs.object(schema)?.readOnly === true
+    return typeof schema.$ref === 'string' && this.#refs.resolveObject(schema)?.readOnly === true
   }
 
   #array (schema: Record<string, unknown>, out: Map<string, unknown>): void {

@@ -7,7 +7,7 @@ import { DescriptionError } from '../problems.ts'
  * @returns undefined when there is none, or only a relative one and nothing to be relative to
  * @throws DescriptionError when it cannot be read
  */
-export function serverOf (servers: unknown, from: string | undefined): string | undefined {
+export function serverUrlOf (servers: unknown, from: string | undefined): string | undefined {
   const [server] = Array.isArray(servers) ? servers : []
   if (!isObject(server) || typeof server.url !== 'string') return undefined
   const variables = isObject(server.variables) ? server.variables : {}

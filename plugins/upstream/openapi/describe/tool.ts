@@ -1,7 +1,7 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { cut } from '../../../../protocol/text.ts'
-import { lists, maps, partsOf, singles, softened, type JsonSchema } from './keywords.ts'
-import type { Schemas } from './schema.ts'
+import { schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, schemaKeywordSet, relaxed, type JsonSchema } from './keywords.ts'
+import type { SchemaConverter } from './schema.ts'
 
 /** What a tool shows of an operation. */
 export interface ToolParts {
@@ -15,7 +15,7 @@ export interface ToolParts {
 }
 
 /** Bounds of one tool's text, in characters. */
-export interface ToolBounds { schema: number, description: number }
+export interface ToolLimits { schema: number, description: number }
 
 const prefix = '#/$defs/'
 
@@ -26,8 +26,8 @@ const prefix = '#/$defs/'
  */
 export function toolText (
   { method, path, operation, properties, required, open }: ToolParts,
-  schemas: Schemas,
-  bounds: ToolBounds
+  schemas: SchemaConverter,
+  bounds: ToolLimits
 ): (name: string) => string {
   const inputSchema = {
     type: 'object',
@@ -54,7 +54,7 @@ function annotationsOf (method: string): Record<string, boolean> {
   return method === 'PUT' ? { readOnlyHint: false, idempotentHint: true } : { readOnlyHint: false }
 }
 
-function schemaText (schema: JsonSchema, schemas: Schemas, bound: number): string {
+function schemaText (schema: JsonSchema, schemas: SchemaConverter, bound: number): string {
   // Deep enough for all; where that is too large, less and less.
   for (const [hops, depth, terse] of [
     [Infinity, Infinity, false],
@@ -75,7 +75,7 @@ function schemaText (schema: JsonSchema, schemas: Schemas, bound: number): strin
 /** The schema with its definitions as text; undefined when it is longer than the bound. */
 function render (
   schema: JsonSchema,
-  schemas: Schemas,
+  schemas: SchemaConverter,
   { hops, depth, terse, bound }: { hops: number; depth: number; terse: boolean; bound: number }
 ): string | undefined {
   const definitions = new Map<string, string>()
@@ -109,7 +109,7 @@ function render (
 /** The names of the definitions that a schema refers to. */
 function collect (schema: JsonSchema, found: Set<string>): void {
   if (typeof schema.$ref === 'string' && schema.$ref.startsWith(prefix)) found.add(schema.$ref.slice(prefix.length))
-  for (const each of partsOf(schema)) if (isObject(each)) collect(each, found)
+  for (const each of subschemasOf(schema)) if (isObject(each)) collect(each, found)
 }
 
 const typeOnly = ({ type }: JsonSchema): JsonSchema => type === undefined ? {} : { type }
@@ -122,14 +122,14 @@ function slimmed (schema: JsonSchema, { depth, terse, top }: { depth: number, te
   const inner = { depth: depth - 1, terse, top: top - 1 }
   const one = (each: unknown): unknown => isObject(each) ? slimmed(each, inner) : each
   return Object.fromEntries(
-    Object.entries(depth === Infinity ? schema : softened(schema))
+    Object.entries(depth === Infinity ? schema : relaxed(schema))
       .filter(([key]) => !(terse && top <= 0 && spoken.has(key)))
       .map(([key, each]) => {
-        if (lists.has(key) && Array.isArray(each)) return [key, each.map(one)]
-        if (maps.has(key) && isObject(each)) {
+        if (schemaListKeywordSet.has(key) && Array.isArray(each)) return [key, each.map(one)]
+        if (schemaMapKeywordSet.has(key) && isObject(each)) {
           return [key, Object.fromEntries(Object.entries(each).map(([name, member]) => [name, one(member)]))]
         }
-        return [key, singles.has(key) ? one(each) : each]
+        return [key, schemaKeywordSet.has(key) ? one(each) : each]
       })
   )
 }

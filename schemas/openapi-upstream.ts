@@ -23,7 +23,7 @@ const members = {
 const Members = Type.Object(members)
 
 /** How an API's calls are authorized. The members stand beside `type`, or below it in an object of its name, as MCPHub has them. */
-export const RestSecurity = Type.Object({
+export const OpenApiSecurity = Type.Object({
   type: StringEnum(['none', 'apiKey', 'http', 'oauth2', 'openIdConnect']),
   ...members,
   apiKey: Type.Optional(Members),
@@ -31,16 +31,16 @@ export const RestSecurity = Type.Object({
   oauth2: Type.Optional(Members),
   openIdConnect: Type.Optional(Members)
 })
-export type RestSecurity = Static<typeof RestSecurity>
+export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 
 /** What is written down of a server of type `openapi` beside its address. */
-export const RestConfig = Type.Object({
+export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], { description: 'The description itself: an object, or its text' })),
-  security: Type.Optional(RestSecurity),
+  security: Type.Optional(OpenApiSecurity),
   passthroughHeaders: Type.Optional(Type.Array(Type.String()))
 })
-export type RestConfig = Static<typeof RestConfig>
+export type OpenApiConfig = Static<typeof OpenApiConfig>
 
 /** The members of the credentials, wherever they stand. */
 export function securityOf ({
@@ -50,12 +50,12 @@ export function securityOf ({
   oauth2,
   openIdConnect,
   ...flat
-}: RestSecurity): { type: RestSecurity['type'] } & Static<typeof Members> {
+}: OpenApiSecurity): { type: OpenApiSecurity['type'] } & Static<typeof Members> {
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
 /** What the credentials lack, as a sentence; undefined: nothing. */
-export function securityProblem (security: RestSecurity | undefined): string | undefined {
+export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
   const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } = securityOf(security)
   const lacks = (what: string): string => `"openapi.security" of type "${type}" needs ${what}`
