@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { path } from '../test/helper.ts'
+import { path } from '../test/helpers/hub.ts'
 
 const entry = path('dist/server.js')
 const folders = ['schemas', 'protocol', 'db', 'plugins', 'routes'].map(path)

@@ -1,6 +1,6 @@
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bearerKey, freePort, path } from '../test/helper.ts'
+import { bearerKey, freePort, path } from '../test/helpers/hub.ts'
 import type { Bench } from './bench.ts'
 import { Connection } from './connection.ts'
 import { waitFor } from './processes.ts'

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { freePort } from '../test/helper.ts'
+import { freePort } from '../test/helpers/hub.ts'
 import { Connection } from './connection.ts'
 import { waitFor, type Processes, type Running } from './processes.ts'
 

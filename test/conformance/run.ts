@@ -13,7 +13,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { path, startHub, tsServer, until, type Cleanup, type Hub } from '../helper.ts'
+import { path, startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 // The one place that pins the suite. It needs a newer Node than the gateway does, so it brings its own.
 const packages = { node: '22.23.3', '@modelcontextprotocol/conformance': '0.2.0-alpha.12' }

@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Activities, Activity, Authorization, Issued, TokenKind } from '../../db/ports.ts'
 import type { Storage } from '../../db/store.ts'
-import type { Cleanup } from '../helper.ts'
+import type { Cleanup } from '../helpers/hub.ts'
 
 /** Storage under test, its store loaded. */
 export interface OpenedPorts {

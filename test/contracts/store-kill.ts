@@ -3,7 +3,7 @@ import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { tsServer, type Cleanup } from '../helper.ts'
+import { tsServer, type Cleanup } from '../helpers/hub.ts'
 
 /** A writer that has loaded its code and waits for the word. */
 export interface Writer { child: ChildProcessWithoutNullStreams, lines: string[], said: (start: string) => Promise<void> }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
-import { until, type Cleanup } from '../helper.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
 import { modelRun } from './store-model.ts'
 
 /** A store under test, not loaded yet. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { until, type Cleanup } from '../helper.ts'
-import type { Json, Message } from '../client.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
+import type { Json, Message } from '../helpers/client.ts'
 
 /** A result as the bytes that go on the wire, for what JSON.stringify cannot say. */
 export class Raw {

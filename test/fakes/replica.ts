@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import { openStorage } from '../../db/open.ts'
 import type { Change, Snapshot, Vault } from '../../db/store.ts'
-import { at, KEY, within, type Json } from '../client.ts'
-import { startHub, until, type Cleanup, type Hub, type HubOptions } from '../helper.ts'
+import { at, KEY, within, type Json } from '../helpers/client.ts'
+import { startHub, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
 
 /** What every replica is given alike. Each holds a canary: none may ever be seen. */
 export const shared = {

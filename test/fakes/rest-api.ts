@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Cleanup } from '../helper.ts'
+import type { Cleanup } from '../helpers/hub.ts'
 
 /** One request as it arrived, to the byte. */
 export interface Seen { method: string, url: string, headers: IncomingMessage['headers'], rawHeaders: string[], body: Buffer }

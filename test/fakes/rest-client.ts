@@ -4,7 +4,7 @@ import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
 import { Outbound } from '../../plugins/outbound/outbound.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { Cleanup } from '../helper.ts'
+import type { Cleanup } from '../helpers/hub.ts'
 
 export interface Tool {
   name: string

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Json } from '../client.ts'
+import type { Json } from '../helpers/client.ts'
 
 // JSON Schemas as nobody writes them, values that may fit them, and a way to read what OpenAPI 3.0.3 says with a validator of draft 7.
 

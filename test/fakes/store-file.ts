@@ -5,7 +5,7 @@ import { apply, type Document } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import type { Store } from '../../db/store.ts'
 import type { Opened } from '../contracts/store.ts'
-import type { Cleanup } from '../helper.ts'
+import type { Cleanup } from '../helpers/hub.ts'
 
 export interface OpenedFile extends Opened {
   folder: string

@@ -1,6 +1,6 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
-import type { Cleanup } from '../helper.ts'
+import type { Cleanup } from '../helpers/hub.ts'
 
 /** Signed by itself, for 127.0.0.1. It guards nothing. */
 export const certificate = `-----BEGIN CERTIFICATE-----

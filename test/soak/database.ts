@@ -1,10 +1,10 @@
-// The long run of what test/database.test.ts does briefly: 3,000 random commands on file, PostgreSQL and PGlite, 100 rounds of
+// The long run of what test/db/database.test.ts does briefly: 3,000 random commands on file, PostgreSQL and PGlite, 100 rounds of
 // kill -9 on PostgreSQL. `npm run soak`.
 import assert from 'node:assert/strict'
 import { bounded } from '../contracts/store.ts'
 import { killRounds } from '../contracts/store-kill.ts'
 import { modelRun } from '../contracts/store-model.ts'
-import { cluster } from '../database.ts'
+import { cluster } from '../helpers/database.ts'
 import { openPglite, openPostgres } from '../fakes/store-database.ts'
 import { openFile } from '../fakes/store-file.ts'
 

@@ -1,10 +1,10 @@
-// 100,000 hostile bodies over all routes: the property of test/access.test.ts, in rounds of 5,000 with a gateway and a seed of their own.
-// SEED=<the seed of a round> HOSTILE_BODIES=5000 node --import tsx --test --test-name-pattern='hostile bodies' test/access.test.ts runs one again.
+// 100,000 hostile bodies over all routes: the property of test/auth/access.test.ts, in rounds of 5,000 with a gateway and a seed of their own.
+// SEED=<the seed of a round> HOSTILE_BODIES=5000 node --import tsx --test --test-name-pattern='hostile bodies' test/auth/access.test.ts runs one again.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { path } from '../helper.ts'
+import { path } from '../helpers/hub.ts'
 
 const bodies = Number(process.env.HOSTILE_BODIES ?? 100_000)
 const aRound = 5_000
@@ -16,7 +16,7 @@ test(`${bodies} hostile bodies over all routes`, { timeout: 5 * 3_600_000 }, asy
     t.diagnostic(`seed ${seed + round}, ${count} bodies`)
     // In a process that does not know of the runner around it, or it would report to that.
     const { NODE_TEST_CONTEXT: _, ...environment } = process.env
-    const child = spawn(process.execPath, ['--import', 'tsx', '--test-name-pattern=hostile bodies', path('test/access.test.ts')], {
+    const child = spawn(process.execPath, ['--import', 'tsx', '--test-name-pattern=hostile bodies', path('test/auth/access.test.ts')], {
       env: { ...environment, HOSTILE_BODIES: String(count), SEED: String(seed + round) },
       stdio: ['ignore', 'pipe', 'inherit']
     })

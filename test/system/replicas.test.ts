@@ -1,239 +1,564 @@
-// Two replicas on one PostgreSQL behind Debian's nginx, with the configuration of examples/nginx-replicas.conf. Run by
-// `npm run test:system`; it needs nginx (apt-get install nginx) and starts one of its own, on loopback, from a folder of its own.
+// Gateways on a database that goes away and comes back, and two of them on one.
 import assert from 'node:assert/strict'
-import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { request } from 'node:http'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
-import { at, connected, send, Session, settings, sleep, text, within } from '../client.ts'
-import { database } from '../database.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { asThird, managed, parked, serverNames, shared, startReplica } from '../fakes/replica.ts'
+import { describe, test, type TestContext } from 'node:test'
+import { assertPlain, at, connected, initialize, send, Session, settings, sleep, text, within, type Json } from '../helpers/client.ts'
+import { change } from '../contracts/store.ts'
+import { cluster, database, passwordCanary } from '../helpers/database.ts'
+import { assertNoCanary } from '../fakes/canaries.ts'
+import { startUpstream } from '../fakes/fault-http.ts'
+import { asThird, login, loggedIn, manage, managed, parked, serverNames, startReplica, type Answer } from '../fakes/replica.ts'
+import { openPostgres } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { bearerKey, freePort, path, until, type Cleanup, type Hub } from '../helper.ts'
+import { certificate, startTlsPostgres } from '../fakes/tls-postgres.ts'
+import { freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
-const timeout = 170_000
+const timeout = 120_000
+const encodedCanary = encodeURIComponent(passwordCanary)
+const stack = /^\s+at .+:\d+:\d+\)?$/m
 
-before(() => {
-  assert.equal(spawnSync('nginx', ['-v']).status, 0, 'these tests need nginx: apt-get install nginx')
+// ---- away and back --------------------------------------------------------------------------------
+
+/** What may not be told: neither the database's password, in any spelling, nor SQL or a stack. */
+function assertDiscreet (said: string): void {
+  assertPlain(said)
+  for (const secret of [passwordCanary, encodedCanary, 'canary']) {
+    assert.ok(!said.includes(secret), `tells ${secret}: ${said.slice(0, 3_000)}`)
+  }
+  assert.doesNotMatch(said, /\b(select|insert into|update) .+ (from|values|set)\b/i)
+}
+
+/** Writes servers and reads the list without end; what was acknowledged, what may have been stored, and every status there was. */
+class Load {
+  readonly acknowledged = new Set<string>()
+  readonly unknown = new Set<string>()
+  readonly wrong: string[] = []
+  readonly away: Answer[] = []
+  #going = true
+  readonly #workers: Array<Promise<void>>
+
+  constructor (t: Cleanup, hub: Hub, headers: Record<string, string>) {
+    t.after(async () => { await this.end() })
+    const write = async (name: string): Promise<void> => {
+      this.unknown.add(name)
+      const answer = await manage(hub, 'POST', '/servers', { name, config: parked(name) })
+      if (answer.status === 200) { this.unknown.delete(name); this.acknowledged.add(name) }
+      this.#look(`POST ${name}`, answer)
+    }
+    const look = async (headers?: Record<string, string>): Promise<void> => {
+      this.#look('GET', await manage(hub, 'GET', '/servers?limit=1', undefined, headers))
+    }
+    this.#workers = [0, 1, 2, 3, 4, 5].map(async (worker) => {
+      for (let n = 0; this.#going; n++) {
+        await (worker < 4 ? write(`w${worker}-${n}`) : look(worker === 4 ? undefined : headers)).catch((error: unknown) => {
+          this.wrong.push(String(error))
+        })
+        await sleep(100)
+      }
+    })
+  }
+
+  #look (what: string, answer: Answer): void {
+    if (answer.status === 503) this.away.push(answer)
+    else if (answer.status !== 200) this.wrong.push(`${what}: ${answer.status} ${answer.text}`)
+  }
+
+  async end (): Promise<void> {
+    this.#going = false
+    await Promise.all(this.#workers)
+  }
+}
+
+/** MCP goes on: a new session, a list, a call, each in its time. */
+async function assertMcp (hub: Hub, session: Session): Promise<void> {
+  const since = Date.now()
+  const fresh = await Session.open(`${hub.url}/mcp`)
+  for (const each of [session, fresh]) {
+    assert.ok((await each.tools()).includes('fake-echo'))
+    assert.equal(text(await each.call('fake-echo', { message: 'on' })), 'on')
+  }
+  await fresh.end()
+  assert.equal((await send(`${hub.url}/mcp`, { key: 'thk_wrong', body: initialize() })).status, 401)
+  assert.ok(Date.now() - since < 3_000, `MCP took ${Date.now() - since} ms`)
+}
+
+const assertAway = (answer: Answer): void => {
+  assert.equal(answer.status, 503, answer.text)
+  assert.equal(at(answer.body, 'success'), false)
+  assert.ok(answer.headers.has('retry-after'), 'no Retry-After')
+  assertDiscreet(answer.text)
+}
+
+/** Whoever has the right password is not told that it is wrong; whoever guesses is not let guess uncounted. */
+async function assertGuarded (hub: Hub): Promise<void> {
+  const right = await login(hub)
+  assert.ok(right.status === 200 || right.status === 503, right.text)
+  const guesses = await Promise.all(Array.from({ length: 12 }, async () => await login(hub, 'nobody', 'Wrong-Guess-1')))
+  assert.ok(guesses.some(({ status }) => status === 503 || status === 429), 'twelve guesses, none of them counted')
+  for (const guess of guesses) assert.ok([401, 429, 503].includes(guess.status), guess.text)
+}
+
+describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
+  void test(
+    'PostgreSQL crashes under load and comes back: 503 meanwhile, MCP goes on, nothing acknowledged is lost',
+    { timeout },
+    async (t) => {
+      const server = await cluster(t)
+      const { url } = await database(t, server)
+      const upstream = await startUpstream(t)
+      const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+      await connected(hub, 1)
+      const headers = await loggedIn(hub)
+      const session = await Session.open(`${hub.url}/mcp`)
+      const load = new Load(t, hub, headers)
+      for (const mode of ['immediate', 'fast'] as const) {
+        const before = load.acknowledged.size
+        await until(
+          () => load.acknowledged.size > before + 20,
+          15_000,
+          () => `no writes: ${load.wrong.join('\n')}`
+        )
+        await server.stop(mode)
+        const answers = await Promise.all([
+          manage(hub, 'POST', '/servers', { name: `away-${mode}`, config: parked() }),
+          manage(hub, 'DELETE', '/servers/fake'),
+          manage(hub, 'POST', '/auth/keys', { name: 'k' }),
+          manage(hub, 'POST', '/groups', { name: 'g' }),
+          manage(hub, 'POST', '/groups', { name: 'g' }, headers)
+        ])
+        answers.forEach(assertAway)
+        await assertMcp(hub, session)
+        if (mode === 'immediate') await assertGuarded(hub)
+        assert.deepEqual(
+          [
+            (await fetch(`${hub.url}/health`)).status,
+            (await fetch(`${hub.url}/health/live`)).status,
+            (await fetch(`${hub.url}/health/ready`)).status
+          ],
+          [200, 200, 503]
+        )
+        const since = Date.now()
+        await server.start()
+        await until(
+          async () => (await manage(hub, 'POST', '/servers', { name: `back-${mode}`, config: parked() })).status !== 503,
+          15_000,
+          'still away'
+        )
+        t.diagnostic(`normal ${Date.now() - since} ms after the start (${mode})`)
+        assert.ok(Date.now() - since < 15_000)
+        assert.ok((await serverNames(hub)).includes(`back-${mode}`))
+        await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
+        assert.equal((await login(hub)).status, 200)
+      }
+      await load.end()
+      assert.deepEqual(load.wrong, [])
+      load.away.forEach(assertAway)
+      assert.equal(text(await session.call('fake-echo', { message: 'still' })), 'still')
+      const possible = new Set([
+        'fake',
+        'back-immediate',
+        'back-fast',
+        ...load.acknowledged,
+        ...load.unknown,
+        'away-immediate',
+        'away-fast'
+      ])
+      // What this gateway says, what the next one says, and what is stored are one thing.
+      const told = await serverNames(hub)
+      assert.equal(await hub.stop(), 0)
+      const stored = await serverNames(await startReplica(t, url))
+      t.diagnostic(
+        `${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`
+      )
+      assert.deepEqual(stored, told)
+      for (const name of load.acknowledged) assert.ok(stored.includes(name), `${name} was acknowledged and is lost`)
+      for (const name of stored) assert.ok(possible.has(name), `nobody wrote ${name}`)
+      assertNoCanary([hub.output()], 'the output')
+    }
+  )
+
+  void test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout }, async (t) => {
+    const server = await cluster(t)
+    const { url } = await database(t, server)
+    const upstream = await startUpstream(t)
+    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    await connected(hub, 1)
+    const session = await Session.open(`${hub.url}/mcp`)
+    await managed(hub, 'POST', '/servers', { name: 'before', config: parked() })
+    const thaw = server.freeze()
+    try {
+      const since = Date.now()
+      const answers = Array.from(
+        { length: 20 },
+        async (_, n) => await manage(hub, 'POST', '/servers', { name: `frozen-${n}`, config: parked() })
+      )
+      await sleep(500)
+      await assertMcp(hub, session)
+      for (const answer of await Promise.all(answers)) assertAway(answer)
+      t.diagnostic(`20 writes given up on within ${Date.now() - since} ms`)
+      assert.ok(Date.now() - since < 25_000)
+      await assertMcp(hub, session)
+    } finally { thaw() }
+    await until(
+      async () => (await manage(hub, 'POST', '/servers', { name: 'thawed', config: parked() })).status !== 503,
+      15_000,
+      'still away'
+    )
+    assert.ok((await serverNames(hub)).includes('thawed'))
+    assertNoCanary([hub.output()], 'the output')
+    // Nor does the end of the process wait for it.
+    const thawAgain = server.freeze()
+    try {
+      const waiting = Promise.all(
+        Array.from({ length: 3 }, async (_, n) => await manage(hub, 'POST', '/servers', { name: `last-${n}`, config: parked() }))
+      )
+      waiting.catch(() => {})
+      await sleep(500)
+      const since = Date.now()
+      assert.equal(await hub.stop(), 0, hub.output().slice(-2_000))
+      t.diagnostic(`ended after ${Date.now() - since} ms`)
+      assert.ok(Date.now() - since < 10_000)
+      for (const answer of await waiting) assertAway(answer)
+    } finally { thawAgain() }
+  })
+
+  void test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout }, async (t) => {
+    const port = await freePort()
+    const nobody = `postgres://hub:${encodedCanary}@127.0.0.1:${port}/hub`
+    const since = Date.now()
+    const hub = await startReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
+    await within(20_000, 'the exit', once(hub.child, 'exit'))
+    const took = Date.now() - since
+    assert.ok(took >= 3_000 && took < 13_000, `ended after ${took} ms`)
+    assert.equal(hub.child.exitCode, 1)
+    assert.match(hub.output(), /DB_URL|database/i)
+    assert.doesNotMatch(hub.output(), stack)
+    assert.ok(hub.output().includes(String(port)) || hub.output().includes('DB_STARTUP_TIMEOUT'), hub.output())
+    assertNoCanary([hub.output()], 'the output')
+  })
+
+  void test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout }, async (t) => {
+    const server = await cluster(t)
+    const { url, name } = await database(t, server)
+    const wrong = new URL(url)
+    wrong.password = 'canary-that-is-wrong'
+    await server.stop('fast')
+    const late = await startReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
+    await until(
+      async () =>
+        await fetch(`${late.url}/health`).then(
+          ({ status }) => status === 200,
+          () => false
+        ),
+      15_000,
+      () => `no answer while waiting: ${late.output()}`
+    )
+    assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'starting')
+    assert.equal((await fetch(`${late.url}/health/live`)).status, 200)
+    for (const [method, route] of [['GET', '/health/ready'], ['POST', '/mcp'], ['GET', '/api/servers'], ['GET', '/nothing']] as const) {
+      const answer = await fetch(`${late.url}${route}`, { method })
+      assert.equal(answer.status, 503, route)
+      assert.ok(Number(answer.headers.get('retry-after')) > 0, route)
+      assert.equal(at(await answer.json(), 'code'), 'TH_NOT_READY')
+    }
+    await sleep(1_000)
+    assert.equal(late.child.exitCode, null, late.output())
+    await server.start()
+    await until(
+      async () =>
+        await fetch(`${late.url}/health/ready`).then(
+          ({ status }) => status === 200,
+          () => false
+        ),
+      15_000,
+      () => `never ready: ${late.output()}`
+    )
+    assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
+    assertNoCanary([late.output()], 'the output')
+    for (const [bad, says] of [
+      [wrong.href, /password|hub/],
+      [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/],
+      [`postgres://hub:100%${encodedCanary}@127.0.0.1/x`, /DB_URL.*%25/],
+      [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/],
+      [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
+    ] as const) {
+      const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
+      if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+      assert.equal(hub.child.exitCode, 1, hub.output())
+      assert.match(hub.output(), says)
+      assert.doesNotMatch(hub.output(), stack)
+      assertNoCanary([hub.output()], 'the output')
+    }
+  })
 })
 
-/** The example as it stands, but for what a test cannot have: ports, certificates, and a folder of its own. */
-async function startNginx (t: Cleanup, ports: readonly [number, number]): Promise<string> {
-  const folder = await temporaryFolder(t)
-  const port = await freePort()
-  let site = await readFile(path('examples/nginx-replicas.conf'), 'utf8')
-  for (const [from, to] of [
-    ['server 127.0.0.1:3001', `server 127.0.0.1:${ports[0]}`],
-    ['server 127.0.0.1:3002', `server 127.0.0.1:${ports[1]}`],
-    ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
-    ['ssl_certificate     /etc/ssl/hub.example.com.pem;', ''],
-    ['ssl_certificate_key /etc/ssl/hub.example.com.key;', '']
-  ] as const) {
-    assert.equal(site.split(from).length, 2, `the example does not say ${from}`)
-    site = site.replace(from, to)
-  }
-  const own = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ')
-  const user = process.geteuid?.() === 0 ? 'user root;' : ''
-  await writeFile(
-    join(folder, 'nginx.conf'),
-    `${user} worker_processes 2; pid ${folder}/pid; error_log ${folder}/error.log;\nevents {}\nhttp { access_log ${folder}/access.log; ${own}\n${site}\n}\n`
-  )
-  const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log'), '-g', 'daemon off;'], {
-    stdio: ['ignore', 'ignore', 'pipe']
-  })
-  let said = ''
-  child.stderr.on('data', (chunk) => { said += String(chunk) })
-  t.after(async () => {
-    child.kill('SIGTERM')
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-  })
-  const url = `http://127.0.0.1:${port}`
-  await until(async () => (await fetch(`${url}/health`)).ok, 10_000, () => `nginx does not serve: ${said}`)
-  return url
-}
-
-const token = (n: number): string => `thk_${String(n).padStart(64, '0')}`
-
-/** A request from another address of this machine. */
-async function from (localAddress: string, url: string, body: unknown): Promise<number> {
-  const sent = request(url, { method: 'POST', localAddress, agent: false, headers: { 'content-type': 'application/json' } })
-  sent.end(JSON.stringify(body))
-  const [response] = await once(sent, 'response') as [{ statusCode: number, resume: () => void }]
-  response.resume()
-  return response.statusCode
-}
-
-void test('two replicas behind nginx', { timeout }, async (t) => {
-  const { url: dbUrl } = await database(t)
-  let running = 0
-  const upstream = await startUpstream(t, {
-    tools: [tool('echo'), tool('slow'), tool('count')],
-    on: async ({ method, params, notify }) => {
-      if (method !== 'tools/call' || params.name === 'echo') return undefined
-      running++
-      if (params.name === 'slow') { await sleep(4_000); return { content: [{ type: 'text', text: 'slept' }] } }
-      const progressToken = at(params, '_meta', 'progressToken')
-      for (let progress = 1; progress <= 4; progress++) {
-        notify('notifications/progress', { progressToken, progress, total: 4 })
-        await sleep(500)
-      }
-      return { content: [{ type: 'text', text: 'counted' }] }
+void test(
+  'TLS that is asked for: who offers none, and a certificate that is not right, are told of in words; an address may stand in it',
+  { timeout },
+  async (t) => {
+    const [plain, secure] = [await startTlsPostgres(t, false), await startTlsPostgres(t, true)]
+    const trusted = join(await temporaryFolder(t), 'ca.pem')
+    await writeFile(trusted, certificate)
+    for (const [place, mode, says, env] of [
+      [`127.0.0.1:${plain}`, 'require', /could not be reached .*it seems to offer no TLS, which sslmode in DB_URL asks for/, {}],
+      [
+        `127.0.0.1:${secure}`,
+        'verify-full',
+        /cannot be used: nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS/,
+        {}
+      ],
+      [`localhost:${secure}`, 'verify-full', /cannot be used: its TLS certificate is for another name/, { NODE_EXTRA_CA_CERTS: trusted }],
+      [`127.0.0.1:${secure}`, 'verify-full', /it refuses the user or the password/, { NODE_EXTRA_CA_CERTS: trusted }],
+      [`127.0.0.1:${secure}`, 'require', /it refuses the user or the password/, {}]
+    ] as const) {
+      const hub = await startReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, {
+        wait: false,
+        env: { DB_STARTUP_TIMEOUT: '5s', ...env }
+      })
+      if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+      assert.equal(hub.child.exitCode, 1, hub.output())
+      assert.match(hub.output(), says)
+      assertNoCanary([hub.output()], 'the output')
     }
-  })
-  const content = settings(
-    { fake: { type: 'streamable-http', url: upstream.url, visibility: 'public' } },
-    { bearerKeys: [bearerKey(), ...Array.from({ length: 16 }, (_, n) => bearerKey({ id: `key-${n}`, name: `key ${n}`, token: token(n) }))] }
-  )
-  const env = { ALLOWED_HOSTS: 'hub.example.com', TRUST_PROXY: '127.0.0.1' }
-  const start = async (port: number): Promise<Hub> =>
-    await startReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
-  const ports = [await freePort(), await freePort()] as const
-  const replicas = await Promise.all(ports.map(start))
-  for (const replica of replicas) await connected(replica, 1)
-  const url = await startNginx(t, ports)
+  }
+)
 
-  /** The replica that has a session: asked directly, only that one knows it. */
-  const home = async (session: Session, key: string): Promise<number> => {
-    const known = await Promise.all(
-      replicas.map(
-        async (replica) =>
-          (await send(`${replica.url}/mcp`, { key, headers: session.headers, body: { jsonrpc: '2.0', id: 'ping', method: 'ping' } })).status
-      )
+// ---- two gateways on one database -----------------------------------------------------------------
+
+/** Two gateways, started at once. */
+async function pair (t: TestContext, url: string, content?: object): Promise<[Hub, Hub]> {
+  const [a, b] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
+  return [a, b]
+}
+
+void test('two gateways that start at once on an empty database: migrated once, one admin', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const hubs = await pair(t, url)
+  for (const hub of hubs) {
+    const headers = await loggedIn(hub)
+    for (const other of hubs) {
+      assert.equal((await manage(other, 'GET', '/servers', undefined, headers)).status, 200, 'a login counts on both')
+    }
+  }
+  const journal = JSON.parse(await readFile(path('db/migrations/meta/_journal.json'), 'utf8')) as { entries: unknown[] }
+  const [table] = await query<{ schema: string; name: string }>(
+    "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_name LIKE '%migrations%'"
+  )
+  assert.ok(table)
+  assert.equal((await query(`SELECT * FROM "${table.schema}"."${table.name}"`)).length, journal.entries.length)
+  assert.equal((await query('SELECT * FROM users')).length, 1)
+  for (const hub of hubs) {
+    assert.deepEqual(
+      ((await managed(hub, 'GET', '/users', undefined, await loggedIn(hub))) as unknown as Json[]).map(({ username }) => username),
+      ['admin']
     )
-    assert.deepEqual([...known].sort(), [200, 404])
-    return known.indexOf(200)
+    assert.doesNotMatch(hub.output(), /error|already exists|duplicate/i)
+    assert.equal(await hub.stop(), 0)
   }
-  const ping = async (session: Session): Promise<number> => (await session.post({ jsonrpc: '2.0', id: 1, method: 'ping' })).status
-  const sessions = await Promise.all(
-    Array.from({ length: 16 }, async (_, n) => ({ key: token(n), session: await Session.open(`${url}/mcp`, { key: token(n) }) }))
-  )
-  const homes = await Promise.all(sessions.map(async ({ session, key }) => await home(session, key)))
-  const at0 = sessions.filter((_, n) => homes[n] === 0)
-  const [victim] = at0
-  assert.ok(victim)
+})
 
-  // Open all the while: longer than the 60 s after which a proxy that was not told would cut it.
-  const listener = await sessions[homes.indexOf(1)]?.session.listen()
-  assert.ok(listener)
-  const listening = Date.now()
+void test('of replicas that begin at once without ADMIN_PASSWORD, one prints the password that counts', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const hubs = await Promise.all([0, 1, 2].map(async () => await startReplica(t, url, { env: { ADMIN_PASSWORD: '' } })))
+  const printed = hubs.flatMap((hub) => [...hub.output().matchAll(/with password "([^"]+)"/g)].map(([, password = '']) => password))
+  assert.equal(printed.length, 1, printed.join())
+  for (const hub of hubs) assert.equal((await login(hub, 'admin', printed[0])).status, 200)
+  assert.equal(hubs.filter((hub) => hub.output().includes('Add a first server')).length, 1)
+})
 
-  await t.test('clients stay with their replica, and both have some', async () => {
-    t.diagnostic(`${at0.length} of 16 clients at the first replica`)
-    assert.ok(at0.length > 0 && at0.length < 16)
-    for (let round = 0; round < 5; round++) {
-      for (const { session } of sessions) {
-        assert.equal(text(await session.call('fake-echo', { message: `round ${round}` })), `round ${round}`)
-      }
+void test('two gateways on one database', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const upstream = await startUpstream(t)
+  const [a, b] = await pair(t, url, settings({ fake: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }))
+  await connected(a, 1)
+  await connected(b, 1)
+
+  await t.test('a server added, changed and removed on one is so on the other within 5 s, and its clients hear of it', async () => {
+    const session = await Session.open(`${b.url}/mcp`)
+    // Whoever has just read the list is not told of it: another one listens.
+    const listener = await Session.open(`${b.url}/mcp`)
+    await listener.tools()
+    const stream = await listener.listen()
+    const heard = (): number => stream.messages.filter(({ method }) => method === 'notifications/tools/list_changed').length
+    for (const [what, change, holds] of [
+      [
+        'added',
+        async () => await managed(a, 'POST', '/servers', { name: 'added', config: { type: 'streamable-http', url: upstream.url } }),
+        (tools: string[]) => tools.includes('added-echo')
+      ],
+      [
+        'renamed',
+        async () => await managed(a, 'PUT', '/servers/added', { config: { type: 'streamable-http', url: upstream.url }, newName: 'other' }),
+        (tools: string[]) => tools.includes('other-echo') && !tools.includes('added-echo')
+      ],
+      ['removed', async () => await managed(a, 'DELETE', '/servers/other'), (tools: string[]) => !tools.includes('other-echo')]
+    ] as const) {
+      const before = heard()
+      await change()
+      const since = Date.now()
+      await until(async () => holds(await session.tools()), 5_000, `not ${what} on the other`)
+      t.diagnostic(`${what}: on the other after ${Date.now() - since} ms`)
+      await until(() => heard() > before, 2_000, `no list_changed: ${what}`)
     }
-    assert.deepEqual(await Promise.all(sessions.map(async ({ session, key }) => await home(session, key))), homes)
-  })
-
-  await t.test('what is written through one is seen through both, and news reach a stream', async () => {
-    const stream = await victim.session.listen()
-    await until(() => stream.comments > 0, 1_000, 'the first comment of the stream was held back')
-    await victim.session.tools()
-    await managed({ url }, 'POST', '/servers', { name: 'added', config: { type: 'streamable-http', url: upstream.url } })
-    await stream.wait((message) => message.method === 'notifications/tools/list_changed', 6_000)
-    for (const replica of replicas) await until(async () => (await serverNames(replica)).includes('added'), 5_000, 'not on both')
+    assert.deepEqual(await serverNames(b), await serverNames(a))
     stream.close()
   })
 
-  await t.test('events come one by one, not collected', async () => {
-    const stream = await victim.session.start({
-      jsonrpc: '2.0',
-      id: 'p',
-      method: 'tools/call',
-      params: { name: 'fake-count', arguments: {}, _meta: { progressToken: 'mine' } }
+  for (const how of ['disabled', 'deleted']) {
+    await t.test(`a key ${how} on one is refused on the other within 5 s, and its session ends there`, async () => {
+      const key = await managed(a, 'POST', '/auth/keys', { name: 'leaves' })
+      const token = String(key.token)
+      await until(
+        async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 200,
+        5_000,
+        'a new key is unknown on the other'
+      )
+      const session = await Session.open(`${b.url}/mcp`, { key: token })
+      const stream = await session.listen()
+      if (how === 'disabled') await managed(a, 'PUT', `/auth/keys/${String(key.id)}`, { enabled: false })
+      else await managed(a, 'DELETE', `/auth/keys/${String(key.id)}`)
+      const since = Date.now()
+      assert.equal((await send(`${a.url}/mcp`, { key: token, body: initialize() })).status, 401)
+      await until(
+        async () => (await send(`${b.url}/mcp`, { key: token, body: initialize() })).status === 401,
+        5_000,
+        'still accepted on the other'
+      )
+      t.diagnostic(`${how}: refused on the other after ${Date.now() - since} ms`)
+      await within(2_000, 'the end of its stream', stream.done)
+      assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
     })
-    const times: number[] = []
-    for (let progress = 1; progress <= 4; progress++) {
-      await stream.wait((message) => message.params?.progress === progress)
-      times.push(Date.now())
+  }
+
+  await t.test('50 same-name creates across both: one success, 49 times 400', async () => {
+    for (const [route, body, status] of [
+      ['/servers', { name: 'race', config: parked() }, 200],
+      ['/groups', { name: 'race', servers: [] }, 201]
+    ] as const) {
+      const answers = await Promise.all(Array.from({ length: 50 }, async (_, n) => await manage(n % 2 === 0 ? a : b, 'POST', route, body)))
+      assert.deepEqual(answers.map((answer) => answer.status).sort(), [status, ...Array<number>(49).fill(400)].sort(), route)
     }
-    await within(5_000, 'the answer', stream.done)
-    for (let n = 1; n < times.length; n++) {
-      assert.ok((times[n] ?? 0) - (times[n - 1] ?? 0) > 200, `collected: ${times.map((time) => time - (times[0] ?? 0)).join()}`)
-    }
   })
 
-  await t.test('failed logins are counted by the address that nginx saw', async () => {
-    const body = { username: 'admin', password: 'Wrong-Guess-1' }
-    for (let n = 0; n < 10; n++) assert.equal(await from('127.0.0.2', `${url}/api/auth/login`, body), 401)
-    assert.equal(await from('127.0.0.2', `${url}/api/auth/login`, { username: 'admin', password: shared.ADMIN_PASSWORD }), 429)
-    assert.equal(await from('127.0.0.3', `${url}/api/auth/login`, { username: 'admin', password: shared.ADMIN_PASSWORD }), 200)
-  })
-
-  await t.test('a replica dies in the middle of a call: the call is not run twice, and its clients begin anew on the other', async () => {
-    running = 0
-    const broken = send(`${url}/mcp`, {
-      key: victim.key,
-      headers: victim.session.headers,
-      body: { jsonrpc: '2.0', id: 's', method: 'tools/call', params: { name: 'fake-slow', arguments: {} } }
-    })
-    const rest = fetch(`${url}/api/tools/call/fake`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${victim.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ toolName: 'slow' })
-    })
-    await until(() => running === 2, 5_000, 'the calls never ran')
-    replicas[0]?.child.kill('SIGKILL')
-    assert.equal((await broken.catch(() => ({ status: 502 }))).status, 502)
-    assert.equal((await rest).status, 502)
-    await sleep(1_000)
-    assert.equal(running, 2, 'a call ran twice')
-    const statuses = await Promise.all(sessions.map(async ({ session }) => await ping(session)))
-    assert.deepEqual(statuses, homes.map((where) => where === 0 ? 404 : 200))
-    const anew = await Session.open(`${url}/mcp`, { key: victim.key })
-    assert.equal(text(await anew.call('fake-echo', { message: 'anew' })), 'anew')
-    await managed({ url }, 'POST', '/servers', { name: 'while-one-is-dead', config: parked() })
-  })
-
-  await t.test('it comes back, has missed nothing, and its clients go home', async () => {
-    replicas[0] = await start(ports[0])
-    const [replica] = replicas
-    assert.ok((await serverNames(replica)).includes('while-one-is-dead'))
-    await connected(replica, 1)
+  await t.test('100 different creates across both all arrive on both', async () => {
+    const wanted = Array.from({ length: 100 }, (_, n) => `many-${n}`)
+    const answers = await Promise.all(
+      wanted.map(async (name, n) => await manage(n % 2 === 0 ? a : b, 'POST', '/servers', { name, config: parked() }))
+    )
+    for (const answer of answers) assert.equal(answer.status, 200, answer.text)
     await until(async () => {
-      const session = await Session.open(`${url}/mcp`, { key: victim.key })
-      return await home(session, victim.key) === 0
-    }, 15_000, 'nobody comes home')
+      const [there, here] = [await serverNames(b), await serverNames(a)]
+      assert.deepEqual(there, here)
+      return wanted.every((name) => there.includes(name))
+    }, 5_000, 'the two differ')
   })
 
-  await t.test('with enableSessionRebuild a session outlives its replica, under its id', async () => {
-    await asThird(t, dbUrl, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: true } }])
-    const session = await Session.open(`${url}/mcp`, { key: victim.key })
+  await t.test('a session of one is unknown on the other, or rebuilt there with enableSessionRebuild', async () => {
+    const session = await Session.open(`${a.url}/mcp`)
+    const elsewhere = async (): Promise<{ status: number; body: string }> =>
+      await send(`${b.url}/mcp`, {
+        headers: session.headers,
+        body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fake-echo', arguments: { message: 'there' } } }
+      })
+    assert.equal((await elsewhere()).status, 404)
+    await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: true } }])
+    await until(async () => (await elsewhere()).status === 200, 5_000, 'not rebuilt')
+    const reply = await elsewhere()
+    assert.match(reply.body, /there/)
+    assert.equal(text(await session.call('fake-echo', { message: 'here' })), 'here', 'the first one keeps it as well')
+    await asThird(t, url, ({ system }) => [{ entity: 'systemConfig', value: { ...system, enableSessionRebuild: false } }])
+    // Each time another one: what was rebuilt before the change arrived stays.
     await until(
       async () =>
         (
-          await send(`${replicas[1]?.url}/mcp`, {
-            key: victim.key,
-            headers: session.headers,
+          await send(`${b.url}/mcp`, {
+            headers: (await Session.open(`${a.url}/mcp`)).headers,
             body: { jsonrpc: '2.0', id: 1, method: 'ping' }
           })
-        ).status === 200,
-      6_000,
-      'the other does not rebuild'
+        ).status === 404,
+      5_000,
+      'still rebuilt'
     )
-    assert.equal(await replicas[0]?.stop(), 0)
-    assert.equal(text(await session.call('fake-echo', { message: 'goes on' })), 'goes on')
-    const stream = await session.listen()
-    await managed({ url }, 'DELETE', '/servers/added')
-    await stream.wait((message) => message.method === 'notifications/tools/list_changed', 6_000)
-    stream.close()
   })
 
-  await t.test('what is for those inside only is not served outside', async () => {
-    for (const route of ['/metrics', '/docs', '/docs/json']) assert.equal((await fetch(`${url}${route}`)).status, 404, route)
-    assert.equal((await fetch(`${url}/health`)).status, 200)
+  await t.test('failed logins count together: 10 across both, then 429 on either', async () => {
+    for (let n = 0; n < 10; n++) assert.equal((await login(n % 2 === 0 ? a : b, 'admin', 'Wrong-Guess-1')).status, 401, `guess ${n}`)
+    for (const hub of [a, b]) {
+      const answer = await login(hub)
+      assert.equal(answer.status, 429, answer.text)
+      assert.ok(Number(answer.headers.get('retry-after')) > 0)
+    }
+    // Somebody else is not locked out by it.
+    assert.equal((await login(b, 'somebody', 'Wrong-Guess-1')).status, 401)
   })
 
-  await t.test('a stream is open for longer than a minute', async () => {
-    await sleep(Math.max(0, 66_000 - (Date.now() - listening)))
-    assert.ok(!listener.ended)
-    assert.ok(listener.comments >= 4, `${listener.comments} comments`)
-    listener.close()
-  })
+  for (const hub of [a, b]) {
+    assertNoCanary([hub.output()], 'the output')
+    assert.equal(await hub.stop(), 0)
+  }
+})
+
+void test('a listener that was lost is replaced while changes go on', { timeout }, async (t) => {
+  const { store, another, query } = await openPostgres(t)
+  const other = (await another()).store
+  await other.load()
+  const seen = new Map<string, number>()
+  other.onChange(({ servers }) => { for (const name of servers.keys()) if (!seen.has(name)) seen.set(name, Date.now()) })
+  const latency = async (name: string): Promise<number> => {
+    const since = Date.now()
+    await change(store, () => [{ entity: 'mcpServers', key: name, value: parked() }])
+    await until(() => seen.has(name), 5_000, `${name} is not seen`)
+    return (seen.get(name) ?? Infinity) - since
+  }
+  assert.ok(await latency('before') < 1_000)
+  assert.equal(
+    (
+      await query(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tool-hub listener'"
+      )
+    ).length,
+    2
+  )
+  const latencies: number[] = []
+  for (let n = 0; n < 6; n++) latencies.push(await latency(`after-${n}`))
+  t.diagnostic(`seen after ${latencies.join(', ')} ms`)
+  // One may have been missed, and one look may have crossed a change: no more than that waits for the next look.
+  for (const each of latencies.slice(2)) assert.ok(each < 1_000, latencies.join())
+})
+
+void test('an authenticated tools/call makes no query', { timeout }, async (t) => {
+  const server = await cluster(t, { log_statement: 'all', log_line_prefix: '' })
+  const { url } = await database(t, server)
+  const upstream = await startUpstream(t)
+  const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  await session.call('fake-echo', { message: 'warm' })
+  const statements = (): string[] =>
+    [...server.log().matchAll(/^LOG: {2}(?:execute [^:]*|statement): (.*)$/gm)].map(([, statement = '']) => statement)
+  assert.ok(statements().length > 5, 'statements are not logged')
+  await sleep(1_000)
+  const quiet = statements().length
+  // Two rounds of the poll and more, to know what belongs to it.
+  await sleep(7_000)
+  const idle = statements().slice(quiet)
+  const since = Date.now()
+  const before = statements().length
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      Array.from({ length: 10 }, async (_, n) => {
+        assert.equal(text(await session.call('fake-echo', { message: String(n) })), String(n))
+      })
+    )
+  }
+  await session.tools()
+  await Session.open(`${hub.url}/mcp`)
+  const during = statements().slice(before)
+  t.diagnostic(`200 calls in ${Date.now() - since} ms: ${during.length} statements; ${idle.length} in 7 s without a call`)
+  assert.deepEqual(during.filter((statement) => !idle.includes(statement)), [])
+  // One round of the poll for each 3 s, begun or not.
+  assert.ok(during.length <= Math.ceil(idle.length / 2) * (Math.ceil((Date.now() - since) / 3_000) + 1), during.join('\n'))
+  assert.equal(await hub.stop(), 0)
 })

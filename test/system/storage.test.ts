@@ -10,7 +10,7 @@ import { before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change } from '../../db/store.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { tsServer, until, type Cleanup } from '../helper.ts'
+import { tsServer, until, type Cleanup } from '../helpers/hub.ts'
 
 interface Answer {
   error?: string

@@ -1,0 +1,363 @@
+// Who may do what: every route of the live table, asked by every kind of principal, about things of every owner and visibility.
+// What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
+import assert from 'node:assert/strict'
+import type { AddressInfo } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import bcrypt from 'bcryptjs'
+import type { FastifyInstance } from 'fastify'
+import type { Change } from '../../db/store.ts'
+import type { RouteRow } from '../../plugins/scopes/index.ts'
+import { sha256 } from '../../plugins/secrets/hash.ts'
+import { appFor } from '../helpers/app.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { until } from '../helpers/hub.ts'
+
+const principals = [
+  'nobody',
+  'alice',
+  'bob',
+  'admin',
+  'system key',
+  'scoped key',
+  'user key',
+  'guest',
+  'admin, read-only',
+  'system key, read-only'
+] as const
+type Who = typeof principals[number]
+const owners = ['alice', 'admin'] as const
+const visibilities = ['private', 'public', 'group', 'defaulted'] as const
+/** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
+type Target =
+  'nothing' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+
+interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
+interface Asked {
+  readonly row: RouteRow
+  readonly target: Target
+  readonly who: Who
+  readonly owner: (typeof owners)[number]
+  readonly visibility: (typeof visibilities)[number]
+}
+type Expected = 'yes' | 401 | 403 | 404
+
+// ---- the rules ------------------------------------------------------------------------------------
+
+const isReadonly = (who: Who): boolean => who.endsWith('read-only')
+const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : who === 'system key, read-only' ? 'system key' : who
+
+/** DECISIONS §3: which credentials count on which class of routes. */
+function isKnown (scope: RouteRow['scope'], who: Who): boolean {
+  if (scope === 'public' || scope === 'docs' || scope === 'open') return true
+  const onMcp: Who[] = ['system key', 'scoped key', 'user key']
+  const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
+  return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
+}
+
+/** Everybody whom visibility does not bind. A scoped key sees all, and is bound by its scope instead. */
+const isAdmin = (who: Who): boolean => ['admin', 'system key', 'guest', 'scoped key'].includes(withoutMode(who))
+/** Whose servers a principal owns, if anybody's. */
+const userOf = (who: Who): string | undefined => who === 'user key' || who === 'alice' ? 'alice' : who === 'bob' ? 'bob' : undefined
+
+const manages = ({ who, owner }: Asked): boolean => isAdmin(who) || userOf(who) === owner
+const sees = (asked: Asked): boolean => manages(asked) || (asked.visibility === 'public' && asked.who !== 'nobody')
+/** DECISIONS §8, PUBLIC_TOOLS=default; who is a guest on the management API is nobody here. */
+const isOpenTo = (asked: Asked): boolean =>
+  asked.visibility === 'public' || (asked.visibility === 'defaulted' && asked.owner === 'admin') || (asked.who !== 'guest' && sees(asked))
+
+function expected (asked: Asked): Expected {
+  const { row: { scope, effect, method }, target, who } = asked
+  if (isReadonly(who) && effect !== 'run' && !['GET', 'HEAD', 'OPTIONS'].includes(method)) return 403
+  if (!isKnown(scope, who)) return 401
+  if (scope === 'admin' && !isAdmin(who)) return 403
+  switch (target) {
+    case 'nothing': return 'yes'
+    // ALLOW_REGISTRATION is off: admins only; keys that the management API does not know are nobody's.
+    case 'registering': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
+    // Who has no password has none to change.
+    case 'own password': return ['alice', 'bob', 'admin'].includes(who) ? 'yes' : 403
+    case 'own key': return isAdmin(who) || userOf(who) === 'alice' ? 'yes' : 403
+    // A scoped key lists the server, and no more.
+    case 'global route': case 'own route': return who === 'scoped key' ? 403 : 'yes'
+    case 'own route of a server': return who === 'scoped key' ? 403 : sees(asked) ? 'yes' : 404
+    case 'server': case 'group':
+      if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404
+      if (!sees(asked)) return 404
+      return effect === 'change' && !manages(asked) ? 403 : 'yes'
+  }
+}
+
+// ---- the places of the routes ---------------------------------------------------------------------
+
+const server = (body?: unknown): Place => ({ target: 'server', body })
+const group = (body?: unknown): Place => ({ target: 'group', body })
+const nothing = (body?: unknown): Place => ({ target: 'nothing', body })
+const call: Place = { target: 'server', query: '?message=hi' }
+const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
+
+/** Every route outside of MCP, with what it speaks of and a body that it takes. */
+const places: Readonly<Record<string, Place>> = {
+  ...Object.fromEntries(
+    ['/health', '/health/live', '/health/ready', '/metrics', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
+  ),
+  'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
+  'POST /api/auth/register': { target: 'registering', body: { username: 'newcomer', password: 'New-12345' } },
+  'GET /api/auth/user': nothing(),
+  'POST /api/auth/change-password': { target: 'own password', body: { currentPassword: 'Same-1234', newPassword: 'Other-1234' } },
+  'GET /api/servers': nothing(),
+  'POST /api/servers': nothing({ name: 'NEW', config }),
+  'POST /api/servers/batch': nothing({ servers: [{ name: 'NEW', config }] }),
+  'GET /api/servers/:name': server(),
+  'PUT /api/servers/:name': server({ config }),
+  'DELETE /api/servers/:name': server(),
+  'POST /api/servers/:name/toggle': server({ enabled: false }),
+  'POST /api/servers/:name/reload': server(),
+  'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/tools/:toolName/description': server(),
+  'POST /api/servers/:serverName/prompts/:promptName/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/prompts/:promptName/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/prompts/:promptName/description': server(),
+  'POST /api/servers/:serverName/resources/:resourceUri/toggle': server({ enabled: false }),
+  'PUT /api/servers/:serverName/resources/:resourceUri/description': server({ description: 'x' }),
+  'DELETE /api/servers/:serverName/resources/:resourceUri/description': server(),
+  'GET /api/settings': nothing(),
+  'GET /api/mcp-settings/export': nothing(),
+  'PUT /api/system-config': nothing({ nameSeparator: '-' }),
+  'GET /api/audit': nothing(),
+  'GET /api/groups': nothing(),
+  'POST /api/groups': nothing({ name: 'NEW', servers: [] }),
+  'GET /api/groups/:id': group(),
+  'PUT /api/groups/:id': group({ description: 'x' }),
+  'DELETE /api/groups/:id': group(),
+  'POST /api/groups/:id/servers': group({ serverName: 'thing' }),
+  'DELETE /api/groups/:id/servers/:serverName': group(),
+  'PUT /api/groups/:id/servers/batch': group({ servers: [] }),
+  'GET /api/groups/:id/server-configs': group(),
+  'PUT /api/groups/:id/server-configs/:serverName/tools': group({ tools: 'all' }),
+  'GET /api/auth/keys': nothing(),
+  'POST /api/auth/keys': nothing({ name: 'NEW' }),
+  'PUT /api/auth/keys/:id': { target: 'own key', body: { name: 'renamed' } },
+  'DELETE /api/auth/keys/:id': { target: 'own key' },
+  'GET /api/users': nothing(),
+  'GET /api/users-stats': nothing(),
+  'GET /api/users/:username': nothing(),
+  'POST /api/users': nothing({ username: 'newcomer', password: 'New-12345' }),
+  'PUT /api/users/:username': nothing({ isAdmin: false }),
+  'DELETE /api/users/:username': nothing(),
+  'POST /api/tools/call/:server': server({ toolName: 'echo', arguments: {} }),
+  'POST /api/mcp/:serverName/prompts/:promptName': server({}),
+  'GET /api/openapi.json': nothing(),
+  'GET /api/openapi.yaml': nothing(),
+  'GET /api/openapi/servers': nothing(),
+  'GET /api/openapi/stats': nothing(),
+  'GET /api/:name/openapi.json': group(),
+  'GET /api/:name/openapi.yaml': group(),
+  'GET /api/tools/:server/:tool': call,
+  'POST /api/tools/:server/:tool': server({}),
+  'GET /api/:name/tools/:server/:tool': { target: 'group', query: '?message=hi' },
+  'POST /api/:name/tools/:server/:tool': group({})
+}
+
+/** HEAD is GET without its body. */
+const routeOf = ({ method, url }: RouteRow): string => `${method === 'HEAD' ? 'GET' : method} ${url}`
+
+/** Routes that no principal makes a difference to, with the reason. */
+const exceptions: Readonly<Record<string, string>> = {
+  'OPTIONS *': 'the preflight of a browser, answered by @fastify/cors before anybody is asked',
+  'GET /api/users/openapi.json': 'GET /api/:name/openapi.json for a group or server named users',
+  'GET /api/users/openapi.yaml': 'GET /api/:name/openapi.yaml for a group or server named users'
+}
+
+const mcpPlaces: Readonly<Record<string, Target>> = {
+  '/mcp': 'global route',
+  '/api/mcp': 'global route',
+  '/mcp/:name': 'server',
+  '/api/mcp/:name': 'server',
+  '/api/mcp/group/:group': 'group',
+  '/:user/mcp': 'own route',
+  '/:user/mcp/:name': 'own route of a server'
+}
+const initialize = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'matrix', version: '1' } }
+}
+
+function placeOf (row: RouteRow): Place | undefined {
+  const { method, url, scope } = row
+  if (scope === 'docs') return nothing()
+  if (scope !== 'mcp') return Object.hasOwn(places, routeOf(row)) ? places[routeOf(row)] : undefined
+  const target = mcpPlaces[url]
+  return target && { target, body: method === 'POST' ? initialize : undefined }
+}
+
+// ---- the world ------------------------------------------------------------------------------------
+
+const ids = {
+  group: '33333333-3333-4333-8333-333333333333',
+  system: '11111111-1111-4111-8111-111111111111',
+  scoped: '22222222-2222-4222-8222-222222222222',
+  user: '44444444-4444-4444-8444-444444444444',
+  own: '55555555-5555-4555-8555-555555555555'
+}
+const tokens = { 'system key': `thk_${'a'.repeat(64)}`, 'scoped key': `thk_${'b'.repeat(64)}`, 'user key': `thk_${'c'.repeat(64)}` }
+const password = (text: string): string => bcrypt.hashSync(text, 4)
+const users = {
+  admin: { username: 'admin', password: password('Same-1234'), isAdmin: true },
+  alice: { username: 'alice', password: password('Same-1234'), isAdmin: false },
+  bob: { username: 'bob', password: password('Same-1234'), isAdmin: false },
+  carol: { username: 'carol', password: password('Same-1234'), isAdmin: false },
+  dave: { username: 'dave', password: password('Dave-1234'), isAdmin: false }
+}
+const key = (id: string, token: string, more: object) => ({
+  id,
+  name: id,
+  tokenHash: sha256(token),
+  tokenMask: 'thk_...',
+  kind: 'system' as const,
+  accessType: 'all' as const,
+  allowedGroups: [],
+  allowedServers: [],
+  enabled: true,
+  ...more
+})
+const keys = [
+  key(ids.system, tokens['system key'], {}),
+  key(ids.scoped, tokens['scoped key'], { accessType: 'servers', allowedServers: ['thing'] }),
+  key(ids.user, tokens['user key'], { kind: 'user', owner: 'alice' }),
+  key(ids.own, `thk_${'d'.repeat(64)}`, { kind: 'user', owner: 'alice' })
+]
+
+/** One gateway, and the changes that put everything back to where it was. */
+interface World { app: FastifyInstance, url: string }
+
+async function start (t: TestContext, env: { READONLY?: boolean }, routing: object): Promise<World> {
+  const app = await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } }, { ...env, LOG_LEVEL: 'silent' })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
+}
+
+/** Everything as it should be before a request. What is there already, and the same, is not written. */
+function reset (upstream: string, owner: string, visibility: string) {
+  const shown =
+    visibility === 'defaulted' ? { visibility: 'private' as const, visibilityDefaulted: true } : { visibility: visibility as 'private' }
+  return ({ servers, groups, users: stored, keys: storedKeys }: FastifyInstance['settings']['current']): Change[] => [
+    { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
+    { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
+    ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
+    ...keys.map((each): Change => ({ entity: 'bearerKeys', key: each.id, value: each })),
+    ...[...servers.keys()]
+      .filter((name) => name !== 'thing')
+      .map((name): Change => ({ entity: 'mcpServers', key: name, value: undefined })),
+    ...[...groups.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'groups', key: id, value: undefined })),
+    ...[...stored.keys()]
+      .filter((name) => !Object.hasOwn(users, name))
+      .map((name): Change => ({ entity: 'users', key: name, value: undefined })),
+    ...[...storedKeys.keys()]
+      .filter((id) => !keys.some((each) => each.id === id))
+      .map((id): Change => ({ entity: 'bearerKeys', key: id, value: undefined }))
+  ]
+}
+
+const words: Readonly<Record<string, string>> = {
+  ':name': 'thing',
+  ':serverName': 'thing',
+  ':server': 'thing',
+  ':id': ids.group,
+  ':group': ids.group,
+  ':user': 'alice',
+  ':username': 'carol',
+  ':tool': 'echo',
+  ':toolName': 'echo',
+  ':promptName': 'greet',
+  ':resourceUri': encodeURIComponent('test://one'),
+  '*': 'index.css'
+}
+
+function addressOf ({ url }: RouteRow, { target, query = '' }: Place): string {
+  const path = url.replace(/:[A-Za-z]+|\*/g, (word) => words[word] ?? word)
+  if (target === 'own key') return path.replace(ids.group, ids.own) + query
+  // The word before an open route is a group's here.
+  return (target === 'group' ? path.replace('/api/thing/', `/api/${ids.group}/`) : path) + query
+}
+
+async function ask ({ app, url }: World, row: RouteRow, place: Place, who: Who): Promise<number> {
+  const as = withoutMode(who)
+  const headers: Record<string, string> = {}
+  if (as in tokens) headers.authorization = `Bearer ${tokens[as as keyof typeof tokens]}`
+  if (as in users) headers['x-auth-token'] = app.auth.login(users[as as keyof typeof users])
+  if (place.body !== undefined) headers['content-type'] = 'application/json'
+  if (row.scope === 'mcp') headers.accept = 'application/json, text/event-stream'
+  const reply = await fetch(`${url}${addressOf(row, place)}`, {
+    method: row.method,
+    headers,
+    body: place.body === undefined ? undefined : JSON.stringify(place.body),
+    redirect: 'manual'
+  })
+  await reply.body?.cancel()
+  return reply.status
+}
+
+test('every route, asked by everybody, about everything', { timeout: 170_000 }, async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    prompts: [{ name: 'greet' }],
+    resources: [{ uri: 'test://one', name: 'one' }]
+  })
+  const plain = await start(t, {}, {})
+  const open = await start(t, {}, { skipAuth: true })
+  const readonly = await start(t, { READONLY: true }, {})
+  const rows = plain.app.routeTable
+  assert.deepEqual(open.app.routeTable, rows)
+
+  const unplaced = rows
+    .filter((row) => !placeOf(row) && !Object.hasOwn(exceptions, routeOf(row)))
+    .map(({ method, url }) => `${method} ${url}`)
+  assert.deepEqual(unplaced, [], 'routes that this test does not know: say what they speak of')
+  const known = new Set(rows.map(({ method, url }) => `${method} ${url}`))
+  assert.deepEqual(
+    [...Object.keys(places), ...Object.keys(exceptions)].filter((route) => !known.has(route)),
+    [],
+    'places of routes that are not there'
+  )
+
+  const wrong: string[] = []
+  let count = 0
+  for (const owner of owners) {
+    for (const visibility of visibilities) {
+      const first = owner === owners[0] && visibility === visibilities[0]
+      const work = reset(upstream.url, owner, visibility)
+      for (const { app } of [plain, open, readonly]) {
+        await app.settings.change(work)
+        await until(() => app.upstreams.get('thing')?.status === 'connected', 5_000, 'the server never connected')
+      }
+      for (const row of rows) {
+        const place = placeOf(row)
+        if (!place) continue
+        const { target } = place
+        const bound = target === 'server' || target === 'group' || target === 'own route of a server'
+        if ((!bound || row.method === 'HEAD') && !first) continue
+        for (const who of principals) {
+          const world = who === 'guest' ? open : isReadonly(who) ? readonly : plain
+          const asked: Asked = { row, target, who, owner, visibility }
+          const wanted = expected(asked)
+          const status = await ask(world, row, place, who)
+          count++
+          // A log-in that is refused for its body has been let in.
+          const got = status === 401 || status === 403 || status === 404 ? status : 'yes'
+          if (got !== wanted) {
+            wrong.push(`${who}: ${row.method} ${row.url}${bound ? ` (${visibility}, ${owner}'s)` : ''}: ${status}, expected ${wanted}`)
+          }
+          if (row.effect === 'read' || wanted !== 'yes') continue
+          await world.app.settings.change(work)
+          if (bound) await until(() => world.app.upstreams.get('thing')?.status === 'connected', 5_000, 'the server never came back')
+        }
+      }
+    }
+  }
+  t.diagnostic(`${count} requests to ${rows.length} routes`)
+  assert.deepEqual(wrong, [])
+  assert.ok(count > 2_000, `only ${count}`)
+})

@@ -1,0 +1,1026 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { request as httpRequest } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import bcrypt from 'bcryptjs'
+import { markOf } from '../../plugins/auth/steps/jwt.ts'
+import { Attempts } from '../../plugins/auth/attempts.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { Passwords } from '../../plugins/secrets/password.ts'
+import { assertPlain, at, initialize, KEY, send, Session, settings, within, type Json } from '../helpers/client.ts'
+import { startUpstream } from '../fakes/fault-http.ts'
+import { bearerKey, freePort, startHub, tsServer, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
+
+const PASSWORD = 'Open-Sesame-1'
+const SECRET = 'a-secret-of-more-than-thirty-two-bytes-for-the-tests'
+
+interface Answer { status: number, text: string, body: Json, headers: Headers }
+
+/** Every answer in this file, for the search for passwords and hashes at the end. */
+const transcript: string[] = []
+
+async function ask (hub: Hub, method: string, route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+  const content = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body)
+  const reply = await fetch(`${hub.url}/api${route}`, {
+    method,
+    headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+    body: content
+  })
+  const text = await reply.text()
+  transcript.push(text)
+  return { status: reply.status, text, body: JSON.parse(text) as Json, headers: reply.headers }
+}
+
+type Caller = (method: string, route: string, body?: unknown) => Promise<Answer>
+const as =
+  (hub: Hub, headers: Record<string, string>): Caller =>
+    async (method, route, body) =>
+      await ask(hub, method, route, body, headers)
+const withToken = (hub: Hub, token: unknown): Caller => as(hub, { 'x-auth-token': String(token) })
+const withKey = (hub: Hub, token: unknown = KEY): Caller => as(hub, { authorization: `Bearer ${String(token)}` })
+const login = async (hub: Hub, username: string, password: string, headers?: Record<string, string>): Promise<Answer> =>
+  await ask(hub, 'POST', '/auth/login', { username, password }, headers)
+const loggedIn = async (hub: Hub, username: string, password = PASSWORD): Promise<Caller> =>
+  withToken(hub, fine(await login(hub, username, password)).token)
+
+function fine (answer: Answer, status = 200): Json {
+  assert.equal(answer.status, status, answer.text)
+  assert.equal(answer.body.success, true)
+  return answer.body
+}
+
+/** The envelope of a failure: words for the caller, nothing of our insides. */
+function refused (answer: Answer, status: number, what = ''): Json {
+  assert.equal(answer.status, status, `${what} ${answer.text}`)
+  assert.equal(answer.body.success, false)
+  assert.ok(typeof answer.body.message === 'string' && answer.body.message !== '', answer.text)
+  assert.equal(answer.body.data, undefined)
+  assertPlain(answer.text)
+  return answer.body
+}
+
+/** 400, since no admin would be left. */
+const remains = (answer: Answer): void => { assert.match(String(refused(answer, 400).message), /admin must remain/) }
+
+/** 400 with one sentence for each rule that a password does not keep. */
+function weak (answer: Answer, count: number, what = ''): void {
+  const { errors, code } = refused(answer, 400, what)
+  assert.equal(code, 'TH_WEAK_PASSWORD')
+  assert.ok(
+    Array.isArray(errors) && errors.length === count && errors.every((each) => typeof each === 'string' && each.endsWith('.')),
+    `${what} ${answer.text}`
+  )
+}
+
+const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
+const data = (answer: Answer, status = 200): Json => fine(answer, status).data as Json
+const rows = (answer: Answer): Json[] => fine(answer).data as Json[]
+
+/** A login token for a user of a settings file, signed here. */
+function tokenOf (user: { username: string, password?: string, createdAt?: string }): string {
+  const now = Math.floor(Date.now() / 1_000)
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const head = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ sub: user.username, mark: markOf(user), iat: now, exp: now + 3_600, iss: 'tool-hub', aud: 'tool-hub-management' })}`
+  return `${head}.${createHmac('sha256', SECRET).update(head).digest('base64url')}`
+}
+
+const start = async (t: Cleanup, { env, ...options }: HubOptions = {}): Promise<Hub> =>
+  await startHub(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD, JWT_SECRET: SECRET, ...env }, ...options })
+
+// ---- users ----------------------------------------------------------------------------------------
+
+test('users', async (t) => {
+  const hub = await start(t)
+  const admin = await loggedIn(hub, 'admin')
+
+  await t.test('made, shown, changed, counted and removed, without their passwords', async () => {
+    const made = await admin('POST', '/users', { username: 'ann', password: 'Anns-Word-1' })
+    assert.deepEqual(data(made, 201), { username: 'ann', isAdmin: false })
+    assert.deepEqual(data(await admin('POST', '/users', { username: 'zoë', password: 'Zoes-Word-1', isAdmin: true }), 201), {
+      username: 'zoë',
+      isAdmin: true
+    })
+    assert.deepEqual(rows(await admin('GET', '/users')), [
+      { username: 'admin', isAdmin: true },
+      { username: 'ann', isAdmin: false },
+      { username: 'zoë', isAdmin: true }
+    ])
+    assert.deepEqual(fine(await admin('GET', '/users/ann')), { success: true, data: { username: 'ann', isAdmin: false } })
+    assert.deepEqual(fine(await admin('GET', '/users-stats')), { success: true, data: { totalUsers: 3, adminUsers: 2, regularUsers: 1 } })
+    for (const name of ['zo%C3%AB', 'zoe%CC%88']) {
+      assert.equal(data(await admin('GET', `/users/${name}`)).username, 'zoë', 'however it is typed')
+    }
+    assert.deepEqual(data(await admin('PUT', '/users/ann', { isAdmin: true })), { username: 'ann', isAdmin: true })
+    assert.deepEqual(data(await admin('PUT', '/users/ann', { isAdmin: false, newPassword: 'Anns-Word-2' })), {
+      username: 'ann',
+      isAdmin: false
+    })
+    refused(await login(hub, 'ann', 'Anns-Word-1'), 401)
+    const user = fine(await login(hub, 'ann', 'Anns-Word-2')).user
+    assert.deepEqual(user, {
+      username: 'ann',
+      isAdmin: false,
+      permissions: { admin: false, servers: 'visible', users: false, system: false }
+    })
+    const gone = fine(await admin('DELETE', '/users/ann'))
+    assert.deepEqual(Object.keys(gone), ['success', 'message'])
+    refused(await admin('GET', '/users/ann'), 404)
+    refused(await login(hub, 'ann', 'Anns-Word-2'), 401)
+    fine(await admin('DELETE', '/users/zo%C3%AB'))
+  })
+
+  await t.test('what is no user: 400', async () => {
+    for (const body of [
+      {},
+      { username: 'x' },
+      { password: 'Good-Word-1' },
+      { username: 7, password: 'Good-Word-1' },
+      { username: 'x', password: null },
+      { username: ['x'], password: 'Good-Word-1' },
+      { username: 'x', password: 'Good-Word-1', isAdmin: 'true' },
+      { username: 'x', password: 'Good-Word-1', isAdmin: 1 },
+      [],
+      null,
+      'text',
+      '{'
+    ]) {
+      refused(await admin('POST', '/users', body), 400, JSON.stringify(body))
+    }
+    for (const body of [{}, { password: 'Good-Word-1' }, { isAdmin: 'false' }, { isAdmin: null }, { newPassword: 7 }, [], null, '{']) {
+      refused(await admin('PUT', '/users/admin', body), 400, JSON.stringify(body))
+    }
+    assert.deepEqual(rows(await admin('GET', '/users')), [{ username: 'admin', isAdmin: true }])
+  })
+
+  await t.test('passwords that an admin gives keep every rule', async () => {
+    const cases: Array<[password: string, failing: number]> = [
+      ['', 4],
+      ['Ab1!', 1],
+      ['Abcdef1', 2],
+      ['abcdefgh', 2],
+      ['12345678', 2],
+      ['!!!!!!!!', 2],
+      ['abcdefg1', 1],
+      ['abcdefg!', 1],
+      ['1234567!', 1],
+      ['äöüßäöü1!', 1],
+      ['٠١٢٣abcd!', 1],
+      [`Ab1!${'x'.repeat(253)}`, 1],
+      [`Ab1!${'ß'.repeat(127)}`, 1],
+      ['Ab1!😀😀', 1]
+    ]
+    for (const [password, failing] of cases) {
+      weak(await admin('POST', '/users', { username: 'x', password }), failing, password)
+      weak(await admin('PUT', '/users/admin', { newPassword: password }), failing, password)
+    }
+    for (const [n, password] of [
+      'Abcdef1!',
+      'a 1234567 _',
+      `Ab1!${'x'.repeat(252)}`,
+      `Ab1!${'ß'.repeat(126)}`,
+      '1a😀😀😀😀😀😀',
+      'nul\u0000byte-1'
+    ].entries()) {
+      data(await admin('POST', '/users', { username: `good${n}`, password }), 201)
+      fine(await login(hub, `good${n}`, password))
+      fine(await admin('DELETE', `/users/good${n}`))
+    }
+  })
+
+  await t.test('names: which are taken, and how they are told apart', async () => {
+    const word = 'Good-Word-1'
+    const bad = [
+      '',
+      ' ',
+      'a b',
+      ' a',
+      'a ',
+      'a/b',
+      'a\\b',
+      'a%b',
+      'a:b',
+      'a;b',
+      'a,b',
+      'a#b',
+      'a?b',
+      'a"b',
+      'a\u0000b',
+      'a\nb',
+      'a\u202Eb',
+      'a\u200Bb',
+      'a\u200Db',
+      'a\uFEFFb',
+      'a\u3164b',
+      'a\uFE0Fb',
+      '\u0301a',
+      'a\uD800b',
+      '😀',
+      '.',
+      '..',
+      'x'.repeat(129),
+      '𝒙'.repeat(129)
+    ]
+    const reserved = [
+      'guest',
+      'system',
+      'anonymous',
+      'api',
+      'mcp',
+      'sse',
+      'oauth',
+      'health',
+      'config',
+      'public-config',
+      'tools',
+      'docs',
+      'metrics',
+      'GUEST',
+      'Ｓystem',
+      'ſse',
+      'ToolS'
+    ]
+    for (const username of [...bad, ...reserved]) {
+      refused(await admin('POST', '/users', { username, password: word }), 400, JSON.stringify(username))
+    }
+    refused(await admin('POST', '/users', { username: 'admin', password: word, isAdmin: true }), 400, 'taken')
+    for (const [username, ...others] of [
+      ['x'.repeat(128)],
+      ['𝒙'.repeat(128)],
+      ['Straße', 'STRASSE', 'strasse', 'Strasse'],
+      ['Ann', 'ann', 'ANN', 'Ａnn', 'Ann'],
+      ['K-1', '\u212A-1', 'k-1'],
+      ['a@b.example+1_2'],
+      ['李明'],
+      ['अनिल'],
+      ['é', 'e\u0301', 'É'],
+      ['__proto__'],
+      ['constructor'],
+      ['toString'],
+      ['hasOwnProperty']
+    ]) {
+      const name = String(username)
+      assert.equal(data(await admin('POST', '/users', { username: name, password: word }), 201).username, name.normalize('NFC'))
+      for (const other of others) refused(await admin('POST', '/users', { username: other, password: word }), 400, `${other} after ${name}`)
+      const caller = /^_|^é/.test(name) ? await loggedIn(hub, name.normalize('NFD'), word) : undefined
+      if (caller) assert.deepEqual(at(fine(await caller('GET', '/auth/user')).user, 'isAdmin'), false)
+      fine(await admin('DELETE', `/users/${encodeURIComponent(name)}`))
+      if (caller) refused(await caller('GET', '/auth/user'), 401)
+    }
+    refused(await admin('GET', '/users/%00'), 404)
+    refused(await admin('GET', '/users/ADMIN'), 404)
+    refused(await admin('GET', '/users/%E0%A4%A'), 400)
+  })
+
+  await t.test('letters that are composed otherwise are the same user as an owner, too', async () => {
+    fine(await admin('POST', '/users', { username: 'Ünï', password: PASSWORD }), 201)
+    const owner = 'Ünï'.normalize('NFD')
+    const key = fine(await admin('POST', '/auth/keys', { name: 'hers', kind: 'user', owner }), 201).data
+    transcript.pop()
+    assert.equal(at(key, 'owner'), 'Ünï')
+    const entering = await fetch(`${hub.url}/${encodeURIComponent(owner)}/mcp`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        authorization: `Bearer ${String(at(key, 'token'))}`
+      },
+      body: '{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    })
+    assert.equal(entering.status, 400, 'it enters, and has no session')
+    const server = fine(
+      await admin('POST', '/servers', { name: 'hers', config: { url: 'http://127.0.0.1:9/', enabled: false, owner } })
+    ).data
+    assert.equal(at(server, 'config', 'owner'), 'Ünï')
+    fine(await admin('DELETE', '/servers/hers'))
+    fine(await admin('DELETE', `/users/${encodeURIComponent(owner)}`))
+  })
+
+  await t.test('first who asks, then who is asked about, then the body', async () => {
+    data(await admin('POST', '/users', { username: 'bob', password: 'Bobs-Word-1' }), 201)
+    const bob = await loggedIn(hub, 'bob', 'Bobs-Word-1')
+    for (const [method, route, body] of [
+      ['GET', '/users', undefined],
+      ['GET', '/users/bob', undefined],
+      ['GET', '/users/nobody', undefined],
+      ['POST', '/users', { wrong: 1 }],
+      ['POST', '/users', '{'],
+      ['PUT', '/users/bob', { isAdmin: true }],
+      ['PUT', '/users/nobody', {}],
+      ['DELETE', '/users/admin', undefined],
+      ['GET', '/users-stats', undefined]
+    ] as const) {
+      refused(await ask(hub, method, route, body), 401, `${method} ${route}`)
+      refused(await withToken(hub, 'garbage')(method, route, body), 401, `${method} ${route}`)
+      refused(await bob(method, route, body), 403, `${method} ${route}`)
+    }
+    for (const [method, body] of [
+      ['PUT', {}],
+      ['PUT', { isAdmin: 'x' }],
+      ['PUT', '{'],
+      ['GET', undefined],
+      ['DELETE', undefined]
+    ] as const) { refused(await admin(method, '/users/nobody', body), 404, `${method} ${JSON.stringify(body)}`) }
+    fine(await admin('DELETE', '/users/bob'))
+  })
+
+  await t.test('oneself and the last admin stay', async () => {
+    refused(await admin('DELETE', '/users/admin'), 400)
+    remains(await withKey(hub)('DELETE', '/users/admin'))
+    fine(await login(hub, 'admin', PASSWORD))
+  })
+
+  await t.test('the name admin owns what is nobody\'s, so it is an admin\'s', async () => {
+    data(await admin('POST', '/users', { username: 'second', password: PASSWORD, isAdmin: true }), 201)
+    const second = await loggedIn(hub, 'second')
+    for (const body of [{ isAdmin: false }, { isAdmin: false, newPassword: 'Good-Word-1' }]) {
+      assert.match(String(refused(await second('PUT', '/users/admin', body), 400).message), /owns what has no other owner/)
+    }
+    fine(await login(hub, 'admin', PASSWORD))
+    fine(await second('DELETE', '/users/admin'))
+    refused(await admin('GET', '/users'), 401)
+    for (const by of [second, withKey(hub)]) remains(await by('PUT', '/users/second', { isAdmin: false, newPassword: 'Good-Word-1' }))
+    fine(await login(hub, 'second', PASSWORD))
+    refused(await second('POST', '/users', { username: 'admin', password: PASSWORD }), 400)
+    data(await second('POST', '/users', { username: 'admin', password: PASSWORD, isAdmin: true }), 201)
+    refused(await admin('GET', '/users'), 401, 'the token of who had the name')
+  })
+})
+
+test('a removed user leaves nothing to who gets the name', async (t) => {
+  const fake = await startUpstream(t)
+  const server = { url: fake.url, owner: 'bob' }
+  const theirs = { allowedGroups: [], allowedServers: [], enabled: true, owner: 'bob' }
+  const hub = await start(t, {
+    settings: settings(
+      {
+        open: { ...server, visibility: 'public' },
+        defaulted: { ...server, visibility: 'private', visibilityDefaulted: true },
+        unsaid: server,
+        other: { url: fake.url, visibility: 'public' }
+      },
+      {
+        users: [{ username: 'root', isAdmin: true }, { username: 'bob' }],
+        groups: [
+          { id: '33333333-3333-4333-8333-333333333333', name: 'bobs', servers: ['open', { name: 'other', alias: 'o' }], owner: 'bob' }
+        ],
+        bearerKeys: [
+          bearerKey(),
+          bearerKey({ id: '22222222-2222-4222-8222-222222222222', name: 'system of bob', token: `thk_${'b'.repeat(64)}`, ...theirs }),
+          bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'bob', token: `thk_${'c'.repeat(64)}`, ...theirs, kind: 'user' })
+        ]
+      }
+    )
+  })
+  const root = withToken(hub, tokenOf({ username: 'root' }))
+  const bob = withToken(hub, tokenOf({ username: 'bob' }))
+  fine(await bob('GET', '/auth/user'))
+  const key = data(await bob('POST', '/auth/keys', { name: 'mine' }), 201)
+  const session = await Session.open(`${hub.url}/mcp`, { key: String(key.token) })
+  const stream = await session.listen()
+  assert.equal(stream.status, 200)
+  fine(await root('DELETE', '/users/bob'))
+  refused(await bob('GET', '/auth/user'), 401)
+  assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
+  await within(5_000, 'the end of the stream', stream.done)
+
+  data(await root('POST', '/users', { username: 'bob', password: 'Bobs-Word-2' }), 201)
+  refused(await bob('GET', '/auth/user'), 401, 'the token of who had the name')
+  for (const token of [key.token, `thk_${'b'.repeat(64)}`, `thk_${'c'.repeat(64)}`]) {
+    assert.equal((await send(`${hub.url}/mcp`, { key: String(token), body: initialize() })).status, 401)
+    refused(await withKey(hub, token)('GET', '/servers'), 401)
+  }
+  const next = await loggedIn(hub, 'bob', 'Bobs-Word-2')
+  assert.deepEqual(rows(await next('GET', '/servers')).map(({ name }) => name), ['other'])
+  assert.deepEqual(rows(await next('GET', '/auth/keys')), [])
+  refused(await next('PUT', '/groups/bobs', { description: 'mine' }), 403)
+  assert.deepEqual(rows(await root('GET', '/auth/keys')).map(({ name }) => name), ['test'])
+  for (const name of ['open', 'defaulted', 'unsaid']) {
+    const { owner, visibility, visibilityDefaulted } = at(await onDisk(hub), 'mcpServers', name) as Json
+    assert.deepEqual([owner, visibility, visibilityDefaulted], ['admin', 'private', undefined], name)
+  }
+  const group = data(await root('GET', '/groups/bobs'))
+  assert.deepEqual(
+    [group.owner, group.servers],
+    ['admin', ['open', { name: 'other', tools: 'all', prompts: 'all', resources: 'all', alias: 'o' }]]
+  )
+})
+
+test('50 pairs of admins who demote or delete each other at once leave one', async (t) => {
+  const names = Array.from({ length: 50 }, (_, n) => [`a${n}`, `b${n}`] as const)
+  const hub = await start(t, { settings: settings({}, { users: names.flat().map((username) => ({ username, isAdmin: true })) }) })
+  const system = withKey(hub)
+  const admins = async (): Promise<number> => Number(data(await system('GET', '/users-stats')).adminUsers)
+  const against = async (n: number, by: string, whom: string): Promise<Answer> => n % 2 === 0
+    ? await withToken(hub, tokenOf({ username: by }))('PUT', `/users/${whom}`, { isAdmin: false })
+    : await withToken(hub, tokenOf({ username: by }))('DELETE', `/users/${whom}`)
+
+  await t.test('all pairs at the same time: one of each', async () => {
+    const answers = await Promise.all(names.map(async ([a, b], n) => await Promise.all([against(n, a, b), against(n, b, a)])))
+    for (const pair of answers) {
+      assert.deepEqual(pair.map(({ status }) => status === 200).sort(), [false, true], JSON.stringify(pair.map(({ status }) => status)))
+    }
+    for (const { status } of answers.flat()) assert.ok([200, 400, 401, 403, 404].includes(status), String(status))
+    assert.equal(await admins(), 50)
+  })
+
+  await t.test('all at the last two', async () => {
+    const rest = rows(await system('GET', '/users')).filter(({ isAdmin }) => isAdmin).map(({ username }) => String(username))
+    for (const username of rest.slice(2)) fine(await system('PUT', `/users/${username}`, { isAdmin: false }))
+    const answers = await Promise.all(Array.from({ length: 100 }, async (_, n) => n % 4 < 2
+      ? await system('PUT', `/users/${rest[n % 2]}`, { isAdmin: false })
+      : await against(n, String(rest[n % 2]), String(rest[(n + 1) % 2]))))
+    for (const { status } of answers) assert.ok([200, 400, 401, 403, 404].includes(status), String(status))
+    assert.equal(await admins(), 1)
+  })
+})
+
+test('who is deleted, demoted or revoked changes nothing more by requests that are on the way', async (t) => {
+  const keys = ['a', 'b'].map((letter, n) =>
+    bearerKey({ id: `2222222${n}-2222-4222-8222-222222222222`, token: `thk_${letter.repeat(64)}` })
+  )
+  const users = Object.entries({ root: true, deleted: true, demoted: true, gone: false }).map(([username, isAdmin]) => ({
+    username,
+    isAdmin
+  }))
+  const hub = await start(t, { settings: settings({}, { users, bearerKeys: keys }) })
+  const [root, deleted, demoted, gone] = users.map((user) => withToken(hub, tokenOf(user))) as [Caller, Caller, Caller, Caller]
+  const key = withKey(hub, keys[1]?.token)
+  // Many writes before it keep the end of their rights waiting, and what comes behind it was let in before.
+  const busy = Array.from({ length: 100 }, async (_, n) => data(await root('POST', '/groups', { name: `busy-${n}` }), 201))
+  const ends = [
+    root('DELETE', '/users/deleted'),
+    root('PUT', '/users/demoted', { isAdmin: false }),
+    root('DELETE', '/users/gone'),
+    root('DELETE', `/auth/keys/${keys[1]?.id}`)
+  ]
+  await until(async () => rows(await root('GET', '/groups')).length > 3)
+  const server = { name: 'late', config: { type: 'sse', url: 'http://127.0.0.1:9/', enabled: false } }
+  const late = [
+    ...[deleted, gone, key].flatMap((by) => [
+      by('POST', '/servers', server),
+      by('POST', '/groups', { name: 'late' }),
+      by('POST', '/auth/keys', { name: 'late' })
+    ]),
+    deleted('PUT', '/system-config', { mcpRouter: { title: 'late' } })
+  ]
+  const asAdmin = [demoted('PUT', '/system-config', { mcpRouter: { title: 'late' } }), demoted('DELETE', `/auth/keys/${keys[0]?.id}`)]
+  for (const answer of await Promise.all(late)) refused(answer, 401)
+  for (const answer of await Promise.all(asAdmin)) refused(answer, 403)
+  for (const answer of await Promise.all(ends)) fine(answer)
+  await Promise.all(busy)
+  const stored = await onDisk(hub)
+  assert.deepEqual(
+    [stored.mcpServers, (stored.groups as Json[]).length, (stored.bearerKeys as Json[]).length, stored.systemConfig],
+    [{}, 100, 1, undefined]
+  )
+})
+
+// ---- passwords ------------------------------------------------------------------------------------
+
+test('change-password', async (t) => {
+  const hub = await start(t, {
+    settings: settings(
+      {},
+      {
+        bearerKeys: [bearerKey(), bearerKey({ id: '22222222-2222-4222-8222-222222222222', token: `thk_${'b'.repeat(64)}`, owner: 'admin' })]
+      }
+    )
+  })
+  const admin = await loggedIn(hub, 'admin')
+  data(await admin('POST', '/users', { username: 'bob', password: 'Bobs-Word-1' }), 201)
+  const [bob, elsewhere] = [await loggedIn(hub, 'bob', 'Bobs-Word-1'), await loggedIn(hub, 'bob', 'Bobs-Word-1')]
+  const change = async (by: Caller, currentPassword: unknown, newPassword: unknown): Promise<Answer> =>
+    await by('POST', '/auth/change-password', { currentPassword, newPassword })
+
+  refused(await ask(hub, 'POST', '/auth/change-password', {}), 401)
+  for (const body of [
+    {},
+    { currentPassword: 'x' },
+    { newPassword: 'Bobs-Word-2' },
+    { currentPassword: 7, newPassword: 'Bobs-Word-2' },
+    { currentPassword: 'Bobs-Word-1', newPassword: null },
+    []
+  ]) { refused(await bob('POST', '/auth/change-password', body), 400, JSON.stringify(body)) }
+  for (const short of ['', 'Ab1!x', '😀😀😀']) weak(await change(bob, 'Bobs-Word-1', short), 1, short)
+  weak(await change(bob, 'Bobs-Word-1', 'x'.repeat(257)), 1)
+  refused(await change(bob, 'Bobs-Word-2', 'Bobs-Word-3'), 401)
+  refused(await change(withKey(hub), 'x', 'Bobs-Word-3'), 403, 'there is no account behind it')
+  fine(await bob('GET', '/auth/user'))
+
+  const changed = fine(await change(bob, 'Bobs-Word-1', 'sesame'))
+  assert.equal(typeof changed.message, 'string')
+  assert.equal((changed.warnings as string[]).length, 2)
+  for (const caller of [bob, elsewhere]) refused(await caller('GET', '/auth/user'), 401, 'a login of before')
+  const again = withToken(hub, changed.token)
+  assert.equal(at(fine(await again('GET', '/auth/user')).user, 'username'), 'bob')
+  refused(await login(hub, 'bob', 'Bobs-Word-1'), 401)
+  fine(await login(hub, 'bob', 'sesame'))
+  assert.equal(fine(await change(again, 'sesame', 'Bobs-Word-4')).warnings, undefined)
+  fine(await change(withKey(hub, `thk_${'b'.repeat(64)}`), PASSWORD, PASSWORD))
+  refused(await admin('GET', '/auth/user'), 401)
+
+  const latest = await loggedIn(hub, 'bob', 'Bobs-Word-4')
+  const statuses = (await Promise.all(Array.from({ length: 5 }, async (_, n) => await change(latest, 'Bobs-Word-4', `Parallel-${n}`)))).map(
+    ({ status }) => status
+  )
+  assert.equal(statuses.filter((status) => status === 200).length, 1, 'of parallel changes one holds')
+  assert.ok(statuses.every((status) => status === 200 || status === 401), statuses.join())
+
+  // demotion, and a password that an admin gives, take effect at once
+  const root = await loggedIn(hub, 'admin')
+  data(await root('POST', '/users', { username: 'ann', password: 'Anns-Word-1', isAdmin: true }), 201)
+  const ann = await loggedIn(hub, 'ann', 'Anns-Word-1')
+  fine(await ann('GET', '/users'))
+  fine(await root('PUT', '/users/ann', { isAdmin: false }))
+  refused(await ann('GET', '/users'), 403)
+  assert.equal(at(fine(await ann('GET', '/auth/user')).user, 'isAdmin'), false)
+  fine(await root('PUT', '/users/ann', { newPassword: 'Anns-Word-2' }))
+  refused(await ann('GET', '/auth/user'), 401)
+})
+
+test('npm run dev: a password that everybody knows, and a login with it says so', async (t) => {
+  const [folder, port] = [await mkdtemp(join(tmpdir(), 'tool-hub-test-')), await freePort()]
+  const { command, args } = tsServer('server.ts', '--dev')
+  const child = spawn(command, args, {
+    env: { PATH: process.env.PATH ?? '', PORT: String(port), SETTINGS_PATH: join(folder, 'mcp_settings.json') },
+    stdio: 'ignore'
+  })
+  t.after(async () => {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    await rm(folder, { recursive: true, force: true })
+  })
+  const hub = { url: `http://127.0.0.1:${port}` } as Hub
+  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 30_000)
+  const answer = fine(await login(hub, 'admin', 'admin123'))
+  assert.equal(answer.isUsingDefaultPassword, true)
+  const changed = fine(
+    await withToken(hub, answer.token)('POST', '/auth/change-password', { currentPassword: 'admin123', newPassword: PASSWORD })
+  )
+  assert.equal(changed.warnings, undefined)
+  assert.equal(fine(await login(hub, 'admin', PASSWORD)).isUsingDefaultPassword, undefined)
+})
+
+test('register', async (t) => {
+  const registered = (answer: Answer): Json => {
+    const { success, message, token, user, ...rest } = fine(answer, 201)
+    assert.deepEqual([success, typeof message, typeof token], [true, 'string', 'string'])
+    return { ...user as Json, ...rest }
+  }
+
+  await t.test('closed: for admins only, who make anybody', async (t) => {
+    const hub = await start(t, { settings: settings({}, { users: [{ username: 'root', isAdmin: true }, { username: 'bob' }] }) })
+    const [root, bob] = [withToken(hub, tokenOf({ username: 'root' })), withToken(hub, tokenOf({ username: 'bob' }))]
+    for (const body of [{ username: 'new', password: PASSWORD }, { username: 'new', password: PASSWORD, isAdmin: true }, {}, '{']) {
+      refused(await ask(hub, 'POST', '/auth/register', body), 401)
+      refused(await bob('POST', '/auth/register', body), 403)
+    }
+    const made = await root('POST', '/auth/register', { username: 'new', password: PASSWORD, isAdmin: true })
+    assert.deepEqual(registered(made), {
+      username: 'new',
+      isAdmin: true,
+      permissions: { admin: true, servers: 'all', users: true, system: true }
+    })
+    fine(await withToken(hub, made.body.token)('GET', '/users'))
+    assert.equal(registered(await withKey(hub)('POST', '/auth/register', { username: 'newer', password: 'sesame' })).isAdmin, false)
+    for (const body of [
+      { username: 'new', password: PASSWORD },
+      { username: 'NEW', password: PASSWORD },
+      { username: 'x', password: PASSWORD, isAdmin: 'true' },
+      { username: 'x' },
+      { username: 'a b', password: PASSWORD }
+    ]) { refused(await root('POST', '/auth/register', body), 400, JSON.stringify(body)) }
+    weak(await root('POST', '/auth/register', { username: 'x', password: 'short' }), 1)
+  })
+
+  await t.test('open: never an admin, and not without end', async (t) => {
+    const hub = await start(t, {
+      env: { ALLOW_REGISTRATION: 'true', TRUST_PROXY: 'true' },
+      settings: settings({}, { users: [{ username: 'root', isAdmin: true }] })
+    })
+    const from = (address: string): Caller => as(hub, { 'x-forwarded-for': address })
+    const stranger = from('203.0.113.1')
+    const made = await stranger('POST', '/auth/register', { username: 'new', password: 'sesame' })
+    const { warnings, ...user } = registered(made)
+    assert.deepEqual(user, {
+      username: 'new',
+      isAdmin: false,
+      permissions: { admin: false, servers: 'visible', users: false, system: false }
+    })
+    assert.equal((warnings as string[]).length, 2)
+    assert.equal(
+      registered(await stranger('POST', '/auth/register', { username: 'strong', password: 'Ab1!xy', isAdmin: false })).warnings,
+      undefined
+    )
+    refused(await withToken(hub, made.body.token)('GET', '/users'), 403)
+    refused(await stranger('POST', '/auth/register', { username: 'boss', password: PASSWORD, isAdmin: true }), 403)
+    for (const username of ['admin', 'Admin', 'ａdmin', 'guest', 'new', 'ROOT']) {
+      refused(await stranger('POST', '/auth/register', { username, password: PASSWORD }), 400, username)
+    }
+    const last = await stranger('POST', '/auth/register', { username: 'y', password: PASSWORD })
+    assert.equal(last.status, 201, 'the tenth')
+    const beyond = await stranger('POST', '/auth/register', { username: 'z', password: PASSWORD })
+    refused(beyond, 429)
+    assert.ok(Number(beyond.headers.get('retry-after')) > 0)
+    registered(await from('203.0.113.2')('POST', '/auth/register', { username: 'z', password: PASSWORD }))
+    registered(
+      await as(hub, { 'x-forwarded-for': '203.0.113.1', 'x-auth-token': tokenOf({ username: 'root' }) })('POST', '/auth/register', {
+        username: 'admin',
+        password: PASSWORD,
+        isAdmin: true
+      })
+    )
+  })
+})
+
+// ---- guesses --------------------------------------------------------------------------------------
+
+test('ten wrong passwords for one user from one address', async (t) => {
+  const hub = await start(t)
+  /** A request from another address of this machine. */
+  const from =
+    (address: string, token = '') =>
+      async (route: string, body: unknown): Promise<Answer> =>
+        await new Promise((resolve, reject) => {
+          const content = JSON.stringify(body)
+          httpRequest(
+          `${hub.url}/api${route}`,
+          {
+            method: 'POST',
+            localAddress: address,
+            headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content), 'x-auth-token': token }
+          },
+          (reply) => {
+            let text = ''
+            reply
+              .on('data', (chunk) => {
+                text += String(chunk)
+              })
+              .on('end', () => {
+                transcript.push(text)
+                resolve({
+                  status: reply.statusCode ?? 0,
+                  text,
+                  body: JSON.parse(text) as Json,
+                  headers: new Headers({ 'retry-after': reply.headers['retry-after'] ?? '' })
+                })
+              })
+          }
+          )
+            .on('error', reject)
+            .end(content)
+        })
+  const guess = async (address: string, password: string, username = 'admin'): Promise<Answer> =>
+    await from(address)('/auth/login', { username, password })
+
+  await t.test('the eleventh guess, right or wrong: 429, for that user and address only', async () => {
+    for (const username of ['admin', 'nobody']) {
+      for (let n = 0; n < 10; n++) {
+        refused(
+          await login(hub, n % 2 === 0 ? username : username.toUpperCase(), `guess-${n}`, { 'x-forwarded-for': `203.0.113.${n}` }),
+          401,
+          `guess ${n}`
+        )
+      }
+      for (const password of ['guess', PASSWORD]) {
+        const answer = await login(hub, username, password)
+        assert.equal(refused(answer, 429).code, 'TH_TOO_MANY_FAILURES')
+        const seconds = Number(answer.headers.get('retry-after'))
+        assert.ok(seconds > 100 && seconds <= 300, String(seconds))
+      }
+    }
+    fine(await guess('127.0.0.2', PASSWORD))
+    refused(await login(hub, 'other', 'guess'), 401)
+  })
+
+  await t.test('guesses at once have no more tries', async () => {
+    const answers = await Promise.all(Array.from({ length: 40 }, async (_, n) => await guess('127.0.0.3', `guess-${n}`)))
+    assert.deepEqual([401, 429].map((status) => answers.filter((answer) => answer.status === status).length), [10, 30])
+  })
+
+  await t.test('right ones at once all succeed, and take the count back', async () => {
+    for (let n = 0; n < 9; n++) refused(await guess('127.0.0.4', 'guess'), 401)
+    for (const answer of await Promise.all(Array.from({ length: 50 }, async () => await guess('127.0.0.4', PASSWORD)))) fine(answer)
+    for (let n = 0; n < 2; n++) refused(await guess('127.0.0.4', 'guess'), 401)
+    fine(await guess('127.0.0.4', PASSWORD))
+  })
+
+  await t.test('change-password is no other door, and what is no guess does not count', async () => {
+    const admin = from('127.0.0.5', String(fine(await guess('127.0.0.5', PASSWORD)).token))
+    for (let n = 0; n < 12; n++) weak(await admin('/auth/change-password', { currentPassword: 'guess', newPassword: 'short' }), 1)
+    for (let n = 0; n < 12; n++) refused(await guess('127.0.0.5', ''), 400)
+    for (let n = 0; n < 10; n++) refused(await admin('/auth/change-password', { currentPassword: 'guess', newPassword: PASSWORD }), 401)
+    refused(await admin('/auth/change-password', { currentPassword: PASSWORD, newPassword: PASSWORD }), 429)
+    refused(await guess('127.0.0.5', PASSWORD), 429)
+  })
+})
+
+test('what counts as one user and one address', async () => {
+  const keyOf = async (username: string, ip: string): Promise<string> => {
+    let counted = ''
+    await new Attempts(
+      async (_request, key) => {
+        counted = key
+        return 0
+      },
+      async () => 0,
+      async () => {}
+    ).check({ ip }, username, async () => undefined)
+    return counted
+  }
+  for (const [[name, ip], [otherName, otherIp], same] of [
+    [['admin', '203.0.113.1'], ['ADMIN', '::ffff:203.0.113.1'], true],
+    [['Straße', '::1'], ['STRASSE', '::1'], true],
+    [['é', '::1'], ['e\u0301', '::1'], true],
+    [['admin', '2001:db8::1'], ['admin', '2001:db8:0:0:ffff::1'], true],
+    [['admin', '2001:db8::1'], ['admin', '2001:db8:0:1::1'], false],
+    [['admin', '203.0.113.1'], ['admin', '203.0.113.2'], false],
+    [['admin', '203.0.113.1'], ['admin2', '03.0.113.1'], false],
+    [['a\n::1', '::1'], ['a', '::1\n::1'], false]
+  ] as const) { assert.equal((await keyOf(name, ip)) === (await keyOf(otherName, otherIp)), same, `${name} ${ip}, ${otherName} ${otherIp}`) }
+})
+
+test('what strangers may have open at once has a bound', async () => {
+  const never = new Promise<never>(() => {})
+  const counted: string[] = []
+  const attempts = (): Attempts<{ ip: string }> =>
+    new Attempts(
+      async (_request, key) => {
+        counted.push(key)
+        return 0
+      },
+      async () => 0,
+      async () => {}
+    )
+  const [one, many] = [attempts(), attempts()]
+  for (let n = 0; n < limits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
+  await assert.rejects(one.check({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })
+  void one.check({ ip: '203.0.113.2' }, 'admin', async () => await never)
+  for (let n = 0; n < limits.passwordRequests; n++) void many.check({ ip: '203.0.113.1' }, `user-${n}`, async () => await never)
+  await assert.rejects(many.check({ ip: '203.0.113.1' }, 'admin', async () => await never), { statusCode: 503 })
+  await assert.rejects(many.register({ ip: '203.0.113.1' }, async () => await never), { statusCode: 503 })
+  await new Promise((resolve) => { setImmediate(resolve) })
+  assert.equal(new Set(counted).size, counted.length, 'one at a time of each')
+  assert.ok(counted.every((key) => /^login [0-9a-f]{64}$/.test(key)), 'neither name nor address in it')
+
+  const failing = attempts()
+  for (let n = 0; n < limits.passwordRequests * 2; n++) {
+    await assert.rejects(
+      failing.check({ ip: '::1' }, 'admin', async () => {
+        throw new Error('away')
+      }),
+      { message: 'away' }
+    )
+  }
+})
+
+test('passwords: kept as hashes, and no less work where there is nothing to compare with', async () => {
+  const passwords = new Passwords()
+  const kept = await passwords.hash('Straße-1')
+  assert.notEqual(kept, await passwords.hash('Straße-1'))
+  const time = async (stored: string | undefined, all: string[] = []): Promise<number> => {
+    const begin = performance.now()
+    assert.equal(await passwords.verify('wrong', stored, all), false)
+    return performance.now() - begin
+  }
+  assert.equal(await passwords.verify('Straße-1', kept), true)
+  assert.equal(await passwords.verify('Straße-1'.normalize('NFKD'), kept), true)
+  assert.equal(await passwords.verify('Open-Sesame-1', await bcrypt.hash('Open-Sesame-1', 4)), true)
+  const usual = await time(kept)
+  for (const stored of [
+    undefined,
+    '',
+    'plain',
+    'scrypt$1$1$1$AA==$AA==',
+    'scrypt$1048576$8$1$AAAAAAAAAAAAAAAAAAAAAA==$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=',
+    '$2b$04$short',
+    await bcrypt.hash('x', 4)
+  ]) {
+    assert.ok((await time(stored)) > usual / 3, String(stored))
+  }
+  // Where some are imported, no name is told by its time.
+  const costly = await bcrypt.hash('x', 12)
+  const imported = await time(costly, [costly, kept])
+  for (const stored of [undefined, kept]) assert.ok(await time(stored, [kept, costly]) > imported / 2, String(stored))
+})
+
+// ---- keys -----------------------------------------------------------------------------------------
+
+test('bearer keys are changed', async (t) => {
+  const fake = await startUpstream(t)
+  const hub = await start(t, {
+    settings: settings(
+      { fake: { url: fake.url, visibility: 'public' }, two: { url: fake.url, visibility: 'public' } },
+      { users: [{ username: 'root', isAdmin: true }, { username: 'bob' }, { username: 'eve' }] }
+    )
+  })
+  const [root, bob, eve] = [
+    withToken(hub, tokenOf({ username: 'root' })),
+    withToken(hub, tokenOf({ username: 'bob' })),
+    withToken(hub, tokenOf({ username: 'eve' }))
+  ]
+  const opens = async (token: unknown, route = ''): Promise<number> =>
+    (await send(`${hub.url}/mcp${route}`, { key: String(token), body: initialize() })).status
+  const system = data(await root('POST', '/auth/keys', { name: 'system' }), 201)
+  const mine = data(await bob('POST', '/auth/keys', { name: 'mine' }), 201)
+
+  await t.test('by an admin: the name, whether it works, and what it opens; at once', async () => {
+    const { token } = system
+    const answer = await root('PUT', `/auth/keys/${String(system.id)}`, {
+      name: 'renamed',
+      accessType: 'servers',
+      allowedServers: ['fake']
+    })
+    const changed = data(answer)
+    assert.deepEqual(
+      { ...changed },
+      {
+        ...changed,
+        id: system.id,
+        name: 'renamed',
+        kind: 'system',
+        accessType: 'servers',
+        allowedServers: ['fake'],
+        allowedGroups: [],
+        enabled: true,
+        createdAt: system.createdAt
+      }
+    )
+    assert.equal(changed.token, `${String(token).slice(0, 8)}...${String(token).slice(-4)}`)
+    assert.deepEqual([await opens(token), await opens(token, '/fake'), await opens(token, '/two')], [403, 200, 403])
+    refused(await withKey(hub, token)('GET', '/servers'), 401)
+    const session = await Session.open(`${hub.url}/mcp/fake`, { key: String(token) })
+    const stream = await session.listen()
+    assert.equal(data(await root('PUT', `/auth/keys/${String(system.id)}`, { enabled: false })).enabled, false)
+    assert.equal(await opens(token, '/fake'), 401)
+    await within(5_000, 'the end of the stream', stream.done)
+    // what came back as it was shown is no change
+    assert.deepEqual(
+      data(await root('PUT', `/auth/keys/${String(system.id)}`, { ...changed, enabled: true, accessType: 'all', allowedServers: [] }))
+        .enabled,
+      true
+    )
+    assert.equal(await opens(token), 200)
+    assert.match(
+      String(
+        fine(
+          await root('PUT', `/auth/keys/${String(system.id)}`, {
+            accessType: 'custom',
+            allowedServers: ['fake', 'ghost'],
+            allowedGroups: ['nogroup']
+          })
+        ).message
+      ),
+      /"nogroup".*"ghost"/
+    )
+    fine(await root('PUT', `/auth/keys/${String(system.id)}`, { accessType: 'all' }))
+  })
+
+  await t.test('by a user: name and enabled of its own', async () => {
+    const route = `/auth/keys/${String(mine.id)}`
+    assert.equal(data(await bob('PUT', route, { name: 'still mine', enabled: false })).enabled, false)
+    assert.equal(await opens(mine.token), 401)
+    const shown = data(await bob('PUT', route, { enabled: true }))
+    assert.equal(await opens(mine.token), 200)
+    data(await bob('PUT', route, shown))
+    for (const body of [
+      { accessType: 'servers' },
+      { allowedServers: ['fake'] },
+      { allowedGroups: ['x'] },
+      { kind: 'system' },
+      { owner: 'eve' },
+      { name: 'x', kind: 'system' }
+    ]) { refused(await bob('PUT', route, body), 403, JSON.stringify(body)) }
+    for (const id of [mine.id, system.id]) {
+      for (const body of [{ name: 'x' }, { wrong: 1 }, { name: 7 }, '{']) refused(await eve('PUT', `/auth/keys/${String(id)}`, body), 403)
+    }
+    refused(await eve('DELETE', route), 403)
+    assert.deepEqual(rows(await eve('GET', '/auth/keys')), [])
+    for (const id of ['nope', '__proto__', '00000000-0000-4000-8000-000000000000']) {
+      for (const caller of [root, eve]) refused(await caller('PUT', `/auth/keys/${id}`, { wrong: 1 }), 404, id)
+    }
+  })
+
+  await t.test('what is not taken', async () => {
+    for (const body of [
+      {},
+      { token: 'x' },
+      { name: '' },
+      { name: 'x'.repeat(129) },
+      { name: 'a\u0000b' },
+      { name: 'a\u202Eb' },
+      { name: null },
+      { enabled: 'no' },
+      { accessType: 'everything' },
+      { allowedGroups: 'x' },
+      { allowedServers: [7] },
+      { kind: 'user' },
+      { owner: 'bob' },
+      [],
+      null,
+      '{'
+    ]) { refused(await root('PUT', `/auth/keys/${String(system.id)}`, body), 400, JSON.stringify(body)) }
+    for (const body of [
+      { name: 'x', owner: 'ghost' },
+      { name: 'x', kind: 'user', owner: 'ghost' },
+      { name: 'x', kind: 'user' },
+      { name: 'a\nb' },
+      { name: 'x', allowedGroups: 'x' }
+    ]) { refused(await root('POST', '/auth/keys', body), 400, JSON.stringify(body)) }
+    refused(await ask(hub, 'PUT', `/auth/keys/${String(system.id)}`, { wrong: 1 }), 401)
+  })
+
+  await t.test('a user key may have a scope, too', async () => {
+    const { token } = data(
+      await root('POST', '/auth/keys', { name: 'narrow', kind: 'user', owner: 'bob', accessType: 'servers', allowedServers: ['fake'] }),
+      201
+    )
+    assert.deepEqual([await opens(token), await opens(token, '/fake'), await opens(token, '/two')], [403, 200, 403])
+  })
+
+  await t.test('a user has so many keys', async () => {
+    for (let n = rows(await eve('GET', '/auth/keys')).length; n < limits.keysPerUser; n++) {
+      data(await eve('POST', '/auth/keys', { name: `key ${n}` }), 201)
+    }
+    assert.equal(refused(await eve('POST', '/auth/keys', { name: 'one more' }), 503).code, 'TH_LIMIT_REACHED')
+    data(await bob('POST', '/auth/keys', { name: 'another user' }), 201)
+  })
+})
+
+test('when a key was used is shown at once, written later, and the token never', async (t) => {
+  const hub = await start(t, { settings: settings({}, { users: [{ username: 'root', isAdmin: true }] }) })
+  const root = withToken(hub, tokenOf({ username: 'root' }))
+  const shown = async (caller = root): Promise<Json> => rows(await caller('GET', '/auth/keys'))[0] ?? {}
+  assert.equal((await shown()).lastUsedAt, undefined)
+  const before = Date.now()
+  fine(await withKey(hub)('GET', '/servers'))
+  const first = String((await shown()).lastUsedAt)
+  assert.ok(Date.parse(first) >= before && Date.parse(first) <= Date.now(), first)
+  assert.equal((await send(`${hub.url}/mcp`, { body: initialize() })).status, 200)
+  const last = String((await shown()).lastUsedAt)
+  assert.ok(last >= first)
+  assert.equal(at(await onDisk(hub), 'bearerKeys', 0, 'lastUsedAt'), undefined, 'not written for each use')
+  assert.equal(await hub.stop(), 0)
+  const [stored] = (await onDisk(hub)).bearerKeys as Json[]
+  assert.equal(stored?.lastUsedAt, last)
+  assert.equal(stored?.token, undefined, 'a write hashes what was plain')
+})
+
+test('routing.bearerAuthKey becomes a key once, and not again when that was deleted', async (t) => {
+  const legacy = 'an-old-key-that-somebody-chose'
+  const systemConfig = { routing: { bearerAuthKey: legacy } }
+  const ready = async (hub: Hub): Promise<void> => { await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 10_000) }
+  const hub = await start(t, { settings: settings({}, { systemConfig }) })
+  await ready(hub)
+  fine(await withKey(hub, legacy)('GET', '/servers'))
+  const admin = await loggedIn(hub, 'admin')
+  const key = rows(await admin('GET', '/auth/keys')).find(({ name }) => name === 'default')
+  fine(await admin('DELETE', `/auth/keys/${String(key?.id)}`))
+  assert.equal(await hub.stop(), 0)
+  const stored = await onDisk(hub)
+  assert.equal(at(stored, 'systemConfig', 'routing', 'bearerAuthKey'), undefined)
+  const again = await start(t, { settings: { ...stored, systemConfig: { ...stored.systemConfig as Json, ...systemConfig } } })
+  await ready(again)
+  refused(await withKey(again, legacy)('GET', '/servers'), 401)
+  assert.deepEqual(rows(await withKey(again)('GET', '/auth/keys')).map(({ name }) => name), ['test'])
+  assert.equal(at(await onDisk(again), 'systemConfig', 'routing', 'bearerAuthKey'), undefined)
+})
+
+test('READONLY: nothing is written that nobody asked for', async (t) => {
+  const text = JSON.stringify(
+    settings(
+      {},
+      {
+        users: [{ username: 'admin', password: await bcrypt.hash(PASSWORD, 4), isAdmin: true }],
+        systemConfig: { routing: { bearerAuthKey: 'an-old-key-that-somebody-chose' } }
+      }
+    ),
+    null,
+    2
+  )
+  const hub = await start(t, { settings: text, env: { READONLY: 'true' } })
+  await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 10_000)
+  const admin = await loggedIn(hub, 'admin')
+  fine(await admin('GET', '/users'))
+  fine(await withKey(hub)('GET', '/auth/keys'))
+  for (const [method, route, body] of [
+    ['POST', '/users', {}],
+    ['PUT', '/users/admin', {}],
+    ['DELETE', '/users/nobody', undefined],
+    ['POST', '/auth/register', {}],
+    ['POST', '/auth/change-password', {}],
+    ['PUT', '/auth/keys/nope', {}]
+  ] as const) { refused(await admin(method, route, body), 403, route) }
+  assert.equal(await hub.stop(), 0)
+  assert.equal(await readFile(hub.settingsPath, 'utf8'), text)
+})
+
+test('no answer held a password or a hash', () => {
+  assert.ok(transcript.length > 500)
+  for (const answer of transcript) assert.doesNotMatch(answer, /scrypt\$|\$2[aby]\$|"password"|tokenHash|Open-Sesame|Bobs-Word|Anns-Word/)
+})

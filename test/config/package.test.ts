@@ -1,0 +1,43 @@
+// An installed tarball has only what `files` in package.json names: all that is read at run time must be among it.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { readAsset } from '../../plugins/config/assets.ts'
+import { path } from './helper.ts'
+
+/** The paths in the tarball that `npm pack` would make now. */
+async function packed (): Promise<Set<string>> {
+  const args = ['pack', '--json', '--dry-run', '--ignore-scripts']
+  const { stdout } = await promisify(execFile)('npm', args, { cwd: path(''), maxBuffer: 16 * 1024 * 1024 })
+  const [tarball] = JSON.parse(stdout) as Array<{ files: Array<{ path: string }> }>
+  return new Set(tarball?.files.map((file) => file.path))
+}
+
+/** The files below a folder of the project, as `packed` names them. */
+const filesIn = (folder: string): string[] =>
+  readdirSync(path(folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`.slice(path('').length))
+
+test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there is no build yet: npm run build' }, async (t) => {
+  const files = await packed()
+
+  await t.test('has the build, the migrations and the assets', () => {
+    for (const name of ['dist/server.js', 'dist/app.js', 'dist/cli/db.js', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
+      assert.ok(files.has(name), name)
+    }
+    for (const name of [...filesIn('assets'), ...filesIn('db/migrations')]) assert.ok(files.has(name), name)
+    assert.ok(filesIn('assets').length > 0 && filesIn('db/migrations').length > 0)
+  })
+
+  await t.test('has no sources, tests or settings', () => {
+    const allowed = /^(dist|assets|db\/migrations)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+    assert.deepEqual([...files].filter((name) => !allowed.test(name)), [])
+  })
+})
+
+test('an asset is read from the package', async () => {
+  assert.match(await readAsset('icons/tool-hub.svg'), /^<svg [^]*<\/svg>\s*$/)
+})

@@ -1,0 +1,773 @@
+// The settings on PostgreSQL: the contract that the file keeps, what 10,000 entries cost, and what stands in the tables.
+// What happens when the database goes away or is shared is in replicas.test.ts.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { cp, readFile, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import bcrypt from 'bcryptjs'
+import { drizzle } from 'drizzle-orm/postgres-js'
+import { migrate } from 'drizzle-orm/postgres-js/migrator'
+import postgres from 'postgres'
+import { openStorage } from '../../db/open.ts'
+import { Invalid, StorageError, type Change, type Store } from '../../db/store.ts'
+import { Keys } from '../../plugins/keys/keys.ts'
+import { Settings } from '../../plugins/settings/settings.ts'
+import { at, initialize, KEY, names, send, settings, type Json } from '../helpers/client.ts'
+import { bounded, change, storeContract } from '../contracts/store.ts'
+import { killRounds } from '../contracts/store-kill.ts'
+import { modelRun } from '../contracts/store-model.ts'
+import { cluster, database, type Database } from '../helpers/database.ts'
+import { assertNoCanary, canary } from '../fakes/canaries.ts'
+import { login, loggedIn, manage, managed, parked, serverNames, shared, startReplica, vault } from '../fakes/replica.ts'
+import { openPglite, openPostgres } from '../fakes/store-database.ts'
+import { openFile, temporaryFolder } from '../fakes/store-file.ts'
+import { bearerKey, freePort, path, until } from '../helpers/hub.ts'
+
+const timeout = 120_000
+
+// ---- the store ------------------------------------------------------------------------------------
+
+storeContract('PostgreSQL', openPostgres, { model: false })
+
+void test('the same 300 commands have the same answers on file, PostgreSQL and PGlite', { timeout: 150_000 }, async (t) => {
+  const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
+  t.diagnostic(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
+  const [file, postgres, pglite] = [
+    await modelRun(300, seed, async () => await bounded(openFile)),
+    await modelRun(300, seed, async () => await bounded(openPostgres)),
+    await modelRun(300, seed, async () => await bounded(openPglite))
+  ]
+  assert.ok(file.flat().includes('done') && file.flat().some((answer) => answer !== 'done'))
+  assert.deepEqual(postgres, file)
+  assert.deepEqual(pglite, file)
+})
+
+void test('PostgreSQL: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
+  // A cluster of its own, which waits for the disk.
+  const { store, url } = await openPostgres(t, undefined, await cluster(t))
+  await store.load()
+  const acknowledged = await killRounds(
+    t,
+    url,
+    20,
+    async () => new Set((await store.load()).servers.keys()),
+    'test/fakes/database-writer.ts'
+  )
+  t.diagnostic(`${acknowledged} acknowledged`)
+  const { servers } = await store.load()
+  for (const [name, { config }] of servers) assert.equal(config.env?.SECRET, name, 'a secret of another server, or half a change')
+})
+
+/** So many servers and keys, as a settings file says them. */
+const many = (count: number, keys: number): Json => ({
+  users: [{ username: 'admin', password: 'x', isAdmin: true }],
+  mcpServers: Object.fromEntries(
+    Array.from({ length: count }, (_, n) => [
+      `server-${n}`,
+      {
+        type: 'streamable-http',
+        url: `http://127.0.0.1:9/${n}`,
+        headers: { Authorization: `Bearer secret-${n}` },
+        enabled: false,
+        owner: 'admin',
+        visibility: 'public'
+      }
+    ])
+  ),
+  bearerKeys: Array.from({ length: keys }, (_, n) => ({
+    id: `key-${n}`,
+    name: `key ${n}`,
+    token: `thk_${n.toString(16).padStart(64, '0')}`,
+    kind: 'system',
+    accessType: 'all',
+    enabled: true
+  }))
+})
+
+void test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found as fast as a single one', { timeout }, async (t) => {
+  const { store: seeded, another } = await openPostgres(t, many(10_000, 10_000))
+  let since = performance.now()
+  assert.equal((await seeded.load()).servers.size, 10_000)
+  const seeding = performance.now() - since
+  const times: number[] = []
+  let store = seeded
+  for (let n = 0; n < 3; n++) {
+    store = (await another()).store
+    since = performance.now()
+    const snapshot = await store.load()
+    times.push(performance.now() - since)
+    assert.deepEqual(
+      [snapshot.servers.size, snapshot.keys.size, snapshot.servers.get('server-9')?.config.headers],
+      [10_000, 10_000, { Authorization: 'Bearer secret-9' }]
+    )
+  }
+  t.diagnostic(`seeded in ${seeding.toFixed(0)} ms, loaded in ${times.map((time) => time.toFixed(0)).join(', ')} ms`)
+  assert.ok(Math.max(...times) < 3_000, `loaded in ${times.join()} ms`)
+
+  const [one, all] = [await Settings.open((await openPostgres(t, many(0, 1))).store), await Settings.open(store)].map(
+    (each) => new Keys(each, true)
+  )
+  assert.ok(one && all)
+  // A string of its own each time, as a header is: what differs is how many keys there are, and nothing else.
+  const headers = (keys: number): Buffer[] =>
+    Array.from({ length: 10_000 }, (_, n) => Buffer.from(`thk_${(n % keys).toString(16).padStart(64, '0')}`))
+  const [same, different] = [headers(1), headers(10_000)]
+  const cpu = (keys: Keys, headers: readonly Buffer[]): number => {
+    const from = process.cpuUsage()
+    for (let n = 0; n < 20_000; n++) assert.ok(keys.find(headers[n * 7_919 % 10_000]?.toString('latin1') ?? ''))
+    const { user, system } = process.cpuUsage(from)
+    return user + system
+  }
+  // Pairs, one right after the other: what else the machine does meets both.
+  const ratios = Array.from({ length: 17 }, () => {
+    const single = cpu(one, same)
+    return cpu(all, different) / single
+  }).slice(2).sort((a, b) => a - b)
+  const median = ratios[7] ?? Infinity
+  t.diagnostic(`a key among 10,000 costs ${median.toFixed(2)} times one among 1 (${ratios[0]?.toFixed(2)} … ${ratios.at(-1)?.toFixed(2)})`)
+  assert.ok(median <= 1.5)
+})
+
+/** A store on a database that is there. */
+const openAt = async (
+  dbUrl: string,
+  settingsPath = '/nonexistent/mcp_settings.json',
+  warn: (sentence: string) => void = () => {}
+): Promise<Store> => (await openStorage({ settingsPath, dbUrl, startupTimeout: 10_000, vault: await vault(), warn, info: () => {} })).store
+
+void test(
+  "migrations are noted under a name of our own: what is noted under Drizzle's is another program's, or what an early version ran",
+  { timeout },
+  async (t) => {
+    const note = async (query: Database['query']): Promise<unknown> =>
+      await query("INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ('another program''s', 4102444800000)")
+    const noted = async (query: Database['query'], table: string): Promise<string[]> =>
+      (await query<{ hash: string }>(`SELECT hash FROM drizzle.${table} ORDER BY created_at`)).map(({ hash }) => hash)
+    const work = async (url: string): Promise<void> => {
+      for (const [at, name] of ['first', 'second'].entries()) {
+        const store = await openAt(url)
+        const snapshot = await store.load()
+        assert.equal(snapshot.servers.size, at)
+        await store.commit([{ entity: 'mcpServers', key: name, value: parked() }], snapshot.version)
+        await store.close()
+      }
+    }
+
+    const foreign = await database(t)
+    await foreign.query('CREATE SCHEMA drizzle')
+    await foreign.query('CREATE TABLE drizzle.__drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)')
+    await note(foreign.query)
+    await work(foreign.url)
+    assert.deepEqual(await noted(foreign.query, '__drizzle_migrations'), ["another program's"])
+
+    // As an early version left it: its first migration, noted under Drizzle's name.
+    const early = await database(t)
+    const folder = join(await temporaryFolder(t), 'migrations')
+    await cp(path('db/migrations'), folder, { recursive: true })
+    const journal = JSON.parse(await readFile(join(folder, 'meta/_journal.json'), 'utf8')) as { entries: unknown[] }
+    await writeFile(join(folder, 'meta/_journal.json'), JSON.stringify({ ...journal, entries: journal.entries.slice(0, 1) }))
+    const client = postgres(early.url, { max: 1, onnotice: () => {} })
+    await migrate(drizzle(client), { migrationsFolder: folder })
+    await client.end()
+    await note(early.query)
+    const before = await noted(early.query, '__drizzle_migrations')
+    await work(early.url)
+    assert.deepEqual(await noted(early.query, '__drizzle_migrations'), before)
+    const [first, ...later] = await noted(early.query, 'tool_hub_migrations')
+    assert.equal(first, before[0])
+    assert.equal(later.length, journal.entries.length - 1)
+  }
+)
+
+void test('tables that are there want no right to make some, and those of a newer version are warned of', { timeout }, async (t) => {
+  const { url, name, query } = await database(t)
+  await (await openAt(url)).close()
+  const user = `${name}_user`
+  await query(`CREATE ROLE ${user} LOGIN PASSWORD 'limited'`)
+  try {
+    const { host } = new URL(url)
+    await assert.rejects(
+      openAt(`postgres://${user}:limited@${host}/${name}`),
+      /may not make a schema and tables there, or not use those that are there, 42501/
+    )
+    await query(
+      `GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`
+    )
+    const warnings: string[] = []
+    const warn = (sentence: string): void => { warnings.push(sentence) }
+    // The first of two hosts is not there.
+    const store = await openAt(`postgres://${user}:limited@127.0.0.1:${await freePort()},${host}/${name}`, undefined, warn)
+    const { version } = await store.load()
+    await store.commit([{ entity: 'mcpServers', key: 'a', value: parked() }], version)
+    await store.close()
+    assert.deepEqual(warnings, [])
+    await query("INSERT INTO drizzle.tool_hub_migrations (hash, created_at) VALUES ('newer', 4102444800000)")
+    await (await openAt(url, undefined, warn)).close()
+    assert.match(warnings.join(), /^A newer version of Tool-Hub has changed the tables/)
+  } finally {
+    await query(`DROP OWNED BY ${user}; DROP ROLE ${user}`)
+  }
+})
+
+void test('a database that has entries and does not know where they stand is left alone', { timeout }, async (t) => {
+  const folder = await temporaryFolder(t)
+  const { url, query } = await database(t)
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ mcpServers: { one: parked() } }))
+  const store = await openAt(url, join(folder, 'mcp_settings.json'))
+  await store.load()
+  await store.close()
+  await query('DELETE FROM revision')
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ users: [{ username: 'ann', password: 'x', isAdmin: true }] }))
+  const again = await openAt(url, join(folder, 'mcp_settings.json'))
+  t.after(async () => { await again.close() })
+  await assert.rejects(again.load(), /has lost its settings: the table "revision" is empty/)
+  assert.deepEqual(
+    [
+      (await query('SELECT * FROM servers')).length,
+      (await query('SELECT * FROM users')).length,
+      (await query('SELECT * FROM revision')).length
+    ],
+    [1, 0, 0]
+  )
+})
+
+void test('a DB_URL as hosters give it out is taken, and what cannot be had is told in a sentence', { timeout }, async (t) => {
+  const { url, query, name } = await database(t)
+  const vaultOfAll = await vault()
+  const open = async (dbUrl: string, said: string[] = [], startupTimeout = 10_000): Promise<Store> =>
+    (
+      await openStorage({
+        settingsPath: '/nonexistent/mcp_settings.json',
+        dbUrl,
+        startupTimeout,
+        vault: vaultOfAll,
+        warn: () => {},
+        info: (sentence) => {
+          said.push(sentence)
+        }
+      })
+    ).store
+  const holder = postgres(url, { max: 1 })
+  t.after(async () => { await holder.end({ timeout: 1 }) })
+  await holder`select pg_advisory_lock(${0x746f6f6c})`
+  const said: string[] = []
+  await assert.rejects(
+    open(url, said, 1_500),
+    /^Error: Another replica has been at the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/
+  )
+  assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica makes the tables\)$/)
+  await holder`select pg_advisory_unlock(${0x746f6f6c})`
+  const store = await open(
+    `${url}?sslmode=disable&channel_binding=prefer&application_name=mine&pgbouncer=true&connection_limit=1&pool_timeout=5&schema=public&gssencmode=disable`
+  )
+  await store.load()
+  await store.close()
+  for (const wrong of ['foo=1', 'schema=other']) {
+    await assert.rejects(
+      open(`${url}?${wrong}`),
+      /^Error: The tables cannot be made .*DB_URL asks for a setting that PostgreSQL does not know: .*"(foo|schema)"/
+    )
+  }
+  await query(`CREATE DATABASE ${name}_latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`)
+  await assert.rejects(open(url.replace(name, `${name}_latin`)), /its encoding is LATIN1.*ENCODING 'UTF8'/)
+  await query(`DROP DATABASE ${name}_latin WITH (FORCE)`)
+})
+
+const aServer = (key: string): Change => ({ entity: 'mcpServers', key, value: { command: 'node' } })
+const aUser = (key: string): Change => ({ entity: 'users', key, value: { username: key } })
+
+void test(
+  'two stores that write at once are both served whatever isolation the database has by default, and where a transaction has to give way',
+  { timeout },
+  async (t) => {
+    const { store, query, url, another } = await openPostgres(t)
+    await query(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_isolation TO 'serializable'`)
+    await store.load()
+    const { store: other } = await another()
+    await Promise.all(
+      [store, other].map(async (each, at) => {
+        for (let n = 0; n < 20; n++) await change(each, () => [aServer(`s${at}-${n}`)])
+      })
+    )
+    // Every other try fails, as it does for who loses to a deadlock.
+    await query(`CREATE SEQUENCE tries; CREATE FUNCTION give_way() RETURNS trigger AS $$ BEGIN IF nextval('tries') % 2 = 1 THEN RAISE EXCEPTION USING errcode = '40P01'; END IF; RETURN new; END $$ LANGUAGE plpgsql;
+    CREATE TRIGGER give_way BEFORE UPDATE ON revision FOR EACH ROW EXECUTE FUNCTION give_way()`)
+    for (let n = 0; n < 3; n++) await change(store, () => [aServer(`late-${n}`)])
+    assert.equal((await other.load()).servers.size, 43)
+  }
+)
+
+void test('a settings file with masks in the place of secrets is no beginning for a database', { timeout }, async (t) => {
+  const { store, query } = await openPostgres(t, {
+    mcpServers: { remote: { url: 'https://x.example/mcp', headers: { Authorization: '••••abcd' } } }
+  })
+  await assert.rejects(
+    store.load(),
+    /^Error: The settings file has masks where secrets should be\. .*headers\.Authorization of mcpServers\/remote\.$/
+  )
+  assert.deepEqual(await query('SELECT * FROM revision'), [])
+})
+
+void test(
+  'what somebody writes into the tables by hand is not deleted; what the database refuses is in the log, once',
+  { timeout },
+  async (t) => {
+    const { store, query, warnings, reopen } = await openPostgres(t)
+    const before = await change(store, () => [aUser('one'), aUser('two')])
+    await query(
+      "INSERT INTO users (position, key, data, spelling) SELECT max(position) + 1, 'hand', '{\"username\": \"hand\"}', '{' FROM users"
+    )
+    await assert.rejects(store.commit([aUser('three')], before.version), Invalid)
+    // As docs/scaling.md says.
+    await query('UPDATE revision SET version = version + 1, head = gen_random_uuid()')
+    await until(async () => (await store.load()).users.size === 3, 5_000, 'an edit by hand was not seen')
+    const now = await store.load()
+    await store.commit([aUser('three')], now.version)
+    const again = await reopen()
+    const { users, version } = await again.load()
+    assert.deepEqual([...users.keys()], ['one', 'two', 'hand', 'three'])
+    await query('ALTER TABLE users RENAME TO people')
+    for (const name of ['four', 'five']) await assert.rejects(again.commit([aUser(name)], version), StorageError)
+    assert.deepEqual(warnings, [
+      'A change could not be stored. The database cannot be used (it reports an error, 42P01). Nothing was changed.'
+    ])
+    await query('ALTER TABLE people RENAME TO users')
+    await again.commit([aUser('four')], version)
+  }
+)
+
+// ---- what is in the tables ------------------------------------------------------------------------
+
+/** Every row of every table, as text. */
+async function allRows (query: Database['query']): Promise<string[]> {
+  const tables = await query<{ schema: string; name: string }>(
+    "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')"
+  )
+  assert.ok(tables.length >= 5, 'where are the tables?')
+  const rows = await Promise.all(
+    tables.map(async ({ schema, name }) =>
+      (await query<{ row: string }>(`SELECT t::text AS row FROM "${schema}"."${name}" t`)).map(({ row }) => `${name}: ${row}`)
+    )
+  )
+  return rows.flat()
+}
+
+/** A config with a secret in every place that takes one. */
+const secretive = (): Json => ({
+  type: 'streamable-http',
+  url: `https://user:${canary('userinfo')}@127.0.0.1:9/${canary('path')}/mcp?api_key=${canary('query')}`,
+  headers: { Authorization: `Bearer ${canary('header')}`, 'X-Plain-Name': canary('other-header') },
+  oauth: { clientId: 'client', clientSecret: canary('oauth') },
+  proxy: { url: `http://proxy:${canary('proxy')}@127.0.0.1:9` },
+  odd: [{ pem: canary('odd') }],
+  enabled: false
+})
+const secretiveChild = (): Json => ({
+  command: 'node',
+  args: [
+    'server.js',
+    '--api-key',
+    canary('arg'),
+    `--token=${canary('arg')}`,
+    `https://u:${canary('arg')}@host/`,
+    canary('arg'),
+    '-c',
+    `export X=${canary('arg')}; run`,
+    '--config',
+    JSON.stringify([{ key: canary('arg') }])
+  ],
+  env: { PLAIN_NAME: canary('env'), API_KEY: canary('env') },
+  enabled: false
+})
+
+const strange = { deep: [{ er: null }, 'ü', 1.5, { '': '' }], comment: 'mine' }
+
+/** A settings file with all that one may hold. */
+const full = (): Json => ({
+  $schema: 'https://example.com/schema.json',
+  'x-top': strange,
+  users: [
+    { username: 'ann', password: bcrypt.hashSync('Open-Sesame-1', 4), isAdmin: true, nick: 'boss' },
+    { username: 'bob', password: bcrypt.hashSync('Open-Sesame-2', 4), apiToken: canary('user') }
+  ],
+  mcpServers: {
+    remote: secretive(),
+    child: secretiveChild(),
+    open: { ...parked(), visibility: 'public', owner: 'bob' },
+    marked: parked('no visibility'),
+    odd: { command: 'x', args: 'y' },
+    'x-note': { ...parked(), 'x-note': strange }
+  },
+  groups: [
+    {
+      id: '33333333-3333-4333-8333-333333333333',
+      name: 'team',
+      description: 'ours',
+      servers: ['remote', { name: 'child', tools: ['a'], alias: 'c' }],
+      owner: 'ann',
+      color: 'red',
+      hooks: { secret: canary('group') }
+    }
+  ],
+  bearerKeys: [
+    bearerKey(),
+    bearerKey({
+      id: '44444444-4444-4444-8444-444444444444',
+      name: 'plain',
+      token: `thk_0000-${canary('token')}`,
+      note: 'for tests',
+      webhook: `https://x:${canary('key')}@127.0.0.1/`
+    })
+  ],
+  systemConfig: {
+    routing: { enableGlobalRoute: true },
+    install: { baseUrl: 'https://hub.example.com' },
+    mcpRouter: { apiKey: canary('router'), title: 'hub' },
+    smartRouting: { enabled: false, llmProviderApiKey: canary('llm'), dbUrl: `postgres://u:${canary('db-url')}@127.0.0.1/x` },
+    'x-section': strange,
+    'x-odd': { plain: canary('section') }
+  },
+  oauthClients: [{ clientId: 'c1', clientSecret: canary('client'), name: 'a client', redirectUris: ['http://localhost/cb'] }],
+  oauthTokens: [{ accessToken: canary('access'), refreshToken: canary('refresh'), clientId: 'c1', username: 'ann' }],
+  prompts: [{ name: 'p', template: '{{x}}' }]
+})
+
+/** `npm run …` as an operator does it. */
+async function npm (
+  script: string,
+  args: string[],
+  env: Record<string, string>
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  assert.ok(existsSync(path('dist/cli/db.js')), 'these commands run what npm ci builds: npm run build')
+  const child = spawn('npm', ['run', '--silent', script, '--', ...args], {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', HOME: tmpdir(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 60_000
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk) => {
+    stdout += String(chunk)
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += String(chunk)
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  return { code, stdout, stderr }
+}
+
+const plainToken = (content: Json): string => String(at(content, 'bearerKeys', 1, 'token'))
+
+void test('an empty database is seeded from the settings file, once; unknown sections come back by db:export', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const folder = await temporaryFolder(t)
+  const content = full()
+  const file = JSON.stringify(content, null, 2)
+  await writeFile(join(folder, 'mcp_settings.json'), file)
+  const hub = await startReplica(t, url, { folder })
+  const headers = await loggedIn(hub, 'ann', 'Open-Sesame-1')
+  const shown = (await managed(hub, 'GET', '/servers', undefined, headers)) as unknown as Array<{
+    name: string
+    config: Json
+    error: string | null
+  }>
+  assert.deepEqual(names(shown), Object.keys(content.mcpServers as object))
+  for (const { name, config } of shown) {
+    assert.equal(config.visibility, 'private', `${name}: seeded servers are private (SPEC, "Visibility")`)
+  }
+  assert.deepEqual(
+    shown.filter(({ config }) => config.visibilityDefaulted !== true).map(({ name }) => name),
+    ['open'],
+    'the mark says that nobody chose it'
+  )
+  assert.ok((shown.find(({ name }) => name === 'odd')?.error ?? '') !== '', 'an odd entry is kept, with its problem')
+  assert.deepEqual(names(await managed(hub, 'GET', '/groups', undefined, headers)), ['team'])
+  assert.deepEqual(names(await managed(hub, 'GET', '/auth/keys', undefined, headers)), ['test', 'plain'])
+  for (const key of [KEY, plainToken(content)]) assert.equal((await send(`${hub.url}/mcp`, { key, body: initialize() })).status, 200)
+  assert.equal((await login(hub, 'bob', 'Open-Sesame-2')).status, 200)
+  assert.equal((await login(hub)).status, 401, 'there are users: no first admin is made')
+
+  await managed(hub, 'DELETE', '/servers/marked', undefined, headers)
+  await managed(hub, 'POST', '/servers', { name: 'by-api', config: parked() }, headers)
+  const before = await serverNames(hub, headers)
+  assert.equal(await hub.stop(), 0)
+  assert.equal(await readFile(join(folder, 'mcp_settings.json'), 'utf8'), file, 'the file is nobody\'s to write')
+  await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify({ ...content, mcpServers: { other: parked() }, bearerKeys: [] }))
+  const again = await startReplica(t, url, { folder })
+  assert.deepEqual(await serverNames(again, headers), before)
+  // Not even when all that was seeded is gone.
+  for (const name of before) await managed(again, 'DELETE', `/servers/${name}`, undefined, headers)
+  assert.equal(await again.stop(), 0)
+  const third = await startReplica(t, url, { folder })
+  assert.deepEqual(await serverNames(third, headers), [])
+  assert.equal(await third.stop(), 0)
+
+  const { code, stdout, stderr } = await npm('db:export', ['-'], { DB_URL: url, ...shared })
+  assert.equal(code, 0, stderr)
+  const exported = JSON.parse(stdout) as Json
+  for (const section of ['$schema', 'x-top', 'oauthClients', 'oauthTokens', 'prompts', 'systemConfig', 'groups']) {
+    // A group lets go of the servers that were deleted.
+    if (section !== 'groups') assert.deepEqual(exported[section], content[section], section)
+    else assert.deepEqual([at(exported, 'groups', 0, 'color'), at(exported, 'groups', 0, 'owner')], ['red', 'ann'])
+  }
+})
+
+void test('npm run db:import and db:export: all of a settings file goes in and comes out', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const folder = await temporaryFolder(t)
+  const content = full()
+  const [from, to] = [join(folder, 'from.json'), join(folder, 'to.json')]
+  await writeFile(from, JSON.stringify(content))
+  const env = { DB_URL: url, ...shared, SETTINGS_PATH: from }
+  const imported = await npm('db:import', [], env)
+  assert.equal(imported.code, 0, imported.stderr)
+  assertNoCanary(await allRows(query), 'a table after db:import')
+  const twice = await npm('db:import', [], env)
+  assert.equal(twice.code, 1, 'a database that holds settings is not written over')
+  assert.match(twice.stderr, /--replace/)
+  const exported = await npm('db:export', [to], env)
+  assert.equal(exported.code, 0, exported.stderr)
+  assert.equal((await stat(to)).mode & 0o777, 0o600)
+  const written = JSON.parse(await readFile(to, 'utf8')) as Json
+  const servers = (document: Json): Json =>
+    Object.fromEntries(
+      Object.entries(document.mcpServers as Record<string, Json>).map(([name, { visibility, visibilityDefaulted, ...config }]) => [
+        name,
+        config
+      ])
+    )
+  assert.deepEqual(Object.keys(written).sort(), Object.keys(content).sort())
+  assert.deepEqual(servers(written), servers(content))
+  assert.deepEqual({ ...written, mcpServers: 0, bearerKeys: 0 }, { ...content, mcpServers: 0, bearerKeys: 0 })
+  // Of a token the hash is enough, and all that is left.
+  assert.deepEqual(
+    (written.bearerKeys as Json[]).map(({ token, tokenHash, tokenMask, ...key }) => key),
+    (content.bearerKeys as Json[]).map(({ token, ...key }) => key)
+  )
+  // A database that has entries and does not know where they stand is not taken for an empty one.
+  await query('DELETE FROM revision')
+  const lost = await npm('db:export', ['-'], env)
+  assert.deepEqual([lost.code, lost.stdout], [1, ''])
+  assert.match(lost.stderr, /has lost its settings/)
+  assert.equal((await npm('db:import', ['--replace'], env)).code, 0)
+  assert.equal((await npm('db:export', ['-'], env)).stdout, await readFile(to, 'utf8'))
+  for (const { stdout, stderr } of [imported, twice, exported, lost]) assertNoCanary([stdout, stderr], 'the output')
+  // A gateway takes the file that came out.
+  const hub = await startReplica(t, '', { settings: written })
+  assert.equal((await send(`${hub.url}/mcp`, { key: plainToken(content), body: initialize() })).status, 200)
+  assert.equal(await hub.stop(), 0)
+})
+
+void test('no secret stands in a table, or is printed; db:export has them back', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const content = full()
+  const hub = await startReplica(t, url, { settings: content, env: { LOG_LEVEL: 'trace' } })
+  const headers = await loggedIn(hub, 'ann', 'Open-Sesame-1')
+  const password = `${canary('password')}-Aa1!`
+  await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)
+  const token = String(at((await login(hub, 'carl', password)).body, 'token'))
+  assert.equal(
+    (
+      await manage(
+        hub,
+        'POST',
+        '/auth/change-password',
+        { currentPassword: password, newPassword: `${password}!` },
+        { 'x-auth-token': token }
+      )
+    ).status,
+    200
+  )
+  assert.equal((await login(hub, 'carl', `${canary('wrong')}-Aa1!`)).status, 401)
+  const config = { remote: secretive(), child: secretiveChild() }
+  await managed(hub, 'POST', '/servers', { name: 'api-remote', config: secretive() }, headers)
+  await managed(hub, 'PUT', '/servers/api-remote', { config: config.remote, newName: 'renamed' }, headers)
+  await managed(hub, 'POST', '/servers', { name: 'api-child', config: config.child }, headers)
+  assert.equal((await manage(hub, 'POST', '/servers', { name: 'renamed', config: secretive() }, headers)).status, 400)
+  const router = canary('new-router')
+  assert.equal(
+    (
+      await manage(
+        hub,
+        'PUT',
+        '/system-config',
+        { mcpRouter: { apiKey: router }, smartRouting: { llmProviderApiKey: canary('new-llm') } },
+        headers
+      )
+    ).status,
+    200
+  )
+  const key = String((await managed(hub, 'POST', '/auth/keys', { name: 'made' }, headers)).token)
+  assert.equal((await send(`${hub.url}/mcp`, { key, body: initialize() })).status, 200)
+  assert.equal((await send(`${hub.url}/mcp`, { key: canary('unknown-key'), body: initialize() })).status, 401)
+  assert.equal((await fetch(`${hub.url}/api/servers?token=${encodeURIComponent(headers['x-auth-token'] ?? '')}`)).status, 200)
+
+  const rows = await allRows(query)
+  assert.ok(rows.some((row) => row.includes('api-child')))
+  assertNoCanary(rows, 'a table')
+  assertNoCanary((await query<{ query: string }>('SELECT query FROM pg_stat_activity')).map(({ query }) => query), 'a statement')
+  assert.equal(await hub.stop(), 0)
+  const everything = [...rows, hub.output()]
+  for (const secret of [key, headers['x-auth-token'] ?? '', token, shared.ENCRYPTION_KEY]) {
+    assert.ok(!everything.some((text) => text.includes(secret)), `${secret.slice(0, 12)}… is told`)
+  }
+  assertNoCanary([hub.output()], 'the output')
+
+  const { code, stdout, stderr } = await npm('db:export', ['-'], { DB_URL: url, ...shared })
+  assert.equal(code, 0, stderr)
+  const exported = JSON.parse(stdout) as Json
+  for (const [name, wanted] of [
+    ['remote', at(content, 'mcpServers', 'remote')],
+    ['child', at(content, 'mcpServers', 'child')],
+    ['renamed', config.remote],
+    ['api-child', config.child]
+  ] as Array<[string, Json]>) {
+    for (const member of ['url', 'headers', 'oauth', 'proxy', 'args', 'env']) {
+      assert.deepEqual(at(exported, 'mcpServers', name, member), wanted[member], `${name}.${member}`)
+    }
+  }
+  assert.equal(at(exported, 'systemConfig', 'mcpRouter', 'apiKey'), router)
+  assert.equal(at(exported, 'systemConfig', 'smartRouting', 'dbUrl'), at(content, 'systemConfig', 'smartRouting', 'dbUrl'))
+  assert.deepEqual([exported.oauthClients, exported.oauthTokens], [content.oauthClients, content.oauthTokens])
+  assert.ok(!stdout.includes(key) && !stdout.includes(password), 'what is hashed is not to be had back')
+  // With another key nothing is opened, and the reason is told.
+  const other = await npm('db:export', ['-'], { DB_URL: url, ...shared, ENCRYPTION_KEY: 'f'.repeat(64) })
+  assert.equal(other.code, 1)
+  assert.match(other.stderr, /ENCRYPTION_KEY/)
+  assertNoCanary([other.stdout, other.stderr], 'the output')
+})
+
+void test(
+  'a replica with another key: what it cannot open is told of whenever it comes, is given to nobody half, and counts once it is given anew',
+  { timeout },
+  async (t) => {
+    const { url } = await database(t)
+    const prompts = [{ name: 'p', template: '{{x}}' }]
+    const content = settings(
+      { remote: secretive(), plain: parked() },
+      {
+        prompts,
+        systemConfig: { mcpRouter: { apiKey: canary('router') }, smartRouting: { enabled: false, llmProviderApiKey: canary('llm') } }
+      }
+    )
+    const one = await startReplica(t, url, { settings: content })
+    const two = await startReplica(t, url, { env: { ENCRYPTION_KEY: 'f'.repeat(64) } })
+    const headers = await loggedIn(one)
+    const exportOf = async (hub: typeof one): Promise<{ status: number; body: unknown }> =>
+      await manage(hub, 'GET', '/mcp-settings/export?includeSecrets=true', undefined, headers)
+    const refused = async (hub: typeof one, ...locked: string[]): Promise<void> => {
+      const { status, body } = await exportOf(hub)
+      assert.deepEqual(
+        [status, at(body, 'code'), at(body, 'message')],
+        [409, 'TH_SECRETS_LOCKED', `These secrets cannot be opened, so they cannot be exported: ${locked.join(', ')}`]
+      )
+    }
+    assert.equal((await exportOf(one)).status, 200)
+    assert.match(two.output(), /server \\"remote\\" is not connected: .*ENCRYPTION_KEY/)
+    await refused(two, '"remote"', '"systemConfig"')
+    assert.equal(
+      (await manage(two, 'GET', '/mcp-settings/export', undefined, headers)).status,
+      200,
+      'masks do no harm where masks are asked for'
+    )
+
+    const put = async (body: Json): Promise<[number, string]> => {
+      const { status, body: answer } = await manage(two, 'PUT', '/system-config', body, headers)
+      return [status, String(at(answer, 'message'))]
+    }
+    for (const [body, masks] of [
+      [{ nameSeparator: '+' }, 'mcpRouter.apiKey, smartRouting.llmProviderApiKey'],
+      [{ mcpRouter: { apiKey: canary('new') } }, 'smartRouting.llmProviderApiKey'],
+      [{ mcpRouter: null }, 'smartRouting.llmProviderApiKey']
+    ] as const) {
+      const [status, message] = await put(body)
+      assert.equal(status, 400)
+      assert.ok(
+        message.startsWith(
+          `"systemConfig" cannot be changed while its secrets cannot be opened, unless all of them are given anew, or removed, by the same change: ${masks}. `
+        ),
+        message
+      )
+    }
+    const fresh = canary('new-llm')
+    assert.doesNotMatch(one.output(), /left out/)
+    assert.equal((await put({ mcpRouter: null, smartRouting: { llmProviderApiKey: fresh } }))[0], 200)
+    assert.equal((await put({ nameSeparator: '+' }))[0], 200)
+    await until(
+      () => /the secrets in \\"systemConfig\\" are left out: .*ENCRYPTION_KEY/.test(one.output()),
+      5_000,
+      'a replica that could open everything at the start says nothing of what it cannot open now'
+    )
+    await refused(one, '"systemConfig"')
+
+    const shown = at(await managed(two, 'GET', '/servers/remote', undefined, headers), 'config')
+    assert.equal((await manage(two, 'PUT', '/servers/remote', { config: shown }, headers)).status, 400)
+    const config = secretive()
+    await managed(two, 'PUT', '/servers/remote', { config }, headers)
+    const { status, body } = await exportOf(two)
+    assert.equal(status, 200)
+    assert.deepEqual(
+      [at(body, 'data', 'mcpServers', 'remote', 'headers'), at(body, 'data', 'systemConfig')],
+      [config.headers, { smartRouting: { enabled: false, llmProviderApiKey: fresh }, nameSeparator: '+' }]
+    )
+    const warnings = one.output().match(/are left out/g)?.length
+    assert.equal(warnings, 1, 'told once, not with each change')
+    for (const hub of [one, two]) {
+      assertNoCanary([hub.output()], 'the output')
+      assert.equal(await hub.stop(), 0)
+    }
+
+    // What is lost with a key can be got over without the API, too.
+    const file = join(await temporaryFolder(t), 'masked.json')
+    const env = { DB_URL: url, ...shared }
+    const whole = await npm('db:export', [file], env)
+    assert.equal(whole.code, 1)
+    assert.match(
+      whole.stderr,
+      /^systemConfig cannot be opened: .*\nmcpServers\/remote cannot be opened|^mcpServers\/remote cannot be opened: .*\nsystemConfig cannot be opened/
+    )
+    assert.ok(!existsSync(file))
+    const masked = await npm('db:export', [file, '--masked'], env)
+    assert.equal(masked.code, 0, masked.stderr)
+    assert.match(masked.stderr, /mcpServers\/remote cannot be opened/)
+    const written = JSON.parse(await readFile(file, 'utf8')) as Json
+    assert.deepEqual(written.prompts, prompts)
+    assert.equal(
+      at(written, 'mcpServers', 'remote', 'headers', 'X-Plain-Name'),
+      `••••${String(at(config, 'headers', 'X-Plain-Name')).slice(-4)}`
+    )
+    const taken = await npm('db:import', [file, '--replace'], env)
+    assert.equal(taken.code, 1)
+    assert.match(
+      taken.stderr,
+      /masks where secrets should be.*headers\.Authorization of mcpServers\/remote.*smartRouting\.llmProviderApiKey of systemConfig/
+    )
+    await writeFile(file, JSON.stringify({ ...written, mcpServers: { remote: config }, systemConfig: { nameSeparator: '+' } }))
+    assert.equal((await npm('db:import', [file, '--replace'], env)).code, 0)
+    const mended = await npm('db:export', ['-'], env)
+    assert.deepEqual(
+      [at(JSON.parse(mended.stdout), 'mcpServers', 'remote', 'headers'), at(JSON.parse(mended.stdout), 'prompts')],
+      [config.headers, prompts]
+    )
+  }
+)
+
+void test('no token or password stands in the settings file, where there is no database', { timeout }, async (t) => {
+  const hub = await startReplica(t, '', {
+    settings: settings({}, { bearerKeys: [bearerKey({ token: `thk_0000-${canary('token')}` })] }),
+    env: { LOG_LEVEL: 'trace' }
+  })
+  await until(async () => (await login(hub)).status === 200, 10_000)
+  const headers = await loggedIn(hub)
+  const password = `${canary('password')}-Aa1!`
+  await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)
+  const key = String((await managed(hub, 'POST', '/auth/keys', { name: 'made' }, headers)).token)
+  assert.equal(await hub.stop(), 0)
+  const texts = [await readFile(hub.settingsPath, 'utf8'), hub.output()]
+  assertNoCanary(texts, 'the settings file, or the output,')
+  for (const secret of [key, headers['x-auth-token'] ?? '']) assert.ok(!texts.some((text) => text.includes(secret)))
+})

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { envTable, tableIn } from '../../docs/env-table.ts'
+import { jsonRpc } from '../../plugins/errors/index.ts'
+import { errors } from '../../plugins/errors/list.ts'
+import { code } from '../../protocol/errors.ts'
+import { Env, milliseconds } from '../../schemas/env.ts'
+import { path } from '../helpers/hub.ts'
+
+const read = (name: string): string => readFileSync(path(name), 'utf8')
+
+/** The rows of the table below a heading, as cells, without its head. */
+const rowsBelow = (text: string, heading: string): string[][] => {
+  const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
+  return section
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .slice(2)
+    .map((line) =>
+      line
+        .split(/(?<!\\)\|/)
+        .slice(1, -1)
+        .map((cell) => cell.trim())
+    )
+}
+
+test('durations of the environment: what a timer can run', () => {
+  for (const [text, ms] of [
+    ['500', 500],
+    ['500ms', 500],
+    ['5s', 5_000],
+    ['10m', 600_000],
+    ['24h', 86_400_000],
+    ['0', 1],
+    ['50d', 2 ** 31 - 1],
+    ['99999999s', 2 ** 31 - 1]
+  ] as const) { assert.equal(milliseconds(text), ms, text) }
+})
+
+test('docs/errors.md', async (t) => {
+  const text = read('docs/errors.md')
+  const rows = rowsBelow(text, 'HTTP errors')
+  const made = Object.values(errors).map((Made) => new Made())
+
+  await t.test('lists exactly the errors of plugins/errors/list.ts, with status and message', () => {
+    assert.ok(made.length > 0)
+    assert.deepEqual(
+      rows.map(([name, status, , message]) => [name, status, message]),
+      made.map((error) => [error.code, String(error.statusCode), error.message.replaceAll('%s', '…')])
+    )
+  })
+
+  await t.test('gives the JSON-RPC code that the MCP endpoints answer with', () => {
+    for (const error of made) {
+      let body = ''
+      const reply = { type: () => reply, code: () => reply, header: () => reply, send: (sent: string) => { body = sent; return reply } }
+      jsonRpc(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
+      const stated = rows.find(([name]) => name === error.code)?.[2]
+      const { error: answered } = JSON.parse(body) as { error: string | { code: number } }
+      assert.ok(
+        stated === '–' || (typeof answered === 'object' && stated === String(answered.code)),
+        `${error.code}: ${stated}, answered ${body}`
+      )
+    }
+  })
+
+  await t.test('says of each what to do', () => {
+    for (const row of rows) { assert.equal(row.length, 5, row[0]); assert.ok((row[4]?.length ?? 0) > 10, row[0]) }
+  })
+
+  await t.test('lists every JSON-RPC code that the gateway makes', () => {
+    assert.deepEqual(
+      rowsBelow(text, 'JSON-RPC errors')
+        .map(([number]) => Number(number))
+        .sort((a, b) => a - b),
+      Object.values(code).sort((a, b) => a - b)
+    )
+  })
+
+  await t.test('codes are unique and speak of themselves', () => {
+    assert.equal(new Set(made.map((error) => error.code)).size, made.length)
+    for (const [name, Made] of Object.entries(errors)) {
+      assert.equal(new Made().code, `TH_${name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`)
+    }
+  })
+})
+
+test('dependencies', async (t) => {
+  const manifest = JSON.parse(read('package.json')) as {
+    dependencies: Record<string, string>
+    devDependencies: Record<string, string>
+    optionalDependencies: Record<string, string>
+    engines: { node: string }
+  }
+  const text = read('docs/dependencies.md')
+
+  for (const [heading, group] of [
+    ['At run time', { ...manifest.dependencies, ...manifest.optionalDependencies }],
+    ['For development', manifest.devDependencies]
+  ] as const) {
+    await t.test(`${heading.toLowerCase()}: each has its sentence in docs/dependencies.md, and nothing else has`, () => {
+      const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
+      const said = new Map(
+        [...section.matchAll(/^- \*\*(.+?)\*\*: (.+)$/gm)].map(([, name = '', sentence = '']): [string, string] => [name, sentence])
+      )
+      assert.deepEqual([...said.keys()].sort(), Object.keys(group).sort())
+      for (const [name, sentence] of said) assert.ok(sentence.length > 40 && sentence.endsWith('.'), name)
+    })
+  }
+
+  await t.test('package-lock.json names no host to fetch from, and a hash for all that is fetched', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { resolved?: string; integrity?: string; link?: boolean; inBundle?: boolean }>
+    }
+    for (const [name, entry] of Object.entries(packages)) {
+      assert.equal(entry.resolved, undefined, name)
+      if (name !== '' && entry.link !== true && entry.inBundle !== true) assert.match(entry.integrity ?? '', /^sha(512|1)-/, name)
+    }
+  })
+
+  await t.test('package-lock.json is that of package.json', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Partial<typeof manifest>> }
+    assert.deepEqual(packages['']?.dependencies, manifest.dependencies)
+    assert.deepEqual(packages['']?.devDependencies, manifest.devDependencies)
+  })
+})
+
+test('README.md', { skip: existsSync(path('README.md')) ? false : 'there is none yet' }, async (t) => {
+  const text = existsSync(path('README.md')) ? read('README.md') : ''
+  await t.test(
+    'its table of environment variables is that of schemas/env.ts',
+    { skip: text.includes('<!-- env -->') ? false : 'it has no such table yet' },
+    () => {
+      assert.equal(tableIn(text), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
+    }
+  )
+  await t.test('what it links to in here is there', () => {
+    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)) assert.ok(existsSync(path(target)), target)
+  })
+})
+
+test('schemas/env.ts: every variable says what it is', () => {
+  for (const [name, schema] of Object.entries(Env.properties)) {
+    assert.match(name, /^[A-Z][A-Z0-9_]*$/)
+    assert.ok((schema.description ?? '').length > 5, name)
+    assert.ok(envTable().includes(`| \`${name}\` |`), name)
+  }
+})
+
+test('the examples of proxies say who really asks, whatever a client says', () => {
+  for (const name of ['nginx.conf', 'nginx-replicas.conf']) {
+    const text = read(`examples/${name}`)
+    for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $host']) {
+      assert.ok(text.includes(`proxy_set_header ${header};`), `${name}: ${header}`)
+    }
+    assert.match(text, /TRUST_PROXY=127\.0\.0\.1/)
+  }
+})

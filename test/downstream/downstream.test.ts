@@ -1,0 +1,881 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import fc from 'fast-check'
+import Fastify from 'fastify'
+import { checkHost, checkOrigin, isLoopback, originRules } from '../../plugins/auth/origin.ts'
+import { bytesOf } from '../../plugins/body/index.ts'
+import { acceptedBy, type Accepted } from '../../plugins/downstream/accept.ts'
+import { EventStream } from '../../plugins/downstream/event-stream.ts'
+import type { HttpExchange } from '../../plugins/downstream/exchange.ts'
+import { eventId, parseEventId, Replay } from '../../plugins/downstream/legacy/replay.ts'
+import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
+import type { Session } from '../../plugins/downstream/legacy/session.ts'
+import { Sessions } from '../../plugins/downstream/legacy/sessions.ts'
+import { makeView, type Principal, type Scope, type View } from '../../plugins/access/view.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import unread from '../../plugins/limits/unread.ts'
+import type { Question } from '../../protocol/exchange.ts'
+import type { LegacyVersion } from '../../protocol/legacy/versions.ts'
+
+const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
+console.log(`fast-check: FC_SEED=${seed}`)
+
+test('acceptedBy: which forms of answer a client takes', async (t) => {
+  const [both, eventsFirst, json, events, none]: Accepted[] = [
+    { json: true, events: true, eventsFirst: false },
+    { json: true, events: true, eventsFirst: true },
+    { json: true, events: false, eventsFirst: false },
+    { json: false, events: true, eventsFirst: true },
+    { json: false, events: false, eventsFirst: false }
+  ]
+  const table: Array<[string | undefined, Accepted | undefined]> = [
+    [undefined, both],
+    ['', both],
+    ['  ', both],
+    ['*/*', both],
+    ['application/json, text/event-stream', both],
+    ['application/json,text/event-stream', both],
+    ['Application/JSON ; charset=utf-8 , TEXT/Event-Stream', both],
+    ['text/event-stream, application/json', eventsFirst],
+    ['text/event-stream, */*', eventsFirst],
+    ['text/*, application/*', eventsFirst],
+    ['application/*', json],
+    ['application/json', json],
+    ['application/json;q=0.9', json],
+    ['text/html, application/json', json],
+    ['text/event-stream', events],
+    ['text/*', events],
+    ['text/html, text/event-stream;q=0.5', events],
+    ['text/html', none],
+    ['application/xml, image/*', none],
+    ['application/jsonx', none],
+    ['json', none],
+    ['*', none],
+    [',', none],
+    [';q=1', none],
+    ['application/json;q=0', none],
+    ['application/json; q=0.000, text/event-stream', events],
+    ['application/json, text/event-stream;q=0.0', json],
+    ['*/*;q=0', none],
+    ['application/json;q=0.001', json],
+    ['application/json;q=1;x=0', json]
+  ]
+  for (const [header, expected] of table) await t.test(header ?? 'no header', () => { assert.deepEqual(acceptedBy(header), expected) })
+
+  await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', () => {
+    assert.deepEqual([acceptedBy('application/json;q=0, */*').json, acceptedBy('*/*, text/event-stream;q=0').events], [false, false])
+    assert.deepEqual(acceptedBy('*/*;q=0, application/json'), json, 'what is named is taken, though a wildcard refuses')
+    assert.deepEqual(acceptedBy('text/*;q=0, */*, application/json'), json, 'a narrower wildcard before a wider one')
+    assert.deepEqual(acceptedBy('*/*, text/event-stream, application/json'), eventsFirst, 'the order is that of the ranges that decide')
+  })
+
+  await t.test('whatever header: an answer, always the same, and quickly', () => {
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc
+            .array(fc.constantFrom('application/json', 'text/event-stream', '*/*', ';', ',', 'q=0', 'q=', ' '), { maxLength: 12 })
+            .map((parts) => parts.join(''))
+        ),
+        (header) => {
+          assert.deepEqual(acceptedBy(header), acceptedBy(header))
+        }
+      ),
+      { seed, numRuns: 500 }
+    )
+    const begun = performance.now()
+    for (const piece of [',', ';', ' ', 'q=0', ';q=', 'application/json;']) acceptedBy(piece.repeat(16 * 1024 / piece.length))
+    assert.ok(performance.now() - begun < 500)
+  })
+})
+
+test('bytesOf: sizes of the settings', () => {
+  const table: Array<[string, number]> = [
+    ['2048', 2048],
+    ['0', 0],
+    ['1b', 1],
+    ['1kb', 1024],
+    ['512 kb', 524_288],
+    ['1mb', 1_048_576],
+    ['10  mb', 10_485_760],
+    ['1gb', 1_073_741_824]
+  ]
+  for (const [size, bytes] of [...table, ...table]) assert.equal(bytesOf(size), bytes, size)
+})
+
+test('replay: the last events of one session', async (t) => {
+  const at = (replay: Replay, stream: number, after: number): Array<[number, string]> =>
+    replay.after(stream, after).map((entry) => [entry.at, entry.data])
+
+  await t.test('what came on one stream after one event, oldest first', () => {
+    const replay = new Replay()
+    replay.add(1, 1, 'a')
+    replay.add(2, 1, 'other')
+    replay.add(1, 2, 'b')
+    replay.add(1, 3, 'c')
+    assert.deepEqual(at(replay, 1, 0), [[1, 'a'], [2, 'b'], [3, 'c']])
+    assert.deepEqual(at(replay, 1, 2), [[3, 'c']])
+    assert.deepEqual(at(replay, 1, 3), [])
+    assert.deepEqual(at(replay, 1, 99), [])
+    assert.deepEqual(at(replay, 2, 0), [[1, 'other']])
+    assert.deepEqual(at(replay, 3, 0), [])
+  })
+
+  await t.test('bounded in number', () => {
+    const replay = new Replay()
+    for (let n = 1; n <= limits.replayEvents + 10; n++) replay.add(1, n, 'x')
+    const kept = at(replay, 1, 0)
+    assert.equal(kept.length, limits.replayEvents)
+    assert.deepEqual([kept[0]?.[0], kept.at(-1)?.[0]], [11, limits.replayEvents + 10])
+  })
+
+  await t.test('bounded in size, over all streams', () => {
+    const replay = new Replay()
+    const third = 'x'.repeat(Math.floor(limits.replaySize / 3))
+    for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
+    assert.deepEqual([at(replay, 1, 0).length, at(replay, 0, 0).length], [1, 2])
+    replay.add(1, 5, 'x'.repeat(limits.replaySize + 1))
+    assert.deepEqual(
+      [replay.after(1, 0).map((entry) => entry.at), at(replay, 0, 0).length],
+      [[5], 0],
+      'the newest stays, however large, and alone'
+    )
+    replay.add(1, 6, 'small')
+    assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
+  })
+
+  await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', () => {
+    const large = 'x'.repeat(limits.replaySize - 1_000)
+    const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay())
+    for (const replay of replays) replay.add(1, 1, large)
+    const kept = (): number[] => replays.flatMap((replay, n) => replay.after(1, 0).length > 0 ? [n] : [])
+    assert.deepEqual(kept(), replays.map((_, n) => n).slice(10))
+    for (const replay of replays.slice(10, 20)) replay.clear()
+    for (const replay of replays.slice(0, 10)) replay.add(1, 2, large)
+    assert.equal(kept().length, replays.length - 10, 'there is room again')
+    for (const replay of replays) replay.clear()
+    assert.deepEqual(kept(), [])
+  })
+
+  await t.test('whatever comes, the bounds hold and the newest stay', () => {
+    fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize * 2)), { maxLength: 12 }), (list) => {
+      const replay = new Replay()
+      list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
+      const kept = [0, 1, 2].flatMap((stream) => replay.after(stream, -1)).sort((a, b) => a.at - b.at)
+      assert.ok(kept.length === Math.min(list.length, 1) || kept.reduce((sum, { data }) => sum + data.length, 0) <= limits.replaySize)
+      assert.deepEqual(kept.map((entry) => entry.at), list.map((_, n) => n).slice(list.length - kept.length), 'the oldest go first')
+      const next = list[list.length - kept.length - 1]
+      if (next !== undefined) {
+        assert.ok(kept.reduce((sum, { data }) => sum + data.length, next[1]) > limits.replaySize, 'no more go than must')
+      }
+    }), { seed, numRuns: 200 })
+  })
+
+  await t.test('event ids tell the stream and the place', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(), (stream, place) => {
+        assert.deepEqual(parseEventId(eventId(stream, place)), { stream, at: place })
+      }),
+      { seed }
+    )
+    for (const bad of [
+      '',
+      '-',
+      '1',
+      '1-',
+      '-1',
+      '1-2-3',
+      '1.5-2',
+      '1-2x',
+      ' 1-2',
+      '1-2 ',
+      '1-2\n',
+      'a-b',
+      '-1-2',
+      '0x1-2',
+      '1e3-1',
+      '99999999999-1',
+      '1-99999999999',
+      '１-２',
+      '1'.repeat(100_000)
+    ]) { assert.equal(parseEventId(bad), undefined, bad.slice(0, 20)) }
+  })
+})
+
+const principal = (key: string): Principal => ({ key, kind: 'system-key', user: key, isAdmin: true })
+const route = (name?: string): Scope => name === undefined ? { kind: 'global' } : { kind: 'server', name }
+const view = (key: string, name?: string): View => makeView(principal(key), route(name))
+const minute = 60_000
+
+/** Sessions under a clock that stands still until it is told. */
+function startSessions (t: TestContext): { sessions: Sessions, ended: string[], tick: (ms: number) => void } {
+  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'] })
+  const sessions = new Sessions()
+  const ended: string[] = []
+  sessions.on('ended', (session) => { ended.push(session.sessionId) })
+  t.after(() => { sessions.close() })
+  return { sessions, ended, tick: (ms) => { t.mock.timers.tick(ms) } }
+}
+
+/** An HTTP answer that is held in the hand. `reads`: whether what is written is taken at once. */
+interface Held {
+  raw: ServerResponse
+  head: () => [number, Record<string, unknown>] | undefined
+  text: () => string
+  open: () => boolean
+  reads: (now: boolean) => void
+  break: () => void
+}
+function response (): Held {
+  const written: string[] = []
+  const closers: Array<() => void> = []
+  let head: [number, Record<string, unknown>] | undefined
+  let reading = true
+  const raw = {
+    destroyed: false,
+    writableEnded: false,
+    writableFinished: false,
+    writableLength: 0,
+    writeHead (status: number, headers: Record<string, unknown>) {
+      assert.equal(head, undefined, 'there is one head')
+      head = [status, headers]
+      return raw
+    },
+    write (text: string | Buffer) {
+      assert.equal(raw.writableEnded, false)
+      written.push(String(text))
+      if (!reading) raw.writableLength += text.length
+      return reading
+    },
+    end (text?: string | Buffer) {
+      if (text !== undefined) raw.write(text)
+      raw.writableEnded = raw.writableFinished = true
+      for (const run of closers.splice(0)) run()
+    },
+    destroy () {
+      raw.destroyed = true
+      for (const run of closers.splice(0)) run()
+    },
+    once (_event: string, run: () => void) {
+      closers.push(run)
+      return raw
+    }
+  }
+  return {
+    raw: raw as unknown as ServerResponse,
+    head: () => head,
+    text: () => written.join(''),
+    open: () => !raw.writableEnded && !raw.destroyed,
+    reads: (now) => { reading = now; if (now) raw.writableLength = 0 },
+    break: () => { raw.destroy() }
+  }
+}
+/** An event stream over one. */
+function connection (): Held & { stream: EventStream } {
+  const held = response()
+  return { ...held, stream: new EventStream(held.raw, {}) }
+}
+/** The messages on an event stream. */
+const messagesIn = (text: string): string[] => [...text.matchAll(/^data: (.+)$/gm)].map(([, data = '']) => data)
+
+test('sessions: under (principal, route, id)', async (t) => {
+  await t.test('an id is long, new each time, and found by its own principal on its own route only', (t) => {
+    const { sessions } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', { sampling: {} })
+    assert.match(session.sessionId, /^[\x21-\x7e]{43,}$/)
+    assert.notEqual(sessions.begin(view('ann'), '2025-11-25', {}).sessionId, session.sessionId)
+    assert.equal(sessions.find(view('ann'), session.sessionId), session)
+    for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) {
+      assert.equal(sessions.find(stranger, session.sessionId), undefined)
+    }
+    for (const id of ['', 'x', session.sessionId.toLowerCase(), `${session.sessionId} `, '__proto__', 'constructor']) {
+      assert.equal(sessions.find(view('ann'), id), undefined, id)
+    }
+    assert.equal(sessions.find(view('ann'), session.id), undefined, 'what we call it ourselves opens nothing')
+    assert.deepEqual([session.capabilities, session.version, session.user], [{ sampling: {} }, '2025-11-25', 'ann'])
+  })
+
+  await t.test('one id of several principals is several sessions', (t) => {
+    const { sessions, ended } = startSessions(t)
+    const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) =>
+      sessions.rebuild(each, 'chosen', '2025-06-18')
+    )
+    assert.ok(ann && bob && annElsewhere)
+    assert.equal(sessions.size, 3)
+    assert.equal(new Set([ann.id, bob.id, annElsewhere.id]).size, 3, 'nothing of one is kept under what is another\'s')
+    assert.ok([ann, bob, annElsewhere].every(({ id, sessionId }) => id !== 'chosen' && sessionId === 'chosen'))
+    assert.deepEqual(
+      [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
+      [ann, bob, annElsewhere]
+    )
+    sessions.end(bob, 'over')
+    assert.deepEqual(
+      [sessions.find(view('ann'), 'chosen'), sessions.find(view('bob'), 'chosen'), sessions.find(view('ann', 'server'), 'chosen')],
+      [ann, undefined, annElsewhere]
+    )
+    assert.equal(ann.ended, false)
+    assert.deepEqual(ended, ['chosen'])
+  })
+
+  await t.test('an end is told once, and leaves nothing', (t) => {
+    const { sessions, ended } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    sessions.end(session, 'over')
+    sessions.end(session, 'over again')
+    assert.deepEqual(
+      [ended, session.ended, sessions.size, sessions.find(view('ann'), session.sessionId), [...sessions]],
+      [[session.sessionId], true, 0, undefined, []]
+    )
+  })
+
+  await t.test('closing ends all of them', (t) => {
+    const { sessions, ended } = startSessions(t)
+    const ids = [view('ann'), view('bob')].map((each) => sessions.begin(each, '2025-11-25', {}).sessionId)
+    sessions.close()
+    assert.deepEqual([ended, sessions.size], [ids, 0])
+  })
+
+  await t.test('no more than can be held', (t) => {
+    const { sessions } = startSessions(t)
+    for (let n = 0; n < limits.sessions; n++) sessions.begin(view('ann'), '2025-11-25', {})
+    assert.equal(sessions.full, true)
+    assert.equal(sessions.rebuild(view('bob'), 'x', '2025-11-25'), undefined)
+    const [first] = sessions
+    assert.ok(first)
+    sessions.end(first, 'over')
+    assert.equal(sessions.full, false)
+    assert.ok(sessions.rebuild(view('bob'), 'x', '2025-11-25'))
+  })
+})
+
+test('sessions: rebuilt under an id that a client brings', async (t) => {
+  await t.test('what the client could do is not restored', (t) => {
+    const { sessions } = startSessions(t)
+    const session = sessions.rebuild(view('ann'), 'abc', '2025-06-18')
+    assert.deepEqual([session?.sessionId, session?.capabilities, session?.version], ['abc', {}, '2025-06-18'])
+    assert.equal(sessions.find(view('ann'), 'abc'), session)
+  })
+
+  await t.test('an absurd id is not one', (t) => {
+    const { sessions } = startSessions(t)
+    for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) {
+      assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
+    }
+    for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25')?.sessionId, id)
+    assert.equal(sessions.size, 4)
+  })
+
+  await t.test('so many in a minute for each principal, then again', (t) => {
+    const { sessions, tick } = startSessions(t)
+    const rebuild = (key: string, n: number): Session | undefined => sessions.rebuild(view(key), `id-${key}-${n}`, '2025-11-25')
+    for (let n = 0; n < limits.rebuildsPerMinute; n++) assert.ok(rebuild('ann', n))
+    assert.equal(rebuild('ann', -1), undefined)
+    assert.equal(sessions.rebuild(view('ann', 'server'), 'elsewhere', '2025-11-25'), undefined, 'another route is the same principal')
+    assert.ok(rebuild('bob', 0), 'another principal is not')
+    tick(minute)
+    assert.ok(rebuild('ann', -1))
+  })
+})
+
+test('sessions: idle ones end', async (t) => {
+  await t.test('after half an hour without a request', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const used = sessions.begin(view('ann'), '2025-11-25', {})
+    const idle = sessions.begin(view('ann'), '2025-11-25', {})
+    tick(limits.sessionIdle - minute)
+    assert.ok(sessions.find(view('ann'), used.sessionId))
+    assert.deepEqual(ended, [])
+    tick(2 * minute)
+    assert.deepEqual(ended, [idle.sessionId])
+    tick(limits.sessionIdle)
+    assert.deepEqual(ended, [idle.sessionId, used.sessionId])
+    assert.equal(sessions.size, 0)
+  })
+
+  await t.test('a stranger who tries an id does not keep it alive', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    tick(limits.sessionIdle - minute)
+    sessions.find(view('bob'), session.sessionId)
+    tick(2 * minute)
+    assert.deepEqual(ended, [session.sessionId])
+  })
+
+  await t.test('an open stream keeps one alive, a broken one does so no longer', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const held = connection()
+    session.listen(held.stream, undefined)
+    tick(3 * limits.sessionIdle)
+    assert.deepEqual([ended, session.busy], [[], true])
+    held.break()
+    assert.equal(session.busy, false)
+    tick(limits.sessionIdle - minute)
+    assert.deepEqual(ended, [])
+    tick(2 * minute)
+    assert.deepEqual(ended, [session.sessionId])
+  })
+
+  await t.test('a request in flight keeps one alive', (t) => {
+    const { sessions, ended, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    session.exchanges.set(1, { cancel: () => {} } as unknown as Parameters<typeof session.exchanges.set>[1])
+    tick(3 * limits.sessionIdle)
+    assert.deepEqual(ended, [])
+    session.exchanges.take(1)
+    tick(minute)
+    assert.deepEqual(ended, [session.sessionId])
+  })
+})
+
+test('a session and its streams', async (t) => {
+  const begin = (t: TestContext): Session => startSessions(t).sessions.begin(view('ann'), '2025-11-25', {})
+
+  await t.test('news wait, bounded and each once, for the next stream', (t) => {
+    const session = begin(t)
+    for (let n = 0; n < 3; n++) session.deliver('notifications/tools/list_changed')
+    for (let n = 0; n < limits.waitingMessages; n++) session.deliver('notifications/message', `{"level":"info","data":${n}}`)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    const sent = held.text().split('\n').filter((line) => line.startsWith('data: {'))
+    assert.equal(sent.length, limits.waitingMessages)
+    assert.equal(held.text().includes('list_changed'), false, 'the oldest go')
+    session.deliver('notifications/tools/list_changed')
+    assert.equal(held.text().split('list_changed').length, 2)
+  })
+
+  await t.test('what waits is bounded in size, and what is too large alone does not wait', (t) => {
+    const session = begin(t)
+    const say = (level: string, size: number): void => {
+      session.deliver('notifications/message', JSON.stringify({ level, data: 'x'.repeat(size) }))
+    }
+    for (const level of ['debug', 'info', 'notice', 'warning', 'error']) say(level, limits.waitingSize / 4)
+    say('alert', limits.waitingSize)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    assert.deepEqual([...held.text().matchAll(/"level":"(\w+)"/g)].map(([, level]) => level), ['notice', 'warning', 'error'])
+  })
+
+  await t.test('each message goes to one stream; so many streams at once', (t) => {
+    const session = begin(t)
+    const held = Array.from({ length: limits.streamsPerSession }, () => {
+      assert.equal(session.takesStream(undefined), true)
+      const each = connection()
+      session.listen(each.stream, undefined)
+      return each
+    })
+    assert.deepEqual(
+      [undefined, 'nonsense', '99-0', '3-0'].map((eventId) => session.takesStream(eventId)),
+      [false, false, false, true],
+      'one that is taken up is no further one'
+    )
+    session.deliver('x')
+    assert.equal(held.filter((each) => each.text().includes('"method":"x"')).length, 1)
+    held[0]?.break()
+    assert.equal(session.takesStream(undefined), true)
+    session.deliver('y')
+    assert.equal(held.filter((each) => each.text().includes('"method":"y"')).length, 1)
+    assert.equal(held[0]?.text().includes('"method":"y"'), false)
+  })
+
+  await t.test('a stream is taken up where it broke', (t) => {
+    const session = begin(t)
+    const first = connection()
+    session.listen(first.stream, undefined)
+    for (const method of ['a', 'b', 'c']) session.deliver(method)
+    const ids = [...first.text().matchAll(/^id: (.+)$/gm)].map(([, id]) => id)
+    first.break()
+    session.deliver('waited')
+    const second = connection()
+    session.listen(second.stream, ids[1])
+    assert.deepEqual([...second.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => method), ['b', 'c', 'waited'])
+    for (const unknown of ['99-0', 'nonsense', '']) {
+      const other = connection()
+      session.listen(other.stream, unknown)
+      assert.equal(other.text().includes('"method"'), false, unknown)
+    }
+  })
+
+  await t.test('what is in flight can be taken up again, however many streams came after it; what is over, for a while', (t) => {
+    const session = begin(t)
+    const carrying = session.newStream()
+    carrying.send('{"method":"kept"}')
+    session.exchanges.set(1, {
+      cancel: () => {},
+      resumed: () => {},
+      carriedBy: (stream: unknown) => stream === carrying
+    } as unknown as HttpExchange)
+    for (let n = 0; n < limits.resumableStreams + 5; n++) {
+      const stream = session.newStream()
+      stream.attach(connection().stream)
+      stream.send(`{"method":"of ${stream.number}"}`)
+      stream.end()
+    }
+    const after = (eventId: string): string[] => {
+      const held = connection()
+      session.listen(held.stream, eventId)
+      return messagesIn(held.text())
+    }
+    const last = 1 + limits.resumableStreams + 5
+    assert.deepEqual([after('1-0'), after('2-0'), after(`${last}-0`)], [['{"method":"kept"}'], [], [`{"method":"of ${last}"}`]])
+  })
+
+  await t.test('paused and resumed again and again, it is one stream, on which nothing is lost', (t) => {
+    const session = begin(t)
+    const stream = session.newStream()
+    let held = connection()
+    stream.attach(held.stream)
+    stream.prime()
+    session.exchanges.set(1, {
+      cancel: () => {},
+      resumed: () => {},
+      carriedBy: (each: unknown) => each === stream
+    } as unknown as HttpExchange)
+    const got: string[] = []
+    for (let n = 0; n < 3 * limits.resumableStreams; n++) {
+      stream.pause(10)
+      assert.equal(held.open(), false)
+      stream.send(`{"n":${n}}`)
+      const lastId = [...held.text().matchAll(/^id: (.+)$/gm)].at(-1)?.[1]
+      held = connection()
+      session.listen(held.stream, lastId)
+      got.push(...messagesIn(held.text()))
+    }
+    assert.deepEqual(got, Array.from({ length: 3 * limits.resumableStreams }, (_, n) => `{"n":${n}}`))
+    assert.equal(session.newStream().number, 2)
+  })
+
+  await t.test('a stream that has just begun is not the one that is forgotten, though all before it are open', (t) => {
+    const session = begin(t)
+    for (let n = 0; n < limits.resumableStreams; n++) session.newStream().attach(connection().stream)
+    const stream = session.newStream()
+    const held = connection()
+    stream.attach(held.stream)
+    held.break()
+    stream.send('{"method":"the answer"}')
+    const back = connection()
+    session.listen(back.stream, `${stream.number}-0`)
+    assert.deepEqual(messagesIn(back.text()), ['{"method":"the answer"}'])
+  })
+
+  await t.test('what can be replayed is forgotten after a while', (t) => {
+    const { sessions, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const held = connection()
+    session.listen(held.stream, undefined)
+    session.deliver('old')
+    tick(limits.replayTime - minute)
+    session.deliver('new')
+    const replayed = (): string[] => {
+      const back = connection()
+      session.listen(back.stream, '1-0')
+      return [...back.text().matchAll(/"method":"(\w+)"/g)].map(([, method]) => String(method))
+    }
+    assert.deepEqual(replayed(), ['old', 'new'])
+    tick(2 * minute)
+    assert.deepEqual(replayed(), ['new'])
+  })
+
+  await t.test('questions that are open to it are bounded in size, and to all sessions together', async (t) => {
+    const { sessions } = startSessions(t)
+    const over = new AbortController()
+    const question = (size: number): Question => ({
+      method: 'sampling/createMessage',
+      params: {},
+      paramsText: JSON.stringify({ x: 'x'.repeat(size) }),
+      signal: over.signal,
+      outlives: false,
+      progress: () => {}
+    })
+    const ask = (session: Session, size: number): { failed: () => boolean } => {
+      let failed = false
+      session.askOn(() => {}, question(size)).catch(() => { failed = true })
+      return { failed: () => failed }
+    }
+    const asking = Array.from({ length: limits.allQuestionsSize / limits.questionsSize }, (_, n) =>
+      sessions.begin(view(`asking ${n}`), '2025-11-25', {})
+    )
+    const [first, ...rest] = asking as [Session, ...Session[]]
+    const large = limits.questionsSize - 1_000
+    const [one, two] = [ask(first, large), ask(first, 1_000)]
+    await Promise.resolve()
+    assert.deepEqual([one.failed(), two.failed()], [false, true])
+    for (const session of rest) ask(session, large)
+    const late = sessions.begin(view('late'), '2025-11-25', {})
+    const refused = ask(late, large)
+    await Promise.resolve()
+    assert.equal(refused.failed(), true)
+    first.answer({ kind: 'response', id: 1, resultText: '{}' })
+    const taken = ask(late, large)
+    await Promise.resolve()
+    assert.equal(taken.failed(), false)
+    over.abort('enough')
+  })
+
+  await t.test('a slow reader is let go; a burst is no sign of one', (t) => {
+    const { sessions, tick } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const listening = (): ReturnType<typeof connection> => {
+      const held = connection()
+      session.listen(held.stream, undefined)
+      return held
+    }
+    const large = JSON.stringify('x'.repeat(limits.streamBacklog + 1))
+    const burst = (count: number): void => { for (let n = 0; n < count; n++) session.deliver('large', large) }
+    const held = listening()
+    held.reads(false)
+    burst(3)
+    assert.equal(held.open(), true)
+    held.reads(true)
+    tick(limits.streamBacklogTime + 1)
+    session.deliver('after')
+    assert.deepEqual([held.open(), messagesIn(held.text()).length], [true, 4], 'who reads it, stays')
+    held.reads(false)
+    burst(2)
+    tick(limits.streamBacklogTime + 1)
+    session.deliver('more')
+    assert.equal(held.open(), false, 'who does not, is let go in the end')
+    const other = listening()
+    other.reads(false)
+    burst(6)
+    assert.equal(other.open(), false, 'or at once, where it is far too much')
+  })
+
+  await t.test('where all that is unread is too much, the slowest reader goes', (t) => {
+    const { sessions } = startSessions(t)
+    const listening = (name: string): { session: Session, held: ReturnType<typeof connection> } => {
+      const session = sessions.begin(view(name), '2025-11-25', {})
+      const held = connection()
+      session.listen(held.stream, undefined)
+      return { session, held }
+    }
+    const slow = Array.from({ length: limits.unread / limits.streamBacklog - 1 }, (_, n) => listening(`slow ${n}`))
+    const slowest = listening('slowest')
+    const fast = listening('fast')
+    const message = JSON.stringify('x'.repeat(limits.streamBacklog - 1_000))
+    for (const { session, held } of [...slow, slowest]) { held.reads(false); session.deliver('large', message) }
+    slowest.session.deliver('large', JSON.stringify('x'.repeat(3_000)))
+    fast.session.deliver('large', message)
+    assert.equal([...slow, slowest, fast].every(({ held }) => held.open()), true)
+    for (const { session } of slow) session.deliver('large', JSON.stringify('x'.repeat(1_000)))
+    assert.deepEqual([slow.every(({ held }) => held.open()), slowest.held.open(), fast.held.open()], [true, false, true])
+  })
+
+  await t.test('log messages below the level that the client set are not for it', (t) => {
+    const session = begin(t)
+    const held = connection()
+    session.listen(held.stream, undefined)
+    const hears = (level: string): boolean => {
+      const before = held.text().length
+      session.notify('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`)
+      return held.text().length > before
+    }
+    assert.equal(hears('debug'), true, 'no level set: the server decides')
+    session.level = 'warning'
+    assert.deepEqual(['debug', 'notice', 'warning', 'emergency', 'unheard of'].map(hears), [false, false, true, true, true])
+  })
+
+  await t.test('when it ends its streams end, and it hears no more', (t) => {
+    const { sessions } = startSessions(t)
+    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const held = connection()
+    session.listen(held.stream, undefined)
+    sessions.end(session, 'over')
+    assert.equal(held.stream.open, false)
+    const before = held.text()
+    session.deliver('late')
+    assert.equal(held.text(), before)
+  })
+})
+
+test('what clients do not read is bounded, whoever answers', async (t) => {
+  const bounds = limits as { unread: number }
+  const { unread: before } = bounds
+  bounds.unread = 12 * 1024 * 1024
+  t.after(() => { bounds.unread = before })
+  const app = Fastify()
+  await app.register(unread)
+  const large = 'x'.repeat(10 * 1024 * 1024)
+  app.get('/rest', async () => large)
+  app.get('/mcp', (_request, reply) => { writeJson(reply.raw, [large]); reply.hijack() })
+  t.after(async () => { await app.close() })
+  const { port } = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
+  for (const path of ['/rest', '/mcp']) {
+    const sockets = Array.from({ length: 4 }, () =>
+      connect(Number(port), '127.0.0.1', function (this: Socket) {
+        this.write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`)
+      })
+    )
+    for (const socket of sockets) { socket.pause(); socket.on('error', () => {}) }
+    await new Promise((resolve) => { setTimeout(resolve, 300) })
+    const open = await new Promise<number>((resolve, reject) => {
+      app.server.getConnections((error, count) => {
+        if (error) reject(error)
+        else resolve(count)
+      })
+    })
+    assert.ok(open >= 1 && open < sockets.length, `${path}: ${open} of ${sockets.length} are open`)
+    for (const socket of sockets) socket.destroy()
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`)
+    assert.equal((await answer.text()).length, large.length, 'who reads, gets it')
+  }
+})
+
+test('the answer to one POST', async (t) => {
+  const both: Accepted = { json: true, events: true, eventsFirst: false }
+  const parts = (id: number): Array<string | Buffer> => [`{"jsonrpc":"2.0","id":${id},"result":`, Buffer.from('{"text":"é, 1"}'), '}']
+  const whole = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{"text":"é, 1"}}`
+  const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
+  interface Made extends Held { reply: HttpReply, tick: (ms: number) => void, gone: () => number }
+  const begin = (t: TestContext, { expected = 1, batch = false, accepted = both, version = '2025-03-26' as LegacyVersion } = {}): Made => {
+    const { sessions, tick } = startSessions(t)
+    const held = response()
+    let gone = 0
+    const reply = new HttpReply(held.raw, sessions.begin(view('ann'), version, {}), accepted, expected, batch, () => { gone++ })
+    return { ...held, reply, tick, gone: () => gone }
+  }
+
+  await t.test('JSON, when the final answers are all it says', (t) => {
+    const one = begin(t)
+    one.reply.final(parts(1))
+    assert.deepEqual([one.text(), one.head()?.[1]['content-length'], one.open()], [whole(1), Buffer.byteLength(whole(1)), false])
+  })
+
+  await t.test('of a batch: a list, in the order in which they came', (t) => {
+    const batch = begin(t, { expected: 3, batch: true })
+    batch.reply.final(parts(2))
+    batch.reply.final(undefined)
+    assert.equal(batch.open(), true)
+    batch.reply.final(['{"jsonrpc":"2.0","id":1,"result":{}}'])
+    assert.deepEqual(
+      [batch.text(), batch.head()?.[1]['content-length']],
+      [`[${whole(2)},{"jsonrpc":"2.0","id":1,"result":{}}]`, Buffer.byteLength(batch.text())]
+    )
+  })
+
+  await t.test('of a batch of one: still a list', (t) => {
+    const batch = begin(t, { batch: true })
+    batch.reply.final(parts(1))
+    assert.equal(batch.text(), `[${whole(1)}]`)
+  })
+
+  for (const [says, turn] of [
+    [
+      'says more',
+      ({ reply }: Made) => {
+        reply.say(progress)
+      }
+    ],
+    [
+      'is silent for long',
+      ({ tick }: Made) => {
+        tick(5_000)
+      }
+    ]
+  ] as const) {
+    await t.test(`a batch that ${says} becomes a stream: what is final already comes as whole messages`, (t) => {
+      const batch = begin(t, { expected: 3, batch: true })
+      batch.reply.final(parts(1))
+      batch.reply.final(parts(2))
+      turn(batch)
+      batch.reply.final(parts(3))
+      assert.equal(batch.head()?.[1]['content-type'], 'text/event-stream')
+      assert.deepEqual(
+        messagesIn(batch.text()).filter((text) => text !== progress),
+        [whole(1), whole(2), whole(3)]
+      )
+      assert.equal(batch.open(), false)
+    })
+  }
+
+  await t.test('a client that goes is noticed: at once, or after a grace where it can come back', (t) => {
+    const plain = begin(t)
+    plain.break()
+    assert.equal(plain.gone(), 1)
+    t.mock.timers.reset()
+    const resumable = begin(t, { version: '2025-11-25' })
+    resumable.reply.say(progress)
+    resumable.break()
+    resumable.tick(limits.resumeGrace - 1)
+    assert.equal(resumable.gone(), 0)
+    resumable.tick(1)
+    assert.equal(resumable.gone(), 1)
+  })
+})
+
+test('checkHost and checkOrigin: who is let in from a browser', async (t) => {
+  const allowed = (
+    listen: string,
+    hosts: string,
+    origins: string,
+    host: string | undefined,
+    origin: string | undefined,
+    baseUrl?: string
+  ): string => {
+    try {
+      const rules = originRules(listen, hosts, origins)
+      checkHost(rules, host, baseUrl)
+      checkOrigin(rules, host, origin, baseUrl)
+      return 'in'
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  const [host, foreign] = ['TH_FOREIGN_HOST', 'TH_FOREIGN_ORIGIN']
+  const local = '127.0.0.1'
+  const table: Array<[string, Parameters<typeof allowed>, string]> = [
+    ['loopback, no Origin', [local, '', '', '127.0.0.1:3000', undefined], 'in'],
+    ['loopback by name', [local, '', '', 'localhost:3000', undefined], 'in'],
+    ['loopback by name, in another case', [local, '', '', 'LocalHost:3000', undefined], 'in'],
+    ['loopback, IPv6', [local, '', '', '[::1]:3000', undefined], 'in'],
+    ['loopback, no port', [local, '', '', 'localhost', undefined], 'in'],
+    ['loopback, listening on IPv6', ['::1', '', '', '[::1]:3000', 'http://[::1]:3000'], 'in'],
+    ['loopback, listening by name', ['localhost', '', '', 'localhost:3000', undefined], 'in'],
+    ['loopback, another Host (DNS rebinding)', [local, '', '', 'evil.example:3000', undefined], host],
+    ['loopback, another Host with its own Origin (DNS rebinding)', [local, '', '', 'evil.example:3000', 'http://evil.example:3000'], host],
+    ['loopback, a Host that only begins alike', [local, '', '', 'localhost.evil.example', undefined], host],
+    ['loopback, a Host that only ends alike', [local, '', '', 'evil.example#localhost', undefined], host],
+    ['loopback, no Host', [local, '', '', undefined, undefined], host],
+    ['loopback, an empty Host', [local, '', '', '', undefined], host],
+    ['loopback, a Host that ALLOWED_HOSTS names', [local, 'hub.example', '', 'hub.example:3000', undefined], 'in'],
+    ['loopback beside ALLOWED_HOSTS', [local, 'hub.example', '', 'localhost:3000', undefined], 'in'],
+    ['every address: any Host', ['0.0.0.0', '', '', 'anything.example', undefined], 'in'],
+    ['every address, ALLOWED_HOSTS: those', ['0.0.0.0', 'hub.example, Other.Example:8080', '', 'other.example', undefined], 'in'],
+    ['every address, ALLOWED_HOSTS: no others', ['0.0.0.0', 'hub.example', '', 'localhost', undefined], host],
+    ['the Host of install.baseUrl', [local, '', '', 'hub.example', undefined, 'https://hub.example/base'], 'in'],
+    ['same origin', [local, '', '', 'localhost:3000', 'http://localhost:3000'], 'in'],
+    ['same origin, in another case', [local, '', '', 'LOCALHOST:3000', 'http://localhost:3000'], 'in'],
+    ['another port', [local, '', '', 'localhost:3000', 'http://localhost:4000'], foreign],
+    ['another scheme', [local, '', '', 'localhost:3000', 'https://localhost:3000'], foreign],
+    ['another origin', [local, '', '', 'localhost:3000', 'http://evil.example'], foreign],
+    ['an origin that only begins alike', [local, '', '', 'localhost', 'http://localhost.evil.example'], foreign],
+    ['an opaque origin', [local, '', '', 'localhost:3000', 'null'], foreign],
+    ['an empty origin', [local, '', '', 'localhost:3000', ''], foreign],
+    ['every address: another origin', ['0.0.0.0', '', '', 'hub.example', 'http://evil.example'], foreign],
+    [
+      'an origin that ALLOWED_ORIGINS names',
+      [local, '', 'https://app.example http://other.example', 'localhost:3000', 'https://app.example'],
+      'in'
+    ],
+    [
+      'ALLOWED_ORIGINS, the second',
+      [local, '', 'https://app.example,http://other.example', 'localhost:3000', 'http://other.example'],
+      'in'
+    ],
+    ['ALLOWED_ORIGINS is no prefix', [local, '', 'https://app.example', 'localhost:3000', 'https://app.example.evil.example'], foreign],
+    ['ALLOWED_ORIGINS does not open the Host', [local, '', 'http://evil.example', 'evil.example', 'http://evil.example'], host],
+    ['the origin of install.baseUrl', [local, '', '', 'hub.example', 'https://hub.example', 'https://hub.example/base'], 'in'],
+    ['install.baseUrl that is no URL', [local, '', '', 'localhost:3000', 'https://hub.example', 'hub.example'], foreign]
+  ]
+  for (const [says, given, expected] of table) await t.test(`${says}: ${expected}`, () => { assert.equal(allowed(...given), expected) })
+
+  await t.test('isLoopback', () => {
+    for (const address of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(address), true, address)
+    for (const address of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) {
+      assert.equal(isLoopback(address), false, address)
+    }
+  })
+})

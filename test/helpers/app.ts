@@ -1,0 +1,43 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Value } from '@sinclair/typebox/value'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../../app.ts'
+import { CatalogueFiles } from '../../db/json/catalogues.ts'
+import { openStorage } from '../../db/open.ts'
+import { Env } from '../../schemas/env.ts'
+import type { Cleanup } from './hub.ts'
+
+const noVault = {
+  hide: <Value>(value: Value) => ({ value, sealed: null }),
+  reveal: <Value>(value: Value) => value,
+  masks: () => [],
+  outdated: () => false
+}
+
+/** The gateway within this process, ready, on a settings file of its own; closed after the test. For what cannot be asked from outside. */
+export async function appFor (t: Cleanup, settings: object, env: Partial<Env> = {}): Promise<FastifyInstance> {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-app-'))
+  const settingsPath = join(folder, 'mcp_settings.json')
+  await writeFile(settingsPath, JSON.stringify(settings), { mode: 0o600 })
+  const { store, counters } = await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} })
+  const app = await buildApp({
+    logger: false,
+    store,
+    counters,
+    catalogueCache: new CatalogueFiles(join(folder, 'catalogues')),
+    version: '0.0.0',
+    env: { ...Value.Default(Env, {}) as Env, ...env },
+    initTimeout: 10_000,
+    requestTimeout: 10_000,
+    drainTimeout: 100,
+    environment: { PATH: process.env.PATH }
+  })
+  t.after(async () => {
+    await app.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  await app.ready()
+  return app
+}

@@ -1,0 +1,140 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A TCP port that was free a moment ago. */
+export async function freePort (): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => { server.close(resolve) })
+  return port
+}
+
+/** The path of a file below the project's root. */
+export const path = (name: string): string => join(root, name)
+
+/** The command line of a server package from npm, run by this Node. */
+export function npmServer (name: 'everything' | 'filesystem' | 'memory', ...args: string[]): { command: string, args: string[] } {
+  return { command: process.execPath, args: [join(root, `node_modules/@modelcontextprotocol/server-${name}/dist/index.js`), ...args] }
+}
+
+/** A TypeScript file of ours as a command line. */
+export function tsServer (name: string, ...args: string[]): { command: string, args: string[] } {
+  return { command: process.execPath, args: ['--import', 'tsx', join(root, name), ...args] }
+}
+
+export interface Hub {
+  url: string
+  port: number
+  pid: number
+  folder: string
+  settingsPath: string
+  /** Everything the process has printed so far. */
+  output: () => string
+  child: ChildProcess
+  /** SIGTERM, then the exit code. */
+  stop: () => Promise<number | null>
+}
+
+/** Any test context that can clean up: node:test's `t`. */
+export interface Cleanup { after: (fn: () => unknown) => void }
+
+export interface HubOptions {
+  /** The settings file: an object is written as JSON, a string or buffer as it is; nothing: no file. */
+  settings?: object | string | Buffer
+  env?: Record<string, string>
+  /** An existing folder (with its settings file and data) instead of a new one. */
+  folder?: string
+  /** false: do not wait for /health. */
+  wait?: boolean
+}
+
+/**
+ * Starts the gateway as its own process, as an operator would, and waits until /health answers (30 s: others may use the machine).
+ * Stopped and cleaned up after the test.
+ */
+export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<Hub> {
+  const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'tool-hub-test-'))
+  const settingsPath = join(folder, 'mcp_settings.json')
+  if (options.settings !== undefined) {
+    const text =
+      typeof options.settings === 'string' || Buffer.isBuffer(options.settings)
+        ? options.settings
+        : JSON.stringify(options.settings, null, 2)
+    await writeFile(settingsPath, text, { mode: 0o600 })
+  }
+  const port = Number(options.env?.PORT ?? await freePort())
+  // By itself, a test file runs the sources; `npm test` makes a build first.
+  const { TOOL_HUB_TEST_BUILD: build } = process.env
+  const child = spawn(process.execPath, build === undefined ? ['--import', 'tsx', join(root, 'server.ts')] : [join(root, build)], {
+    cwd: root,
+    env: { PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: String(port), SETTINGS_PATH: settingsPath, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => { output += String(chunk) })
+  child.stderr.on('data', (chunk) => { output += String(chunk) })
+  const exited = new Promise<number | null>((resolve) => { child.once('exit', (code) => { resolve(code) }) })
+  const stop = async (): Promise<number | null> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    return await exited
+  }
+  t.after(async () => {
+    await stop()
+    if (options.folder === undefined) await rm(folder, { recursive: true, force: true })
+  })
+  const base = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
+  const hub: Hub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop }
+  if (options.wait !== false) {
+    await until(
+      async () => (await fetch(`${base}/health`)).ok,
+      30_000,
+      () => (child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
+    )
+  }
+  return hub
+}
+
+/** Polls until the condition holds (it may throw meanwhile); fails with the message after so many milliseconds. */
+export async function until (
+  condition: () => unknown,
+  ms = 5_000,
+  message: string | (() => string) = 'the condition never held'
+): Promise<void> {
+  const end = Date.now() + ms
+  for (;;) {
+    try {
+      if (await condition()) return
+    } catch {}
+    if (Date.now() > end) throw new Error(typeof message === 'string' ? message : message())
+    await new Promise((resolve) => {
+      setTimeout(resolve, 20)
+    })
+  }
+}
+
+/** A system bearer key for a settings file, with the token that opens it. */
+export function bearerKey (more: Record<string, unknown> = {}): {
+  id: string
+  name: string
+  token: string
+  kind: string
+  enabled: boolean
+  accessType: string
+} {
+  return {
+    id: '11111111-1111-4111-8111-111111111111',
+    name: 'test',
+    token: `thk_${'a'.repeat(64)}`,
+    kind: 'system',
+    enabled: true,
+    accessType: 'all',
+    ...more
+  }
+}

@@ -1,0 +1,101 @@
+// docs/api.md says what happens: its blocks run as printed, one after another in one shell, against a gateway that just started.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { at, type Json } from '../helpers/client.ts'
+import { path, startHub, until } from '../helpers/hub.ts'
+
+const guide = readFileSync(path('docs/api.md'), 'utf8')
+const PASSWORD = 'A-test-pass1'
+/** What stands in the guide for what differs from run to run. */
+const printed = { address: 'http://127.0.0.1:3000', password: 'the password that the first start printed' }
+
+interface Block { heading: string, script: string }
+const blocks: Block[] = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map((match) => ({
+  heading: guide.slice(0, match.index).split('\n').filter((line) => line.startsWith('#')).at(-1) ?? '',
+  script: match[1] ?? ''
+}))
+
+test('the guide has ten tasks, each with its lines', () => {
+  const headings = guide.split('\n').filter((line) => /^## \d+\. /.test(line))
+  assert.deepEqual(headings.map((line) => Number(/\d+/.exec(line)?.[0])), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  assert.deepEqual(blocks.map(({ heading }) => heading), ['# The management API, by example', ...headings])
+  for (const { script, heading } of blocks) assert.match(script, /\b(?:curl|api) /, heading)
+  assert.equal(guide.split(printed.address).length, 3, 'the address is set at the top, and is the default of the client')
+  assert.equal(guide.split(printed.password).length, 2, 'the password is set at the top')
+})
+
+test('every block runs as printed', { timeout: 150_000 }, async (t) => {
+  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
+  await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
+  const script = blocks
+    .map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`)
+    .join('\n')
+    .replaceAll(printed.address, hub.url)
+    .replaceAll(printed.password, PASSWORD)
+  // The packages of the project, so that npx finds the servers here and fetches nothing.
+  const child = spawn('sh', ['-eu', '-s'], {
+    cwd: hub.folder,
+    env: { PATH: process.env.PATH ?? '', HOME: hub.folder },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: 120_000
+  })
+  let output = ''
+  let errors = ''
+  child.stdout.on('data', (chunk) => { output += String(chunk) })
+  child.stderr.on('data', (chunk) => { errors += String(chunk) })
+  child.stdin.end(script)
+  const code = await new Promise<number | null>((resolve, reject) => { child.once('error', reject).once('close', resolve) })
+  assert.equal(code, 0, `a line of docs/api.md failed, after:\n${output}\n${errors}\nThe gateway said:\n${hub.output().slice(-3_000)}`)
+
+  const said = new Map(output.split(/^== /m).slice(1).map((part) => [part.split('\n')[0] ?? '', part.slice(part.indexOf('\n') + 1)]))
+  const about = (number: number): string => [...said].find(([heading]) => heading.startsWith(`## ${number}. `))?.[1] ?? ''
+  /** The answers of one task, as curl printed them, end to end. */
+  const answers = (number: number): Json[] =>
+    about(number)
+      .split('\n')
+      .filter((line) => line.startsWith('{'))
+      .map((line) => JSON.parse(line) as Json)
+  for (let number = 1; number <= 9; number++) {
+    for (const answer of answers(number)) assert.equal(answer.success, true, JSON.stringify(answer))
+  }
+  assert.equal(at(answers(1)[0], 'data', 'name'), 'everything')
+  assert.equal(at(answers(2)[0], 'data', 'successCount'), 2)
+  assert.equal(at(answers(3).at(-1), 'data', 'status'), 'connected')
+  assert.deepEqual([at(answers(4)[0], 'data', 'config', 'description'), at(answers(4)[1], 'data', 'name')], ['Issues', 'notes'])
+  assert.match(String(at(answers(4)[0], 'data', 'config', 'headers', 'Authorization')), /••••/)
+  assert.deepEqual(
+    answers(5).map((answer) => [at(answer, 'data', 'enabled'), at(answer, 'data', 'overridden') ?? false]),
+    [
+      [false, false],
+      [true, false],
+      [true, true],
+      [true, false]
+    ]
+  )
+  assert.deepEqual(
+    (at(answers(6).at(-1), 'data') as Json[]).map(({ name, tools }) => [name, tools]),
+    [
+      ['everything', ['echo']],
+      ['notes', 'all']
+    ]
+  )
+  assert.deepEqual(
+    (at(answers(7).at(-1), 'data') as Json[]).map(({ name, kind }) => [name, kind]),
+    [
+      ['laptop', 'system'],
+      ['of ada', 'user']
+    ]
+  )
+  assert.match(about(8), /"text":"Echo: Hello"/)
+  assert.match(about(8), /Bern/)
+  assert.match(about(9), /^1mb$/m)
+  assert.equal(at(answers(10).at(-1), 'data', 0, 'name'), 'systemConfig')
+
+  const backup = join(hub.folder, 'settings-backup.json')
+  assert.equal((await stat(backup)).mode & 0o777, 0o600)
+  assert.deepEqual(Object.keys(at(JSON.parse(await readFile(backup, 'utf8')), 'mcpServers') as Json), ['everything', 'issues', 'notes'])
+})

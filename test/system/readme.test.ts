@@ -1,0 +1,164 @@
+// What the README says is what happens: its commands run as printed, its JSON parses, its settings file is taken. Its table of
+// environment variables and its links are held by docs.test.ts.
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { freePort, path, startHub, until } from '../helpers/hub.ts'
+
+const readme = readFileSync(path('README.md'), 'utf8')
+
+/** A fenced block. `mark`: the comment on the line before it. */
+interface Block { language: string, text: string, line: number, mark: string | undefined }
+
+function blocksOf (markdown: string): Block[] {
+  const blocks: Block[] = []
+  for (const match of markdown.matchAll(/^(?:<!-- (?<mark>[^\n]+) -->\n)?```(?<language>\w*)\n(?<text>.*?)^```$/gms)) {
+    const { mark, language = '', text = '' } = match.groups ?? {}
+    blocks.push({ language, text, mark, line: markdown.slice(0, match.index).split('\n').length })
+  }
+  return blocks
+}
+
+const blocks = blocksOf(readme)
+const commands = blocks.filter(({ language }) => language === 'sh' || language === 'bash')
+const notRun = ({ mark }: Block): boolean => mark?.startsWith('not run: ') === true
+
+/** What stands in the README for what differs from run to run. */
+const printedAddress = 'http://127.0.0.1:3000'
+const printedPassword = 'the password that the first start printed'
+
+/** A program's output and how it ended, within so many milliseconds. */
+async function run (
+  command: string,
+  args: string[],
+  input: string,
+  env: Record<string, string>
+): Promise<{ code: number | null; output: string }> {
+  const child = spawn(command, args, {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+    timeout: 25_000
+  })
+  let output = ''
+  child.stdout.on('data', (chunk) => {
+    output += String(chunk)
+  })
+  child.stderr.on('data', (chunk) => {
+    output += String(chunk)
+  })
+  child.stdin.end(input)
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', (error) => {
+      reject(new Error(`${command} is needed to run the README's commands: ${error.message}`))
+    })
+    child.once('close', resolve)
+  })
+  return { code, output }
+}
+
+test('every command of the README is run, or says why not', () => {
+  for (const block of commands.filter(notRun)) assert.match(block.mark ?? '', /^not run: \w.{10,}/, `line ${block.line} gives no reason`)
+  for (const block of commands.filter(({ text }) => text.includes('curl'))) {
+    assert.ok(!notRun(block), `line ${block.line}: curl lines are run`)
+  }
+  assert.ok(commands.filter((block) => !notRun(block)).length >= 7)
+})
+
+test('the commands of the README run as printed, one after another in one shell', async (t) => {
+  const password = 'A-test-pass1'
+  const hub = await startHub(t, { env: { ADMIN_PASSWORD: password } })
+  assert.ok(readme.includes(printedAddress) && readme.includes(printedPassword))
+  const script = commands.filter((block) => !notRun(block)).map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
+    .replaceAll(printedAddress, hub.url).replaceAll(printedPassword, password)
+  const { code, output } = await run('sh', ['-eu', '-s'], script, { HOME: hub.folder })
+  assert.equal(code, 0, `a command of the README failed, after:\n${output}\nThe gateway said:\n${hub.output()}`)
+  const [, answers = ''] = output.split('"username":"admin"')
+  assert.match(answers, /"data":\{"name":"everything","status":"connecting"/)
+  assert.match(answers, /^thk_[0-9a-f]{64}$/m)
+  assert.match(answers, /"text":"Echo: Hello"/)
+  const list = JSON.parse(answers.trim().split('\n').at(-1) ?? '') as { result: { tools: Array<{ name: string }> } }
+  assert.deepEqual(list.result.tools.map(({ name }) => name), ['everything-echo', 'everything-get-sum'])
+})
+
+test('every JSON block of the README parses', () => {
+  const json = blocks.filter(({ language }) => language === 'json')
+  assert.ok(json.length >= 6)
+  for (const { text, line } of json) assert.doesNotThrow(() => { JSON.parse(text) }, `the JSON at line ${line}`)
+})
+
+test('the settings file of the README is taken whole', async (t) => {
+  const example = blocks.find(({ mark }) => mark === 'settings')
+  assert.ok(example)
+  const hub = await startHub(t, { settings: example.text })
+  assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
+  const headers = {
+    authorization: 'Bearer choose-something-long-and-random',
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream'
+  }
+  const post = async (message: object, session?: string): Promise<Response> =>
+    await fetch(`${hub.url}/mcp/daily`, {
+      method: 'POST',
+      headers: session === undefined ? headers : { ...headers, 'mcp-session-id': session },
+      body: JSON.stringify({ jsonrpc: '2.0', ...message })
+    })
+  const hello = await post({
+    id: 1,
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } }
+  })
+  assert.equal(hello.status, 200)
+  await hello.text()
+  const session = hello.headers.get('mcp-session-id') ?? ''
+  await post({ method: 'notifications/initialized' }, session)
+  await until(async () => {
+    const { result } = (await (await post({ id: 2, method: 'tools/list' }, session)).json()) as {
+      result: { tools: Array<{ name: string; description: string }> }
+    }
+    assert.deepEqual(result.tools.map(({ name, description }) => [name, description]), [['try-echo', 'Says it again']])
+    return true
+  }, 10_000, () => `the group of the example does not list its tool: ${hub.output()}`)
+})
+
+test('what the documents beside the README link to is there', () => {
+  for (const document of ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/lifecycle.md']) {
+    const text = readFileSync(path(document), 'utf8')
+    for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {
+      assert.ok(existsSync(join(dirname(path(document)), target)), `${document} links to ${target}`)
+    }
+  }
+})
+
+test('npm run demo prints a client configuration and a curl line that calls a tool', async (t) => {
+  assert.ok(existsSync(path('dist/server.js')), 'the demo runs what npm ci builds: npm run build')
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
+  const port = await freePort()
+  const demo: ChildProcess = spawn('npm', ['run', 'demo'], {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', HOME: folder, TMPDIR: folder, PORT: String(port) },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true
+  })
+  let output = ''
+  demo.stdout?.on('data', (chunk) => { output += String(chunk) })
+  demo.stderr?.on('data', (chunk) => { output += String(chunk) })
+  const closed = new Promise((resolve) => { demo.once('close', resolve) })
+  t.after(async () => {
+    // As Ctrl-C does it: to the whole group.
+    if (demo.pid !== undefined && demo.exitCode === null && demo.signalCode === null) process.kill(-demo.pid, 'SIGINT')
+    await closed
+    await rm(folder, { recursive: true, force: true })
+  })
+  await until(() => /^curl .+$/m.test(output), 20_000, () => `the demo printed no curl line: ${output}`)
+  const configuration: unknown = JSON.parse(/^\{\n.*?^\}$/ms.exec(output)?.[0] ?? '')
+  assert.ok(JSON.stringify(configuration).includes(`http://127.0.0.1:${port}/mcp`))
+  const { code, output: answer } = await run('sh', ['-eu', '-s'], /^curl .+$/m.exec(output)?.[0] ?? '', {})
+  assert.equal(code, 0, answer)
+  const promised = blocks.find(({ language, text }) => language === 'json' && text.includes('Echo: Hello'))
+  assert.deepEqual(JSON.parse(answer), JSON.parse(promised?.text ?? ''))
+})

@@ -1,0 +1,1258 @@
+import assert from 'node:assert/strict'
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { test, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
+import fc from 'fast-check'
+import { UpstreamError } from '../../protocol/errors.ts'
+import type { Client } from '../../protocol/exchange.ts'
+import { plainClass } from '../../protocol/capabilities.ts'
+import type { Level } from '../../protocol/listener.ts'
+import { killGroup } from '../../protocol/transports/process-group.ts'
+import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
+import { transportLimits } from '../../protocol/transports/transport.ts'
+import { PlainClient } from '../../protocol/exchange.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { attribute, type InboundMessage, type Target } from '../../plugins/upstream/inbound/attribution.ts'
+import { backoff } from '../../plugins/upstream/links/backoff.ts'
+import {
+  catalogueText,
+  kinds,
+  listKinds,
+  nextCatalogueId,
+  readList,
+  sameCatalogue,
+  toCatalogue,
+  type Catalogue,
+  type Item,
+  type ListKind
+} from '../../plugins/upstream/catalogues/catalogue.ts'
+import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
+import type { Link } from '../../plugins/upstream/links/link.ts'
+import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../../plugins/upstream/links/link-key.ts'
+import { TaskRegistry } from '../../plugins/upstream/inbound/tasks.ts'
+import { Semaphore } from '../../plugins/limits/semaphore.ts'
+import { Slot } from '../../plugins/upstream/links/slot.ts'
+import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
+import { path, until } from '../helpers/hub.ts'
+
+const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
+console.log(`fast-check: FC_SEED=${seed}`)
+
+const settle = async (): Promise<void> => { for (let turn = 0; turn < 20; turn++) await Promise.resolve() }
+
+// ── who shares a connection ──
+
+const clients = {
+  none: {},
+  sampling: { sampling: {} },
+  elicitation: { elicitation: { form: {}, url: {} } },
+  roots: { roots: { listChanged: true } },
+  extensions: { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html'] } } }
+} as const
+type ClientKind = keyof typeof clients
+
+/**
+ * DECISIONS §7, "Isolation": who shares one connection with whom, among clients of the same kind.
+ * all: everybody · user: the sessions of one user · own: a session of its own.
+ */
+const sharing = `
+  isolation transport contested  none  sampling  elicitation  roots  extensions
+  auto      remote    no         all   own       own          own    all
+  auto      remote    yes        all   own       own          own    all
+  auto      stdio     no         all   all       all          all    all
+  auto      stdio     yes        all   own       own          own    all
+  shared    remote    no         all   all       all          all    all
+  shared    remote    yes        all   all       all          all    all
+  shared    stdio     no         all   all       all          all    all
+  shared    stdio     yes        all   all       all          all    all
+  session   remote    no         own   own       own          own    own
+  session   remote    yes        own   own       own          own    own
+  session   stdio     no         own   own       own          own    own
+  session   stdio     yes        own   own       own          own    own
+  user      remote    no         user  user      user         user   user
+  user      remote    yes        user  user      user         user   user
+  user      stdio     no         user  user      user         user   user
+  user      stdio     yes        user  user      user         user   user
+`.trim().split('\n').map((line) => line.trim().split(/ +/))
+const kindsOfClient = (sharing[0] ?? []).slice(3) as ClientKind[]
+const servers = sharing.slice(1).map(([isolation, transport, contested, ...cells]) => ({
+  server: { isolation: isolation as Isolation, remote: transport === 'remote', contested: contested === 'yes' },
+  says: `${isolation}, ${transport}${contested === 'yes' ? ', contested' : ''}`,
+  cells
+}))
+
+test('linkKey: who shares with whom', async (t) => {
+  const sharer = (id: string, user: string, kind: ClientKind): Sharer => ({ id, user, capabilities: structuredClone(clients[kind]) })
+
+  for (const { server, says, cells } of servers) {
+    await t.test(says, () => {
+      kindsOfClient.forEach((kind, at) => {
+        const cell = cells[at]
+        assert.ok(cell === 'all' || cell === 'user' || cell === 'own')
+        const key = (id: string, user: string): LinkKey => linkKey(server, sharer(id, user, kind))
+        const first = key('s1', 'ann')
+        assert.equal(key('s1', 'ann').key, first.key, `${kind}: one session has one connection`)
+        assert.equal(key('s2', 'ann').key === first.key, cell !== 'own', `${kind}: two sessions of one user`)
+        assert.equal(key('s3', 'bob').key === first.key, cell === 'all', `${kind}: sessions of two users`)
+        assert.equal(first.affinity, { all: 'shared', user: 'user', own: 'session' }[cell], kind)
+      })
+    })
+  }
+
+  await t.test('upstreams are told what a client really can: clients that can other things never share', () => {
+    for (const { server, says } of servers) {
+      for (const a of kindsOfClient) {
+        for (const b of kindsOfClient.filter((kind) => kind !== a)) {
+          const [one, other] = [linkKey(server, sharer('s1', 'ann', a)), linkKey(server, sharer('s2', 'ann', b))]
+          assert.notEqual(one.key, other.key, `${says}: ${a} and ${b}`)
+          assert.notEqual(one.capabilityClass, other.capabilityClass, `${says}: ${a} and ${b} see one catalogue`)
+        }
+      }
+    }
+  })
+
+  await t.test('a client that cannot be asked and shares, shares the gateway\'s own', () => {
+    for (const isolation of ['auto', 'shared'] as const) {
+      assert.deepEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'none')), baseKey)
+    }
+    assert.equal(baseKey.capabilityClass, plainClass)
+  })
+
+  // DECISIONS §15: passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another one.
+  const passing = `
+    isolation transport client   again  sessions  values  principals  nothing
+    auto      each      none     same   same      other   other       other
+    auto      each      asked    same   other     same    other       same
+    auto      once      none     same   same      other   other       other
+    auto      once      asked    same   other     other   other       other
+    shared    each      asked    same   same      other   other       other
+    shared    once      asked    same   same      other   other       other
+    user      each      asked    same   same      other   other       other
+    user      once      none     same   same      other   other       other
+    session   each      none     same   other     same    other       same
+    session   once      none     same   other     other   other       other
+    session   each      rest     same   same      other   other       other
+    auto      each      rest     same   same      other   other       other
+  `.trim().split('\n').slice(1).map((line) => line.trim().split(/ +/))
+  for (const [isolation, transport, client, ...cells] of passing) {
+    await t.test(`passed-on headers: ${isolation}, ${transport === 'each' ? 'with each request' : 'at opening'}, ${client}`, () => {
+      const server = { isolation: isolation as Isolation, remote: true, contested: false }
+      const rest = client === 'rest'
+      const key = (session: string, principal: string, digest: string | undefined, user = 'ann'): LinkKey =>
+        linkKey(
+          server,
+          sharer(rest ? `rest ${principal}` : session, user, client === 'asked' ? 'sampling' : 'none'),
+          digest === undefined ? undefined : { principal, digest, session: !rest, eachRequest: transport === 'each' }
+        )
+      const first = key('s1', 'key 1', 'x')
+      const others = [
+        key('s1', 'key 1', 'x'),
+        key('s2', 'key 1', 'x'),
+        key('s1', 'key 1', 'y'),
+        key('s3', 'key 2', 'x'),
+        key('s1', 'key 1', undefined)
+      ]
+      assert.deepEqual(others.map((other) => other.key === first.key ? 'same' : 'other'), cells)
+      assert.notEqual(key('s4', 'key 2', 'x', 'bob').key, first.key, 'another user')
+      assert.notEqual(first.affinity, 'shared', 'nobody else hears what comes on it')
+      assert.notEqual(first.key, baseKey.key)
+    })
+  }
+
+  await t.test('lists are read by links of nobody, one for each class', () => {
+    assert.equal(listingKey(baseKey, plainClass), baseKey)
+    const listing = listingKey(baseKey, '{"sampling":{}}')
+    assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
+      assert.notEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'sampling')).key, listing.key)
+    }
+  })
+
+  await t.test('who asks for connections of its own has them, whatever the server is set to', () => {
+    for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
+      const alone = (id: string): string =>
+        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), alone: true }).key
+      assert.equal(alone('a'), alone('a'))
+      assert.notEqual(alone('a'), alone('b'))
+      assert.notEqual(alone('a'), linkKey({ isolation, remote: false, contested: false }, sharer('b', 'u', 'none')).key)
+    }
+  })
+
+  await t.test('no choice of names makes two keys meet', () => {
+    const word = fc.oneof(fc.string(), fc.constantFrom('', '{}', '"', '" {}', 'shared {}', 'a" {}\nuser "b', 'session s', '__proto__'))
+    fc.assert(fc.property(word, word, fc.constantFrom(...kindsOfClient), fc.constantFrom(...kindsOfClient), (a, b, one, other) => {
+      const key = (isolation: Isolation, id: string, user: string, kind: ClientKind): string =>
+        linkKey({ isolation, remote: true, contested: false }, sharer(id, user, kind)).key
+      if (a !== b) {
+        assert.notEqual(key('user', 's', a, one), key('user', 's', b, other))
+        assert.notEqual(key('session', a, 'u', one), key('session', b, 'u', other))
+      }
+      assert.notEqual(key('user', 's', a, one), key('session', b, 'u', other))
+      assert.notEqual(key('user', 's', a, one), key('shared', 's', 'u', other))
+      assert.notEqual(key('session', a, 'u', one), key('shared', 's', 'u', other))
+      const passed = (isolation: Isolation, id: string, principal: string, session: boolean): string =>
+        linkKey({ isolation, remote: true, contested: false }, sharer(id, 'u', 'none'), {
+          principal,
+          digest: 'd',
+          session,
+          eachRequest: true
+        }).key
+      if (a !== b) {
+        assert.notEqual(passed('shared', 's', a, true), passed('shared', 's', b, true))
+        assert.notEqual(passed('session', a, 'p', false), passed('session', b, 'p', false))
+      }
+      assert.notEqual(passed('shared', a, 'p', true), passed('session', b, 'p', false))
+      for (const isolation of ['shared', 'user'] as const) assert.notEqual(passed(isolation, 's', a, true), key(isolation, 's', b, one))
+    }), { seed, numRuns: 500 })
+  })
+})
+
+test('attribute: whom a question is for', async (t) => {
+  interface FakeCall { id: number, by: string }
+  const call = (id: number, by: string): FakeCall => ({ id, by })
+  const [ann, annToo, bob] = [call(1, 'ann'), call(2, 'ann'), call(3, 'bob')]
+  const table: Array<{ says: string; given: Partial<InboundMessage<FakeCall, string>>; target: Target<FakeCall, string> }> = [
+    { says: 'the call on whose stream it came', given: { origin: ann, open: [ann] }, target: { kind: 'call', call: ann } },
+    {
+      says: 'that call before all others, several owners or not',
+      given: { origin: ann, open: [ann, bob, annToo] },
+      target: { kind: 'call', call: ann }
+    },
+    {
+      says: 'that call before the session that owns the link',
+      given: { origin: bob, open: [bob], owner: 'ann' },
+      target: { kind: 'call', call: bob }
+    },
+    { says: 'nobody, where that call is over', given: { origin: 'over' }, target: { kind: 'over' } },
+    {
+      says: 'nobody, where that call is over: not the only one that is open',
+      given: { origin: 'over', open: [bob] },
+      target: { kind: 'over' }
+    },
+    {
+      says: 'nobody, where that call is over: not the session that owns the link',
+      given: { origin: 'over', open: [ann], owner: 'ann' },
+      target: { kind: 'over' }
+    },
+    {
+      says: 'nobody, where that call is over: no cause to call the link contested',
+      given: { origin: 'over', open: [ann, bob] },
+      target: { kind: 'over' }
+    },
+    { says: 'the only call open', given: { open: [bob] }, target: { kind: 'call', call: bob } },
+    {
+      says: 'the only call open before the session that owns the link',
+      given: { open: [ann], owner: 'ann' },
+      target: { kind: 'call', call: ann }
+    },
+    { says: 'one of the calls of their only owner: the latest', given: { open: [ann, annToo] }, target: { kind: 'call', call: annToo } },
+    { says: 'the session that owns the link, where no call is open', given: { owner: 'ann' }, target: { kind: 'owner', owner: 'ann' } },
+    {
+      says: 'the session that owns the link, where calls of several are open',
+      given: { open: [ann, bob], owner: 'ann' },
+      target: { kind: 'owner', owner: 'ann' }
+    },
+    {
+      says: 'the only call open, though a task of its owner is under way',
+      given: { open: [bob], workers: ['bob'] },
+      target: { kind: 'call', call: bob }
+    },
+    { says: 'nobody: a task of another may be what it is about', given: { open: [bob], workers: ['ann'] }, target: { kind: 'contested' } },
+    {
+      says: 'the session that owns the link, though a task of another is under way',
+      given: { open: [bob], workers: ['ann'], owner: 'bob' },
+      target: { kind: 'owner', owner: 'bob' }
+    },
+    { says: 'nobody: a task is under way, and none is waiting', given: { workers: ['ann'] }, target: { kind: 'idle' } },
+    { says: 'nobody: none is waiting', given: {}, target: { kind: 'idle' } },
+    { says: 'nobody: several are', given: { open: [ann, bob] }, target: { kind: 'contested' } },
+    { says: 'nobody: several are, whoever was first or last', given: { open: [ann, bob, annToo] }, target: { kind: 'contested' } }
+  ]
+  for (const { says, given, target } of table) {
+    await t.test(says, () => {
+      assert.deepEqual(attribute({ origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }) => by, ...given }), target)
+    })
+  }
+  await t.test('it never guesses between two', () => {
+    fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
+      const open = owners.map((by, id) => call(id, by))
+      const target = attribute({ origin: undefined, open, workers: [], owner: undefined, ownerOf: ({ by }) => by })
+      assert.equal(target.kind, new Set(owners).size === 1 ? 'call' : 'contested')
+    }), { seed })
+  })
+})
+
+test('backoff: from 1 s doubling to 60 s, with jitter', () => {
+  for (const [failures, full] of [
+    [0, 1_000],
+    [1, 1_000],
+    [2, 2_000],
+    [3, 4_000],
+    [4, 8_000],
+    [5, 16_000],
+    [6, 32_000],
+    [7, 60_000],
+    [8, 60_000],
+    [5_000, 60_000]
+  ] as const) {
+    assert.equal(
+      backoff(failures, () => 0),
+      full / 2
+    )
+    assert.equal(
+      backoff(failures, () => 0.5),
+      full * 0.75
+    )
+    assert.ok(backoff(failures, () => 1 - Number.EPSILON) <= full)
+    assert.ok(backoff(failures) >= full / 2 && backoff(failures) <= full)
+  }
+  assert.ok(new Set(Array.from({ length: 20 }, () => backoff(3))).size > 1, 'there is no jitter')
+})
+
+test('semaphore: so many at once, the others in order', async () => {
+  const semaphore = new Semaphore(2)
+  const order: string[] = []
+  const take = async (name: string): Promise<() => void> => { const done = await semaphore.take(); order.push(name); return done }
+  const [a, b] = [await take('a'), await take('b')]
+  const waiting = [take('c'), take('d'), take('e')]
+  await settle()
+  assert.deepEqual(order, ['a', 'b'])
+  a()
+  a()
+  await settle()
+  assert.deepEqual(order, ['a', 'b', 'c'], 'giving back twice gives one place')
+  b()
+  await settle()
+  assert.deepEqual(order, ['a', 'b', 'c', 'd'])
+  for (const done of await Promise.all(waiting.slice(0, 2))) done()
+  await settle()
+  assert.deepEqual(order, ['a', 'b', 'c', 'd', 'e'])
+  ;(await Promise.all(waiting)).at(-1)?.()
+  const again = [await take('f'), await take('g')]
+  void take('h')
+  await settle()
+  assert.equal(order.at(-1), 'g', 'there are two places, not three')
+  again[0]?.()
+  await settle()
+  assert.equal(order.at(-1), 'h')
+})
+
+const client = (id: string): Client => new PlainClient(id, id, id, false)
+
+const slotOf = (more: Partial<LinkKey> = {}): Slot => new Slot({ ...baseKey, ...more }, {}, undefined)
+
+test('slot: what outlives one connection', async (t) => {
+  const leveled = (id: string, level: Level | undefined): Client => Object.assign(client(id), { deaf: false, level })
+
+  await t.test('the level upstream is the lowest that anyone wants', () => {
+    const slot = slotOf()
+    const levelWith = (id: string, level: Level | undefined): Level | undefined => { slot.serve(leveled(id, level)); return slot.level }
+    assert.equal(levelWith('d', undefined), undefined)
+    slot.forget('d')
+    assert.equal(levelWith('a', 'error'), 'error')
+    assert.equal(levelWith('b', 'alert'), 'error')
+    assert.equal(levelWith('c', 'debug'), 'debug')
+    assert.equal(levelWith('c', 'emergency'), 'error')
+    slot.forget('a')
+    assert.equal(slot.level, 'alert')
+    slot.serve(client('a caller that hears nothing'))
+    assert.equal(slot.level, 'alert')
+    slot.forget('b')
+    slot.forget('c')
+    assert.equal(slot.level, undefined)
+  })
+
+  await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', () => {
+    const slot = slotOf()
+    const told: Level[] = []
+    const link = {
+      level: undefined,
+      setLevel: async (level: Level) => {
+        if (link.level !== level) told.push(level)
+        link.level = level
+      }
+    } as unknown as Link
+    slot.link = link
+    const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.tellLevel() }
+    serve('a')
+    assert.deepEqual(told, [])
+    serve('b', 'emergency')
+    serve('c', 'debug')
+    slot.forget('c')
+    assert.deepEqual(told, ['info', 'debug', 'info'])
+    slot.forget('a')
+    assert.deepEqual(told.splice(0), ['info', 'debug', 'info', 'emergency'])
+    slot.forget('b')
+    assert.deepEqual(told, [], 'nobody is left')
+    serve('d')
+    assert.deepEqual(told, ['info'])
+  })
+
+  const subscribe = (slot: Slot, uri: string, ...ids: string[]): void => {
+    slot.subscriptions.set(uri, new Map(ids.map((id) => [id, client(id)])))
+  }
+  const subscribersOf = (slot: Slot, uri: unknown): string[] => [...slot.subscribersOf(uri)].map(({ id }) => id).sort()
+
+  await t.test('an update goes to who subscribed to the resource, or to one that it is a part of', () => {
+    const slot = slotOf()
+    subscribe(slot, 'file:///a', 'ann')
+    subscribe(slot, 'file:///a/b.txt', 'bob', 'eve')
+    assert.deepEqual(subscribersOf(slot, 'file:///a'), ['ann'])
+    assert.deepEqual(subscribersOf(slot, 'file:///a/b.txt'), ['ann', 'bob', 'eve'])
+    assert.deepEqual(subscribersOf(slot, 'file:///a/c.txt'), ['ann'])
+    assert.deepEqual(subscribersOf(slot, 'file:///'), [])
+    for (const odd of [undefined, null, 1, {}, ['file:///a']]) assert.deepEqual(subscribersOf(slot, odd), [])
+  })
+
+  await t.test('a resource whose URI only begins alike is not a part of it', () => {
+    const slot = slotOf()
+    subscribe(slot, 'test://static/resource/1', 'ann')
+    assert.deepEqual(subscribersOf(slot, 'test://static/resource/10'), [])
+  })
+
+  await t.test('forgetting a client tells which URIs nobody wants any more', () => {
+    const slot = slotOf()
+    subscribe(slot, 'a', 'ann')
+    subscribe(slot, 'b', 'ann', 'bob')
+    subscribe(slot, 'c', 'bob')
+    assert.deepEqual(slot.forget('ann'), ['a'])
+    assert.deepEqual([...slot.subscriptions.keys()], ['b', 'c'])
+    assert.deepEqual(slot.forget('ann'), [])
+    assert.deepEqual(slot.forget('nobody'), [])
+    assert.deepEqual(slot.forget('bob').sort(), ['b', 'c'])
+    assert.equal(slot.subscriptions.size, 0)
+  })
+
+  await t.test('it is idle while nobody would notice its link going', () => {
+    const slot = slotOf()
+    assert.equal(slot.idle, true)
+    slot.opening = new Promise(() => {})
+    assert.equal(slot.idle, false)
+    slot.opening = undefined
+    subscribe(slot, 'a', 'ann')
+    assert.equal(slot.idle, false)
+    slot.forget('ann')
+    for (const [size, idle] of [[0, true], [1, false]] as const) {
+      slot.link = { calls: { size } } as unknown as Link
+      assert.equal(slot.idle, idle)
+    }
+  })
+})
+
+test('pending: whose a task is, and for how long', async (t) => {
+  const session = (id: string, principal: string): Client => new PlainClient(id, principal, principal, false)
+  const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
+  const [link, next] = [{}, {}] as Link[]
+  assert.ok(link && next)
+  const begun = (): TaskRegistry => {
+    const pending = new TaskRegistry()
+    pending.task({ taskId: 't', status: 'working', ttl: 60_000 }, link, one, { client: one, link, token: 7, clientToken: '"mine"' })
+    return pending
+  }
+  const workers = (pending: TaskRegistry, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
+
+  await t.test('one that is over needs no connection, and is still found by its principal', () => {
+    const pending = begun()
+    assert.deepEqual([pending.any, workers(pending), workers(pending, next)], [true, ['s1'], []])
+    pending.task({ taskId: 't', status: 'completed' }, link)
+    assert.deepEqual([pending.any, workers(pending)], [false, []])
+    assert.deepEqual([one, again, stranger].map((client) => pending.hasTask('t', client)), [true, true, false])
+    assert.equal(pending.hasTask('u', one), false)
+  })
+
+  await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', () => {
+    const pending = begun()
+    pending.leave('s1')
+    assert.deepEqual(
+      [pending.any, workers(pending), pending.ownerOfTask('t'), pending.progressOf(link, 7)],
+      [true, [], undefined, undefined]
+    )
+    pending.task({ taskId: 't', status: 'working' }, link, again)
+    assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
+  })
+
+  await t.test('progress is known by its token on that connection only', () => {
+    const pending = begun()
+    assert.equal(pending.progressOf(link, 7)?.clientToken, '"mine"')
+    assert.deepEqual([pending.progressOf(next, 7), pending.progressOf(link, 8)], [undefined, undefined])
+    pending.task({ taskId: 't', status: 'working' }, link, again)
+    assert.equal(pending.progressOf(link, 7)?.client.id, 's1', 'the token is that of the session that began it')
+  })
+
+  await t.test('beyond the bound those that are over go first; each is forgotten with its time', async () => {
+    const pending = begun()
+    for (let n = 0; n < limits.tasksPerConnection; n++) pending.task({ taskId: String(n), status: 'completed' }, link, one)
+    assert.deepEqual([pending.knowsTask('t'), pending.knowsTask('0'), pending.knowsTask('1')], [true, false, true])
+    pending.task({ taskId: 't', status: 'working', ttl: 1 }, link)
+    await new Promise((resolve) => { setTimeout(resolve, 5) })
+    assert.deepEqual([pending.any, pending.knowsTask('t')], [false, false])
+  })
+
+  await t.test('news of what nobody began are nobody\'s', () => {
+    const pending = new TaskRegistry()
+    pending.task({ taskId: 'x', status: 'working' }, link)
+    pending.task({ status: 'working' }, link, one)
+    assert.deepEqual([pending.any, pending.elicited('y')], [false, undefined])
+  })
+})
+
+// ── catalogues ──
+
+test('readList: an upstream\'s list, page by page', async (t) => {
+  interface Read { items: Item[], extra: string, warnings: string[], asked: Array<[string, string]> }
+  const read = async (kind: ListKind, page: (cursor: string | undefined, at: number) => string): Promise<Read> => {
+    const warnings: string[] = []
+    const asked: Array<[string, string]> = []
+    const result = await readList(kind, async (method, params) => {
+      asked.push([method, params])
+      const { cursor } = JSON.parse(params) as { cursor?: unknown }
+      return page(cursor === undefined ? undefined : JSON.stringify(cursor), asked.length)
+    }, (sentence) => { warnings.push(sentence) })
+    return { ...result, warnings, asked }
+  }
+  const tool = (name: string, more = ''): string => `{"name":${JSON.stringify(name)},"inputSchema":{"type":"object"}${more}}`
+  const names = ({ items }: Read): string[] => items.map(({ key }) => key)
+
+  await t.test('every page is asked for, with the cursor as it came; items keep their text', async () => {
+    const odd = '{ "name" : "b" , "inputSchema" : { "type":"object", "maximum": 12345678901234567890 } , "x-unknown" : 1e400 }'
+    const result = await read('tools', (cursor) =>
+      cursor === undefined
+        ? `{"tools":[${tool('a')}],"nextCursor":"p\\u0032 \\"é\\"","_meta":{"n":1.50},"x":1}`
+        : `{"tools":[ ${odd} ],"_meta":{"other":1}}`
+    )
+    assert.deepEqual(result.asked, [['tools/list', '{}'], ['tools/list', '{"cursor":"p\\u0032 \\"é\\""}']])
+    assert.deepEqual(result.items, [{ key: 'a', text: tool('a') }, { key: 'b', text: odd }])
+    assert.equal(result.extra, '{"_meta":{"n":1.50},"x":1}')
+    assert.deepEqual(result.warnings, [])
+  })
+
+  await t.test('each kind by its own method, member and key', async () => {
+    const table: Array<[ListKind, string, string, string]> = [
+      ['tools', 'tools/list', 'tools', 'name'],
+      ['prompts', 'prompts/list', 'prompts', 'name'],
+      ['resources', 'resources/list', 'resources', 'uri'],
+      ['resourceTemplates', 'resources/templates/list', 'resourceTemplates', 'uriTemplate']
+    ]
+    assert.deepEqual(kinds, table.map(([kind]) => kind))
+    for (const [kind, method, member, key] of table) {
+      const item = `{"${key}":"k","inputSchema":{}}`
+      const result = await read(kind, () => `{"other":[{"${key}":"no","inputSchema":{}}],"${member}":[${item}]}`)
+      assert.deepEqual([result.items, result.asked[0]?.[0]], [[{ key: 'k', text: item }], method])
+    }
+  })
+
+  await t.test('no list, an empty one, or something else in its place', async () => {
+    for (const result of ['{}', '{"tools":[]}', '{"tools":null}', '{"tools":{"a":1}}', '{"tools":"text"}', '[]', 'null']) {
+      assert.deepEqual(names(await read('tools', () => result)), [], result)
+    }
+  })
+
+  await t.test('it ends with a cursor that is missing, null, or the same again', async () => {
+    for (const [next, pages] of [['', 1], [',"nextCursor":null', 1], [',"nextCursor":"a"', 2]] as const) {
+      const result = await read('tools', (_cursor, at) => `{"tools":[${tool(`t${at}`)}]${next}}`)
+      assert.equal(result.asked.length, pages, next)
+      assert.equal(result.items.length, pages)
+    }
+  })
+
+  await t.test('pages without end are followed up to a bound, with a warning', async () => {
+    const ever = await read('tools', (_cursor, at) => `{"tools":[${tool(`t${at}`)}],"nextCursor":"${at}"}`)
+    assert.equal(ever.asked.length, limits.listPages)
+    assert.equal(ever.items.length, limits.listPages)
+    assert.match(ever.warnings.at(-1) ?? '', /pages/)
+    const circle = await read('tools', (_cursor, at) => `{"tools":[],"nextCursor":"${at % 2}"}`)
+    assert.ok(circle.asked.length <= limits.listPages)
+  })
+
+  await t.test('of items with one name the first counts, with a warning', async () => {
+    const result = await read('tools', (cursor) =>
+      cursor === undefined
+        ? `{"tools":[${tool('a', ',"n":1')},${tool('b')},${tool('a', ',"n":2')}],"nextCursor":"x"}`
+        : `{"tools":[${tool('b', ',"n":3')}]}`
+    )
+    assert.deepEqual(result.items.map(({ text }) => text), [tool('a', ',"n":1'), tool('b')])
+    assert.equal(result.warnings.length, 2)
+    assert.match(result.warnings[0] ?? '', /"a"/)
+  })
+
+  await t.test('an invalid item is left out with a warning, the rest is served', async () => {
+    for (const bad of [
+      'null',
+      '1',
+      '"x"',
+      '[]',
+      '{}',
+      '{"name":""}',
+      '{"name":1,"inputSchema":{}}',
+      '{"name":"x"}',
+      '{"name":"x","inputSchema":null}',
+      '{"name":"x","inputSchema":[]}',
+      `{"name":"x","inputSchema":{},"pad":"${'x'.repeat(limits.itemSize)}"}`
+    ]) {
+      const result = await read('tools', () => `{"tools":[${tool('a')},${bad},${tool('z')}]}`)
+      assert.deepEqual(names(result), ['a', 'z'], bad.slice(0, 60))
+      assert.equal(result.warnings.length, 1)
+    }
+    assert.deepEqual(names(await read('prompts', () => '{"prompts":[{"name":"p"}]}')), ['p'], 'a prompt needs no schema')
+  })
+
+  await t.test('names like those of Object.prototype are names', async () => {
+    const odd = ['__proto__', 'constructor', 'toString', 'a\u0000b', 'ü\ud83d\ude00']
+    const result = await read('tools', () => `{"tools":[${odd.map((name) => tool(name)).join(',')}]}`)
+    assert.deepEqual(names(result), odd)
+  })
+
+  await t.test('a long description is cut, all else of the item stays', async () => {
+    const long = 'd'.repeat(limits.description + 1)
+    const { items: [item] } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${long}","n":1e400`)}]}`)
+    assert.equal(item?.text, tool('a', `,"description":"${'d'.repeat(limits.description)}","n":1e400`))
+    const { items: [whole] } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(limits.description)}"`)}]}`)
+    assert.equal(whole?.text, tool('a', `,"description":"${'d'.repeat(limits.description)}"`))
+  })
+
+  await t.test('it is not cut through a character', async () => {
+    const {
+      items: [item]
+    } = await read('tools', () => `{"tools":[${tool('a', `,"description":"${'d'.repeat(limits.description - 1)}😀 and more"`)}]}`)
+    const { description } = JSON.parse(item?.text ?? '') as { description: string }
+    assert.doesNotMatch(description, /[\ud800-\udbff]$/)
+  })
+
+  await t.test('more items than anyone needs are left out, with a warning', async () => {
+    const result = await read(
+      'prompts',
+      (_cursor, at) =>
+        `{"prompts":[${Array.from({ length: 20_000 }, (_, index) => `{"name":"${at}-${index}"}`).join(',')}],"nextCursor":"${at}"}`
+    )
+    assert.equal(result.items.length, limits.listItems)
+    assert.match(result.warnings.at(-1) ?? '', /only the first/)
+  })
+
+  await t.test('an error of the upstream is the caller\'s', async () => {
+    await assert.rejects(readList('tools', async () => { throw new UpstreamError('broken', 'gone') }, () => {}), { message: 'gone' })
+  })
+})
+
+const lists = (tools: string[] = []): Catalogue['lists'] => ({
+  tools: tools.map((key) => ({ key, text: `{"name":"${key}"}` })),
+  prompts: [],
+  resources: [],
+  resourceTemplates: []
+})
+const noExtras: Catalogue['extras'] = { tools: '{}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
+const catalogue = (more: Partial<Catalogue> = {}): Catalogue => ({
+  id: nextCatalogueId(),
+  capabilityClass: plainClass,
+  version: '2025-11-25',
+  serverInfo: '{"name":"x","version":"1"}',
+  instructions: undefined,
+  capabilities: { tools: {} },
+  lists: lists(['a', 'b']),
+  extras: noExtras,
+  ...more
+})
+
+test('catalogue: the same, and kept', async (t) => {
+  await t.test('sameCatalogue: what a client could tell apart', () => {
+    assert.equal(sameCatalogue(catalogue(), catalogue()), true, 'the id is ours alone')
+    const differences: Array<Partial<Catalogue>> = [
+      { serverInfo: '{"name":"x","version":"2"}' }, { instructions: 'do' }, { capabilities: { tools: { listChanged: true } } },
+      { lists: lists(['a']) }, { lists: lists(['b', 'a']) }, { lists: lists(['a', 'b', 'c']) },
+      { lists: { ...lists(['a', 'b']), tools: [{ key: 'a', text: '{"name":"a"}' }, { key: 'b', text: '{"name":"b" }' }] } },
+      ...kinds.map((kind) => ({ extras: { ...noExtras, [kind]: '{"_meta":{}}' } })),
+      ...kinds.filter((kind) => kind !== 'tools').map((kind) => ({ lists: { ...lists(['a', 'b']), [kind]: [{ key: 'k', text: '{}' }] } }))
+    ]
+    for (const difference of differences) {
+      assert.equal(sameCatalogue(catalogue(), catalogue(difference)), false, JSON.stringify(difference))
+      assert.equal(sameCatalogue(catalogue(difference), catalogue()), false)
+    }
+  })
+
+  await t.test('the text on disk gives it back, under an id of its own; what is none gives nothing', () => {
+    const before = catalogue({
+      instructions: 'say "hi"',
+      lists: { ...lists(), resources: [{ key: 'a', text: '{"uri":"a","n":12345678901234567890}' }] }
+    })
+    const after = toCatalogue(JSON.parse([...catalogueText(before)].join('')))
+    assert.ok(after)
+    assert.equal(sameCatalogue(before, after), true)
+    assert.notEqual(after.id, before.id)
+    assert.deepEqual({ ...after, id: 0 }, { ...before, id: 0 })
+    const whole = JSON.parse([...catalogueText(before)].join('')) as Record<string, unknown>
+    for (const bad of [
+      null,
+      [],
+      'x',
+      {},
+      ...Object.keys(whole)
+        .filter((key) => !['version', 'instructions'].includes(key))
+        .map((key) => ({ ...whole, [key]: undefined })),
+      { ...whole, lists: { tools: [] } },
+      { ...whole, extras: { ...noExtras, tools: 1 } }
+    ]) {
+      assert.equal(toCatalogue(bad), undefined, JSON.stringify(bad))
+    }
+    for (const item of [null, 'x', {}, { key: 1, text: '{}' }, { key: 'a' }, { key: 'a', text: 'no object' }]) {
+      assert.equal(
+        toCatalogue({ ...whole, lists: { ...(whole.lists as object), tools: [item] } }),
+        undefined,
+        `an item that is damaged: ${JSON.stringify(item)}`
+      )
+    }
+  })
+})
+
+test('catalogues: by class, and for single clients where that differs', async (t) => {
+  const sampling = '{"sampling":{}}'
+  interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
+  const make = (target = 'one'): Made => {
+    let listed = 0
+    const kept: string[] = []
+    const warnings: string[] = []
+    return {
+      catalogues: new Catalogues({
+        target,
+        listed: () => {
+          listed++
+        },
+        keep: (text) => {
+          kept.push([...text].join(''))
+        },
+        warn: (sentence) => {
+          warnings.push(sentence)
+        }
+      }),
+      listed: () => listed,
+      kept,
+      warnings
+    }
+  }
+  /** A slot whose link lists these tools, and says how often it was asked. */
+  const fake = (key: Partial<LinkKey>, tools: string[]): { slot: Slot, now: (tools: string[]) => void, asked: () => number } => {
+    const slot = slotOf(key)
+    let asked = 0
+    let current = tools
+    slot.link = {
+      catalogue: async () => {
+        asked++
+        return { catalogue: catalogue({ capabilityClass: slot.key.capabilityClass, lists: lists(current) }), whole: true }
+      }
+    } as unknown as Link
+    return { slot, now: (fresh) => { current = fresh }, asked: () => asked }
+  }
+  const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
+
+  await t.test('a class that is not known yet is shown what clients are that declare nothing', async () => {
+    const { catalogues } = make()
+    assert.equal(catalogues.of(undefined, plainClass), undefined)
+    await catalogues.read(fake({}, ['a']).slot, true)
+    assert.equal(catalogues.has(plainClass), true)
+    assert.equal(catalogues.has(sampling), false)
+    assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['a'])
+    await catalogues.read(fake({ capabilityClass: sampling }, ['a', 'ask']).slot, false)
+    assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['a', 'ask'])
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['a'])
+  })
+
+  await t.test('it is published and kept when it is news, and only then', async () => {
+    const { catalogues, listed, kept } = make()
+    const base = fake({}, ['a'])
+    await catalogues.read(base.slot, true)
+    assert.deepEqual([listed(), kept.length, catalogues.known], [1, 1, true])
+    const first = catalogues.of(undefined, plainClass)
+    await catalogues.read(base.slot, true)
+    assert.deepEqual([listed(), kept.length], [1, 1])
+    assert.equal(catalogues.of(undefined, plainClass), first, 'the same catalogue stays the same object')
+    base.now(['a', 'b'])
+    await catalogues.read(base.slot, true)
+    assert.deepEqual([listed(), kept.length], [2, 2])
+  })
+
+  await t.test('news on one client\'s own connection are that client\'s own, until they are what its class has', async () => {
+    const { catalogues, listed } = make()
+    const [one, other] = [
+      fake({ key: 'session 1', affinity: 'session', capabilityClass: sampling }, ['a']),
+      fake({ key: 'session 2', affinity: 'session', capabilityClass: sampling }, ['a'])
+    ]
+    await catalogues.read(one.slot, false)
+    await catalogues.read(other.slot, false)
+    assert.deepEqual([listed(), one.slot.catalogue, other.slot.catalogue], [1, undefined, undefined])
+    one.now(['a', 'mine'])
+    await catalogues.read(one.slot, false)
+    assert.deepEqual(tools(catalogues.of(one.slot, sampling)), ['a', 'mine'])
+    assert.deepEqual(tools(catalogues.of(other.slot, sampling)), ['a'])
+    assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['a'])
+    assert.equal(listed(), 2)
+    one.now(['a'])
+    await catalogues.read(one.slot, false)
+    assert.equal(one.slot.catalogue, undefined)
+    assert.equal(listed(), 3)
+  })
+
+  await t.test('when the gateway\'s own list changes, what is known of other classes is no longer', async () => {
+    const { catalogues } = make()
+    const base = fake({}, ['a'])
+    await catalogues.read(base.slot, true)
+    await catalogues.read(fake({ capabilityClass: sampling }, ['a', 'ask']).slot, false)
+    await catalogues.read(base.slot, true)
+    assert.equal(catalogues.has(sampling), true, 'nothing has changed')
+    base.now(['b'])
+    await catalogues.read(base.slot, true)
+    assert.equal(catalogues.has(sampling), false)
+    assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['b'])
+  })
+
+  await t.test('a shared connection that is not the gateway\'s own speaks for its class only', async () => {
+    const { catalogues } = make()
+    const shared = fake({ key: 'x', capabilityClass: sampling }, ['a'])
+    await catalogues.read(fake({}, ['a']).slot, true)
+    await catalogues.read(shared.slot, false)
+    shared.now(['b'])
+    await catalogues.read(shared.slot, false)
+    assert.deepEqual(tools(catalogues.of(shared.slot, sampling)), ['b'])
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['a'])
+  })
+
+  await t.test('who asks while it is being read waits for that reading', async () => {
+    const { catalogues } = make()
+    const base = fake({}, ['a'])
+    await Promise.all([catalogues.read(base.slot, true), catalogues.read(base.slot, true)])
+    assert.equal(base.asked(), 1)
+  })
+
+  await t.test('news are read 30 ms after the first of a burst, however long it goes on; later ones once more', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { catalogues } = make()
+    const base = fake({}, ['a'])
+    const asked: number[] = []
+    for (let ms = 0; ms < 90; ms++) {
+      catalogues.refresh(base.slot, true)
+      if (ms % 30 === 0) base.now([`of ${ms}`])
+      t.mock.timers.tick(1)
+      await settle()
+      asked.push(base.asked())
+    }
+    assert.deepEqual([asked[28], asked[29], asked[58], asked[59], asked[88], asked[89]], [0, 1, 1, 2, 2, 3])
+  })
+
+  await t.test('a server that tells of changes whenever it is asked, and has none, is asked ever less', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+    const { catalogues } = make()
+    const base = fake({}, ['a'])
+    const run = async (ms: number): Promise<number> => {
+      const before = base.asked()
+      for (let time = 0; time < ms; time += 10) {
+        catalogues.refresh(base.slot, true)
+        t.mock.timers.tick(10)
+        await settle()
+      }
+      return base.asked() - before
+    }
+    assert.ok(await run(20_000) <= 12)
+    const late = await run(60_000)
+    assert.ok(late >= 5 && late <= 7, `${late} times in a minute`)
+    base.now(['b'])
+    let waited = 0
+    while (tools(catalogues.of(undefined, plainClass))?.[0] !== 'b') { await run(10); waited += 10 }
+    assert.ok(waited <= 10_100, `${waited} ms`)
+    base.now(['c'])
+    await run(50)
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['c'], 'real news are quick again')
+  })
+
+  await t.test('a burst of news is one reading, after what was being read', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const { catalogues, warnings } = make()
+    const base = fake({}, ['a'])
+    let release = (): void => {}
+    const reading = new Promise<void>((resolve) => { release = resolve })
+    base.slot.link = {
+      catalogue: async () => {
+        await reading
+        return { catalogue: catalogue({ lists: lists(['old']) }), whole: true }
+      }
+    } as unknown as Link
+    const first = catalogues.read(base.slot, true)
+    base.slot.link = fake({}, ['new']).slot.link
+    for (let news = 0; news < 10; news++) { catalogues.refresh(base.slot, true); t.mock.timers.tick(5) }
+    await settle()
+    assert.equal(catalogues.of(undefined, plainClass), undefined)
+    t.mock.timers.tick(1_000)
+    await settle()
+    release()
+    await first
+    await settle()
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['new'], 'what was read before the news is not the end')
+    base.slot.link = { catalogue: async () => { throw new UpstreamError('broken', 'gone') } } as unknown as Link
+    catalogues.refresh(base.slot, true)
+    t.mock.timers.tick(1_000)
+    await settle()
+    assert.match(warnings.join(), /gone/)
+    assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['new'], 'the last known one stays')
+    catalogues.refresh(base.slot, true)
+    catalogues.close()
+    t.mock.timers.tick(1_000)
+    await settle()
+    assert.equal(warnings.length, 1, 'nothing is read after the end')
+  })
+
+  await t.test('what was kept is taken up again, for the same target only', async () => {
+    const before = make()
+    await before.catalogues.read(fake({}, ['a']).slot, true)
+    await before.catalogues.read(fake({ capabilityClass: sampling }, ['ask']).slot, false)
+    const kept = before.kept.at(-1) ?? ''
+    const same = make()
+    same.catalogues.restore(kept)
+    assert.equal(same.catalogues.known, true)
+    assert.deepEqual([tools(same.catalogues.of(undefined, plainClass)), tools(same.catalogues.of(undefined, sampling))], [['a'], ['ask']])
+    const other = make('another')
+    other.catalogues.restore(kept)
+    assert.deepEqual([other.catalogues.known, other.catalogues.of(undefined, plainClass)], [false, undefined])
+    for (const bad of [
+      undefined,
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"target":"one"}',
+      '{"target":"one","catalogues":[1,null,{}]}',
+      '{"target":"one","catalogues":5}'
+    ]) {
+      const odd = make()
+      odd.catalogues.restore(bad)
+      assert.equal(odd.catalogues.of(undefined, plainClass), undefined, bad)
+    }
+  })
+
+  await t.test('a slot without a link reads nothing', async () => {
+    const { catalogues, listed } = make()
+    await catalogues.read(slotOf(), true)
+    assert.deepEqual([listed(), catalogues.known], [0, false])
+  })
+})
+
+test('transportKinds: which transports are tried', () => {
+  const table: Array<[Parameters<typeof transportKinds>[0], string[], boolean]> = [
+    [{ command: 'x' }, ['stdio'], false],
+    [{ url: 'http://x' }, ['streamable-http', 'sse'], true],
+    [{ type: 'stdio', command: 'x' }, ['stdio'], false],
+    [{ type: 'sse', url: 'http://x' }, ['sse'], true],
+    [{ type: 'streamable-http', url: 'http://x' }, ['streamable-http'], true],
+    [{ type: 'sse', url: 'http://x', command: 'x' }, ['sse'], true],
+    [{ command: 'x', url: 'http://x' }, ['stdio'], false]
+  ]
+  for (const [config, expected, remote] of table) {
+    assert.deepEqual(transportKinds(config), expected, JSON.stringify(config))
+    assert.equal(isRemote(config), remote)
+  }
+  assert.deepEqual(Object.values(listKinds).map(({ capability }) => capability), ['tools', 'prompts', 'resources', 'resources'])
+})
+
+// ── real little children ──
+
+const linux = process.platform === 'linux' ? false : 'needs /proc'
+
+/** The processes, zombies left out, for which this holds. */
+function processes (holds: (pid: number, stat: string[]) => boolean): number[] {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
+    try {
+      const [state = '', ...rest] = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^.*\) /s, '').split(' ')
+      return state !== 'Z' && holds(pid, rest)
+    } catch { return false }
+  })
+}
+const inGroup = (pgid: number): number[] => processes((_pid, [, group]) => Number(group) === pgid)
+const marked = (mark: string): number[] =>
+  processes((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)
+    } catch {
+      return false
+    }
+  })
+
+test('killGroup: a process group ends as a whole', { skip: linux }, async (t) => {
+  const start = async (script: string): Promise<{ pid: number, gone: Promise<void>, child: ChildProcess }> => {
+    const child = spawn('sh', ['-c', script], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] })
+    const gone = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }) })
+    await once(child.stdout, 'data')
+    const pid = child.pid ?? 0
+    t.after(() => { try { process.kill(-pid, 'SIGKILL') } catch {} })
+    return { pid, gone, child }
+  }
+
+  await t.test('those who listen end at once', async () => {
+    const { pid, gone, child } = await start('sleep 61 & sleep 61 & echo ready; wait')
+    assert.equal(inGroup(pid).length, 3)
+    const done = killGroup(pid, gone, 5_000)
+    await until(() => inGroup(pid).length === 0, 1_000, 'the grace is waited out')
+    await done
+    assert.equal(child.signalCode, 'SIGTERM', 'nobody had to be killed')
+  })
+
+  await t.test('those who do not, are killed after the grace', async () => {
+    const { pid, gone } = await start("trap '' TERM; sleep 61 & sleep 61 & echo ready; wait; wait; sleep 61")
+    const begun = Date.now()
+    await killGroup(pid, gone, 400)
+    await until(() => inGroup(pid).length === 0, 1_000, 'somebody is left')
+    assert.ok(Date.now() - begun >= 390)
+  })
+
+  await t.test('a child that outlives its leader is not forgotten', async () => {
+    const { pid, gone } = await start("(trap '' TERM; sleep 61; sleep 61) & echo ready; sleep 61")
+    await killGroup(pid, gone, 400)
+    await until(() => inGroup(pid).length === 0, 1_000, 'somebody is left')
+  })
+
+  await t.test('a group that is gone already', async () => {
+    const { pid, gone } = await start('echo ready')
+    await gone
+    await killGroup(pid, gone, 5_000)
+  })
+})
+
+interface Child {
+  transport: StdioTransport
+  heard: string[]
+  lines: string[]
+  closed: () => string | undefined
+  send: (text: string, id?: number) => void
+}
+
+async function startChild (t: TestContext, command: string, args: string[], more: Partial<StdioOptions> = {}): Promise<Child> {
+  const heard: string[] = []
+  const lines: string[] = []
+  let closed: string | undefined
+  const transport = new StdioTransport({
+    command,
+    args,
+    env: { PATH: process.env.PATH ?? '' },
+    onLine: (line) => {
+      lines.push(line)
+    },
+    grace: 500,
+    ...more
+  })
+  t.after(async () => { await transport.close() })
+  await transport.start({
+    message: (message) => {
+      heard.push(
+        message.kind === 'response'
+          ? `response ${message.id} ${message.resultText ?? message.errorText}`
+          : `${message.kind} ${message.method} ${message.paramsText}`
+      )
+    },
+    failed: (id, error) => {
+      heard.push(`failed ${id} ${error.fault}: ${error.message}`)
+    },
+    paused: () => {},
+    closed: (error) => {
+      assert.equal(closed, undefined, 'closed is told twice')
+      closed = `${error.message}${error.detail}`
+      heard.push('closed')
+    }
+  })
+  return { transport, heard, lines, closed: () => closed, send: (text, id) => { transport.send(text, { id }) } }
+}
+const sh = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+  await startChild(t, 'sh', ['-c', script], more)
+const nodeScript = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+  await startChild(t, process.execPath, ['-e', script], more)
+
+test('stdio: a child and its streams', async (t) => {
+  await t.test('messages come as they were printed, in pieces or together; CRLF and empty lines are no matter', async (t) => {
+    const child = await nodeScript(
+      t,
+      `
+      const out = Buffer.from('{"jsonrpc":"2.0","method":"a","params":{"text":"é😀"}}\\r\\n\\n\\r\\n{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}\\n{"jsonrpc":"2.0","id":2,"method":"ask"}\\n')
+      const step = (at) => { if (at < out.length) process.stdout.write(out.subarray(at, at + 7), () => setTimeout(step, 1, at + 7)) }
+      step(0); setTimeout(() => {}, 5000)`
+    )
+    await until(() => child.heard.length === 3)
+    assert.deepEqual(child.heard, ['notification a {"text":"é😀"}', 'response 1 {"n":12345678901234567890}', 'request ask {}'])
+    assert.deepEqual(child.lines, [])
+  })
+
+  await t.test('what is sent in one turn, or in many, arrives in order, each message on one line', async (t) => {
+    const child = await startChild(t, 'cat', [])
+    const sent: string[] = []
+    for (let n = 0; n < 500; n++) {
+      child.send(`{"jsonrpc":"2.0","method":"m",\n"params":{"n":${n},\r\n"é":"${'x'.repeat(n % 7 === 0 ? 5_000 : 3)}"}}`)
+      sent.push(`notification m {"n":${n},  "é":"${'x'.repeat(n % 7 === 0 ? 5_000 : 3)}"}`)
+      if (n % 50 === 49) await new Promise((resolve) => { setImmediate(resolve) })
+    }
+    await until(() => child.heard.length === 500)
+    assert.deepEqual(child.heard, sent)
+  })
+
+  await t.test('garbage is no end: it is noted, and messages around it arrive', async (t) => {
+    const child = await nodeScript(t, `
+      process.stdout.write('Loading... done\\n[]\\nnull\\n{"this is":"no JSON-RPC"}\\n{"broken": \\n')
+      process.stdout.write(Buffer.from([0xff, 0xfe, 0x0a]))
+      process.stdout.write('{"jsonrpc":"2.0","method":"still here"}\\n')
+      setTimeout(() => {}, 5000)`)
+    await until(() => child.heard.length > 0)
+    assert.deepEqual(child.heard, ['notification still here {}'])
+    assert.deepEqual(child.lines.slice(0, 5), ['Loading... done', '[]', 'null', '{"this is":"no JSON-RPC"}', '{"broken": '])
+    assert.equal(child.lines.length, 6)
+  })
+
+  await t.test('a broken answer fails its request at once', async (t) => {
+    const child = await sh(
+      t,
+      'printf \'{"jsonrpc":"2.0","id":7,"result":{"a":}}\\n{"jsonrpc":"2.0","result":{]},"id":8}\\n\'; exec sleep 60'
+    )
+    await until(() => child.heard.length === 2)
+    assert.match(child.heard[0] ?? '', /^failed 7 broken: /)
+    assert.match(child.heard[1] ?? '', /^failed 8 broken: /)
+  })
+
+  await t.test('the exit code and the last lines of stderr stand in the error', async (t) => {
+    const child = await sh(
+      t,
+      'i=0; while [ $i -lt 30 ]; do echo "line $i" >&2; i=$((i+1)); done; echo "cannot read the licence file" >&2; exit 3'
+    )
+    await until(() => child.closed() !== undefined)
+    assert.match(child.closed() ?? '', /exit code 3/)
+    assert.match(child.closed() ?? '', /line 29.*cannot read the licence file/)
+    assert.doesNotMatch(child.closed() ?? '', /line 10\b/, 'only the last lines')
+    assert.equal(child.lines.length, 31)
+  })
+
+  await t.test('so does a last line without its end', async (t) => {
+    const child = await sh(t, 'printf "cannot read the licence file" >&2; exit 3')
+    await until(() => child.closed() !== undefined)
+    assert.match(child.closed() ?? '', /cannot read the licence file/)
+  })
+
+  await t.test('an answer that was printed before the end is an answer', async (t) => {
+    for (let round = 0; round < 10; round++) {
+      const child = await sh(t, 'read line; printf \'{"jsonrpc":"2.0","id":1,"result":{"n":"%050000d"}}\\n\' 0; exit 0')
+      child.send('{"jsonrpc":"2.0","id":1,"method":"m"}', 1)
+      await until(() => child.closed() !== undefined)
+      assert.match(child.heard[0] ?? '', /^response 1 /)
+      assert.equal(child.heard.at(-1), 'closed')
+    }
+  })
+
+  await t.test('a signal is named; requests to what is gone fail at once', async (t) => {
+    const child = await sh(t, 'kill -9 $$')
+    await until(() => child.closed() !== undefined)
+    assert.match(child.closed() ?? '', /SIGKILL/)
+    await until(() => { child.heard.length = 0; child.send('{"jsonrpc":"2.0","id":1,"method":"m"}', 1); return child.heard.length > 0 })
+    assert.match(child.heard[0] ?? '', /^failed 1 unreachable: /)
+  })
+
+  await t.test('a line without an end: a plain error, and the child is ended', { skip: linux }, async (t) => {
+    const child = await nodeScript(
+      t,
+      "const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
+    )
+    const { pid = 0 } = child.transport
+    await until(() => child.closed() !== undefined, 10_000)
+    assert.match(child.closed() ?? '', new RegExp(`line of more than ${transportLimits.message} bytes`))
+    await until(() => inGroup(pid).length === 0)
+    assert.ok(child.lines.every((line) => line.length <= 8 * 1024))
+  })
+
+  await t.test('a long line that ends is a message', async (t) => {
+    const child = await nodeScript(
+      t,
+      'process.stdout.write(\'{"jsonrpc":"2.0","id":1,"result":"\' + \'x\'.repeat(15 * 1024 * 1024) + \'"}\\n\'); setTimeout(() => {}, 5000)'
+    )
+    await until(() => child.heard.length === 1, 10_000)
+    assert.equal(child.heard[0]?.length, 'response 1 ""'.length + 15 * 1024 * 1024)
+  })
+
+  await t.test('one that does not stop when told costs neither memory nor files', { skip: linux }, async () => {
+    const babbler =
+      "process.on('SIGTERM', () => {}); process.stdout.on('error', () => { process.exit() }); const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
+    // In a process of its own: what it costs must not fall on the other tests.
+    const script = `
+      import { readdirSync } from 'node:fs'
+      import { getHeapStatistics } from 'node:v8'
+      import { StdioTransport } from ${JSON.stringify(path('protocol/transports/stdio.ts'))}
+      let files = 0, memory = 0
+      const look = () => {
+        memory = Math.max(memory, getHeapStatistics().external_memory)
+        try { files = Math.max(files, readdirSync('/proc/self/fd').length) } catch { files = 1e9 }
+      }
+      const transport = new StdioTransport({ command: process.execPath, args: ['-e', ${JSON.stringify(babbler)}], env: {}, onLine: () => {}, grace: 1500 })
+      const closed = new Promise((resolve) => { transport.start({ message: () => {}, failed: () => {}, paused: () => {}, closed: resolve }) })
+      await closed
+      const timer = setInterval(look, 20)
+      await new Promise((resolve) => setTimeout(resolve, 2000))
+      clearInterval(timer)
+      look()
+      process.stdout.write(JSON.stringify({ files, mebibytes: memory >> 20 }) + '\\n', () => process.exit())`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+      cwd: path('.'),
+      timeout: 30_000,
+      maxBuffer: 1e8
+    })
+    const { files, mebibytes } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { files: number, mebibytes: number }
+    assert.ok(files < 200, `${files >= 1e9 ? 'all' : files} file descriptors are open`)
+    assert.ok(mebibytes < 128, `${mebibytes} MiB are held`)
+  })
+
+  await t.test('stderr is drained, however much comes, and cut to lines of a bounded length', async (t) => {
+    const child = await nodeScript(
+      t,
+      'process.stderr.write(\'y\'.repeat(20 * 1024 * 1024) + \'\\nafter\\n\', () => { process.stdout.write(\'{"jsonrpc":"2.0","method":"done"}\\n\') }); setTimeout(() => {}, 5000)'
+    )
+    await until(() => child.heard.length > 0, 10_000)
+    await until(() => child.lines.includes('after'))
+    assert.equal(child.lines.length, 2)
+    assert.ok((child.lines[0]?.length ?? 0) <= 8 * 1024)
+  })
+
+  await t.test('closing ends the child and all that it started, also what left its group', { skip: linux }, async (t) => {
+    const mark = randomUUID()
+    const child = await sh(t, 'setsid sleep 62 & sleep 62 & echo \'{"jsonrpc":"2.0","method":"ready"}\'; wait', {
+      env: { PATH: process.env.PATH ?? '', TEST_MARK: mark }
+    })
+    await until(() => child.heard.length > 0 && marked(mark).length >= 3)
+    await child.transport.close()
+    await until(() => marked(mark).length === 0, 1_000, 'somebody is left')
+    assert.equal(child.closed(), undefined, 'an end of our own is not told')
+  })
+
+  await t.test('so does the child\'s own end', { skip: linux }, async (t) => {
+    const mark = randomUUID()
+    const child = await sh(t, 'setsid sleep 62 & sleep 62 & exit 0', { env: { PATH: process.env.PATH ?? '', TEST_MARK: mark } })
+    await until(() => child.closed() !== undefined)
+    await until(() => marked(mark).length === 0, 3_000, 'somebody is left')
+  })
+
+  await t.test('a command that cannot be started: a sentence that says why', async (t) => {
+    const table: Array<[string, Partial<StdioOptions>, RegExp]> = [
+      ['no-such-command-here', {}, /cannot start "no-such-command-here": no such command/],
+      ['sh', { cwd: '/no/such/folder' }, /no folder "\/no\/such\/folder"/],
+      [path('package.json'), {}, /not executable/]
+    ]
+    for (const [command, more, message] of table) {
+      await assert.rejects(
+        startChild(t, command, [], more),
+        (error) => error instanceof UpstreamError && error.fault === 'unreachable' && message.test(error.message),
+        command
+      )
+    }
+  })
+
+  await t.test('a child gets the environment it is given, and no more of ours', async (t) => {
+    process.env.TEST_SECRET_OF_OURS = 'x'
+    t.after(() => { delete process.env.TEST_SECRET_OF_OURS })
+    const child = await nodeScript(
+      t,
+      'console.log(JSON.stringify({ jsonrpc: "2.0", method: "env", params: process.env })); setTimeout(() => {}, 5000)',
+      { env: { PATH: process.env.PATH ?? '', GIVEN: '1' } }
+    )
+    await until(() => child.heard.length > 0)
+    const { TOOL_HUB_CHILD: ours, ...env } = JSON.parse(child.heard[0]?.slice('notification env '.length) ?? '') as Record<string, string>
+    assert.equal(typeof ours, 'string')
+    assert.deepEqual(env, { PATH: process.env.PATH, GIVEN: '1' })
+  })
+})
