@@ -6,6 +6,7 @@ import access from './plugins/access/index.ts'
 import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
+import config from './plugins/config/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
@@ -103,6 +104,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   app.addHook('preValidation', checkQuery)
 
   app.decorate('phase', { name: 'starting' })
+  await app.register(config, { version, env })
   await app.register(errors, { basePath })
   await app.register(unread)
   await app.register(scopes, { readonly: env.READONLY, basePath })
@@ -113,6 +115,8 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(users, { allowRegistration: env.ALLOW_REGISTRATION, readonly: env.READONLY })
   await app.register(keys, { readonly: env.READONLY })
   await app.register(outbound, { allow: env.OUTBOUND_ALLOW })
+  await app.register(access, { publicTools: env.PUBLIC_TOOLS })
+  await app.register(gateway, { version })
   await app.register(upstream, {
     version,
     cache: options.catalogueCache,
@@ -120,8 +124,6 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     requestTimeout: options.requestTimeout,
     environment: options.environment
   })
-  await app.register(gateway, { version, publicTools: env.PUBLIC_TOOLS })
-  await app.register(access, { publicTools: env.PUBLIC_TOOLS })
   await app.register(auth, {
     host: env.HOST,
     allowedHosts: env.ALLOWED_HOSTS,
@@ -135,7 +137,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(system)
   await app.register(exporting)
   await app.register(tools)
-  await app.register(openapi, { publicTools: env.PUBLIC_TOOLS, basePath })
+  await app.register(openapi)
   await app.register(metrics)
 
   await app.register(browsers)

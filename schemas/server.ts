@@ -79,3 +79,7 @@ export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig
 /** What holds a variable is checked when it is filled in. */
 const isWebAddress = (text: string): boolean =>
   /\$\{[A-Za-z_]\w*\}/.test(text) || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+
+/** The names of clients' headers that a config passes on to its server, as they are written. */
+export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] =>
+  [...passthroughHeaders, ...openapi?.passthroughHeaders ?? []]

@@ -15,10 +15,23 @@ export function overrideOf (config: ServerConfig, kind: ItemKind, key: string): 
 
 export const isEnabled = (override: ItemOverride | undefined): boolean => override?.enabled !== false
 
+/** Members that the management API shows with an item, as JSON text. */
+export function overrideMembers (override: ItemOverride | undefined): Record<string, string> {
+  const enabled = String(isEnabled(override))
+  if (override?.description === undefined) return { enabled }
+  return { description: JSON.stringify(override.description), overridden: 'true', enabled }
+}
+
+/** Selectors as sets: a group may select thousands of items. */
+const selected = new WeakMap<readonly string[], ReadonlySet<string>>()
+
 /** Whether a group's member selects an item. */
 export function selects (member: GroupMember, kind: ItemKind, key: string): boolean {
   const selector = member[kind] ?? 'all'
-  return selector === 'all' || selector.includes(key)
+  if (selector === 'all') return true
+  let set = selected.get(selector)
+  if (!set) selected.set(selector, set = new Set(selector))
+  return set.has(key)
 }
 
 /** A config with the override of one item changed, by the item's own name (a resource: its URI). An override without effect is removed. */

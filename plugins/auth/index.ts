@@ -2,14 +2,16 @@ import { randomBytes } from 'node:crypto'
 import jwt from '@fastify/jwt'
 import type { FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { headerOf } from '../access/key-header.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { canonicalName } from '../users/username.ts'
-import { identify, type Credentials, type Step } from './chain.ts'
+import { identify, type Credentials, type Identified, type Step } from './chain.ts'
 import { checkHost, checkOrigin, originRules } from './origin.ts'
+import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
-import { bearerKey, headerOf, standingOfKey } from './steps/bearer-key.ts'
+import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { loginToken, markOf, type LoginClaims } from './steps/jwt.ts'
 import { socialSession } from './steps/social-session.ts'
@@ -24,19 +26,23 @@ declare module 'fastify' {
 }
 
 export interface Auth {
-  /** Who is asking on an MCP route; `named`: the route says for whom, and needs a credential whatever the settings say. @throws Unauthorized, WrongUser */
-  transport: (request: FastifyRequest, named?: string) => Principal
-  /** What became of a principal of an MCP route: as it is now; undefined: it has no access any more. */
-  standing: (principal: Principal) => Principal | undefined
-  /** Who is asking on the management API. @throws Unauthorized */
-  management: (request: FastifyRequest) => Principal
-  /** Who is asking where nobody needs to say: a credential that is not valid counts as none. */
-  optional: (request: FastifyRequest) => Principal
+  /**
+   * The caller on an MCP route. A promise only where a step of the chain has to wait.
+   * @param named the user in the route's path: a credential is then required, whatever the settings say
+   * @throws Unauthorized, WrongUser
+   */
+  transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
+  /** The caller on the management API. @throws Unauthorized */
+  management: (request: FastifyRequest) => Promise<Principal>
+  /** The caller where credentials are optional: one that is not valid counts as none. */
+  optional: (request: FastifyRequest) => Promise<Principal>
+  /** Says when access may have ended, and asks for the standing of principals. */
+  readonly standings: Standings
   /** @throws ForeignOrigin */
   origin: (request: FastifyRequest) => void
   /** Whether pages of this origin may read our answers. */
   trustsOrigin: (origin: string) => boolean
-  /** A login token for a user as it was when it showed who it is: worth nothing if the account changed since. */
+  /** A login token for a user as it is in the settings now: it is void once the account changes. */
   login: (user: User) => string
 }
 
@@ -90,33 +96,39 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
     done()
   })
 
+  const standingOf = (principal: Principal): Principal | undefined => {
+    const snapshot = app.settings.current
+    if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
+    return principal.standing ? principal.standing(snapshot) : standingOfKey(principal, snapshot)
+  }
+  const standings = new Standings(standingOf)
+  app.settings.on('changed', () => { standings.settingsChanged() })
+
+  /** Admits a principal to an MCP route, or says why not. */
+  const admit = (principal: Principal | undefined, { headers }: FastifyRequest, named: string | undefined): Principal => {
+    if (principal) {
+      if (named !== undefined && !entersFor(principal, named)) throw new errors.WrongUser()
+      return principal
+    }
+    const snapshot = app.settings.current
+    if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
+    const name = snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization'
+    const isMissing = headers[headerOf(snapshot)] === undefined
+    throw new errors.Unauthorized(isMissing ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid')
+  }
+
   app.decorate('auth', {
     transport: (request, named) => {
-      const snapshot = app.settings.current
-      const principal = identify(chain, request as Credentials, 'mcp', snapshot)
-      if (principal) {
-        if (named !== undefined && !entersFor(principal, named)) throw new errors.WrongUser()
-        return principal
-      }
-      if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
-      const name = snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization'
-      throw new errors.Unauthorized(
-        request.headers[headerOf(snapshot)] === undefined ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid'
-      )
+      const found: Identified = identify(chain, request as Credentials, 'mcp', app.settings.current)
+      return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
     },
-    standing: (principal) => {
-      const snapshot = app.settings.current
-      if (principal.kind === 'anonymous') return snapshot.system.routing?.enableBearerAuth === false ? anonymous : undefined
-      return principal.standing ? principal.standing(snapshot) : standingOfKey(principal, snapshot)
+    management: async (request) => {
+      const principal = await identify(chain, credentialsOf(request), 'api', app.settings.current)
+      if (principal) return principal
+      throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
     },
-    management: (request) => {
-      const principal = identify(chain, credentialsOf(request), 'api', app.settings.current)
-      if (!principal) {
-        throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
-      }
-      return principal
-    },
-    optional: (request) => identify(chain, credentialsOf(request), 'open', app.settings.current) ?? anonymous,
+    optional: async (request) => await identify(chain, credentialsOf(request), 'open', app.settings.current) ?? anonymous,
+    standings,
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
       const base = baseUrl()
@@ -124,7 +136,7 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
-}, { name: 'auth', dependencies: ['keys'] })
+}, { name: 'auth', dependencies: ['keys', 'settings'] })
 
 /** Whether a principal may use the routes below `/:user` (DECISIONS §7): its own, or any with a system key that is good for everything. */
 const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>

@@ -1,96 +1,94 @@
 import { code, RpcError } from '../../protocol/errors.ts'
-import type { Exchange, Question } from '../../protocol/exchange.ts'
+import type { Client, Exchange, Headers, Question } from '../../protocol/exchange.ts'
+import { withoutHeaders } from '../../protocol/headers.ts'
+import { wants } from '../../protocol/listener.ts'
 import { errorText, notificationText, type Request, type Response } from '../../protocol/message.ts'
 import type { View } from '../access/view.ts'
-import { withoutHeaders } from '../upstream/links/passthrough.ts'
-import type { EventStream } from './event-stream.ts'
-import type { HttpReply } from './http-reply.ts'
-import type { Session } from './legacy/session.ts'
-import type { Stream } from './legacy/stream.ts'
+import type { Ask, ReplyChannel } from './reply-channel.ts'
 
-/** One request of a legacy client over streamable HTTP. */
-export class HttpExchange implements Exchange<View> {
+/** The client of an exchange as its era's adapter holds it. */
+export interface ExchangeClient extends Client {
+  readonly view: View
+  askOn: Ask
+  /** Sends a message that belongs to no request. */
+  send: (text: string) => void
+}
+
+/** The HTTP request that an exchange came with. */
+export interface RequestOrigin {
+  readonly headers: Headers
+  /** The header that authenticated the caller, in lower case: it is not passed on. */
+  readonly credentialHeader: string | undefined
+  readonly address: string
+}
+
+/** One request of a client that asks its questions by JSON-RPC requests, on whatever channel its replies take. */
+export class ClientExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
-  readonly client: Session
-  readonly #headers: Exchange['headers']
-  readonly #credential: string | undefined
+  readonly client: ExchangeClient
+  readonly canSuspend = false
+  readonly #origin: RequestOrigin
   readonly #idText: string
-  readonly #reply: HttpReply
+  readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  readonly #asking = new Set<AbortController>()
+  /** Questions on its stream that are not answered yet. */
+  #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined
 
-  /** @param credential the header, in lower case, that told who is asking */
-  constructor (session: Session, request: Request, headers: Exchange['headers'], credential: string | undefined, reply: HttpReply) {
-    this.client = session
-    this.view = session.view
+  constructor (client: ExchangeClient, request: Request, origin: RequestOrigin, reply: ReplyChannel) {
+    this.client = client
+    this.view = client.view
     this.method = request.method
     this.params = request.params
     this.paramsText = request.paramsText
-    this.#headers = headers
-    this.#credential = credential
+    this.#origin = origin
     this.#idText = request.idText
     this.#reply = reply
   }
 
-  // Few servers are passed any on: nothing is copied before it is asked for.
-  get headers (): Exchange['headers'] {
-    return this.#credential === undefined ? this.#headers : withoutHeaders(this.#headers, [this.#credential])
+  // Few servers are passed any headers: nothing is copied before it is asked for.
+  get headers (): Headers {
+    const { headers, credentialHeader } = this.#origin
+    return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
   }
 
+  get address (): string { return this.#origin.address }
+
   onCancel (run: (reason: string) => void): void {
-    this.#onCancel.push(run)
+    if (this.cancelled === undefined) this.#onCancel.push(run)
+    else run(this.cancelled)
   }
 
   notify (method: string, paramsText: string): void {
-    if (!this.#over && this.client.hears(method, paramsText)) this.#reply.say(notificationText(method, paramsText))
+    if (!this.#over && wants(this.client.listener?.level, method, paramsText)) this.#reply.send(notificationText(method, paramsText))
   }
 
   async ask (question: Question): Promise<Response> {
-    if (this.#over) throw new RpcError(code.internal, 'The request is over')
+    if (this.#over) throw new RpcError(code.internal, 'The request is over', 'internal')
     if (!this.#reply.canStream) return await this.client.ask(question)
-    if (question.outlives) {
-      return await this.client.askOn((text) => {
-        if (this.#over) this.client.send(text)
-        else this.#reply.say(text)
-      }, question)
+    if (question.outlivesRequest) {
+      return await this.client.askOn((text) => { if (this.#over) this.client.send(text); else this.#reply.send(text) }, question)
     }
     const over = new AbortController()
-    this.#asking.add(over)
+    const questions = this.#questions ??= new Set()
+    questions.add(over)
     try {
-      return await this.client.askOn(
-        (text) => {
-          this.#reply.say(text)
-        },
-        { ...question, signal: AbortSignal.any([question.signal, over.signal]) }
-      )
+      const signal = AbortSignal.any([question.signal, over.signal])
+      return await this.client.askOn((text) => { this.#reply.send(text) }, { ...question, signal })
     } finally {
-      this.#asking.delete(over)
+      questions.delete(over)
     }
   }
 
-  pause (retry: number): void {
-    this.#reply.pause(retry)
-  }
-
-  carriedBy (stream: Stream): boolean {
-    return this.#reply.isOn(stream)
-  }
-
-  resumed (connection: EventStream): void {
-    this.#reply.resumed(connection)
-  }
+  pause (retry: number): void { this.#reply.pause(retry) }
 
   succeed (result: string | Buffer): void {
-    this.#finish(
-      typeof result === 'string'
-        ? [`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`]
-        : [`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}']
-    )
+    if (typeof result === 'string') this.#finish([`{"jsonrpc":"2.0","id":${this.#idText},"result":${result}}`])
+    else this.#finish([`{"jsonrpc":"2.0","id":${this.#idText},"result":`, result, '}'])
   }
 
   fail (error: RpcError): void {
@@ -107,9 +105,9 @@ export class HttpExchange implements Exchange<View> {
 
   #finish (parts: Array<string | Buffer> | undefined): void {
     if (this.#over) return
-    // What was asked for it is asked no more.
-    for (const over of this.#asking) over.abort('the request is over')
+    // Questions that belong to the request are withdrawn.
+    if (this.#questions) for (const over of this.#questions) over.abort('the request is over')
     this.#over = true
-    this.#reply.final(parts)
+    this.#reply.finish(parts)
   }
 }

@@ -1,100 +1,104 @@
 import type { ServerResponse } from 'node:http'
-import type { Accepted } from './accept.ts'
-import { EventStream } from './event-stream.ts'
-import type { Session } from './legacy/session.ts'
-import type { Stream } from './legacy/stream.ts'
 import { limits } from '../limits/index.ts'
 import { Unread, worthCounting } from '../limits/unread.ts'
+import type { Accepted } from './accept.ts'
+import { EventStream } from './event-stream.ts'
+import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 
-/** After so long without an answer a waiting JSON reply becomes a stream: a proxy would cut a silent one. */
-const silence = 5_000
+/** A JSON reply that has been waiting for this long, in ms, becomes a stream: a proxy would cut a silent one. */
+const silenceTimeout = 5_000
+
+export interface HttpReplyOptions {
+  accepted: Accepted
+  /** How many answers it carries. */
+  expected: number
+  /** The answers are those of a JSON-RPC batch. */
+  batch: boolean
+  /** The client knows how to poll a stream that was closed (SEP-1699). */
+  polls: boolean
+  newStream: () => ReplyStream
+  /** Called when the client is gone and will not come back for the answer. */
+  onGone: () => void
+}
 
 /**
- * The HTTP answer to one POST: JSON when all it says is the final answers, an event stream as soon as it says more, or is
- * silent for long. A stream may be left by its client and taken up again.
+ * The HTTP answer to one POST: JSON when it is nothing but the answers, an event stream as soon as anything else is sent, or after a
+ * silence. A client may leave a stream and take it up again.
  */
-export class HttpReply {
+export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
-  readonly #session: Session
-  readonly #accepted: Accepted
-  readonly #batch: boolean
-  /** The client is gone, and will not come back for the answer. */
-  readonly #onGone: () => void
-  readonly #finals: Array<Array<string | Buffer>> = []
+  readonly #options: HttpReplyOptions
+  readonly #answers: Array<ReadonlyArray<string | Buffer>> = []
   #expected: number
-  #stream: Stream | undefined
+  #stream: ReplyStream | undefined
   #timer: NodeJS.Timeout | undefined
   #over = false
 
-  constructor (raw: ServerResponse, session: Session, accepted: Accepted, expected: number, batch: boolean, onGone: () => void) {
+  constructor (raw: ServerResponse, options: HttpReplyOptions) {
     this.#raw = raw
-    this.#session = session
-    this.#accepted = accepted
-    this.#expected = expected
-    this.#batch = batch
-    this.#onGone = onGone
+    this.#options = options
+    this.#expected = options.expected
     raw.once('close', () => { this.#left() })
-    if (accepted.eventsFirst) this.#upgrade()
-    else if (accepted.events) this.#timer = setTimeout(() => { this.#upgrade() }, silence)
+    if (options.accepted.eventsFirst) this.#upgrade()
+    else if (options.accepted.events) this.#timer = setTimeout(() => { this.#upgrade() }, silenceTimeout)
   }
 
-  get canStream (): boolean { return this.#accepted.events }
+  get canStream (): boolean { return this.#options.accepted.events }
 
-  isOn (stream: Stream): boolean { return this.#stream === stream }
-
-  /** Says something that is not the answer. Lost on a client that takes JSON only. */
-  say (text: string): void {
+  send (text: string): void {
     if (!this.canStream || this.#over) return
     this.#upgrade()
     this.#stream?.send(text)
   }
 
-  /** One of the final answers, as the parts of its text; the last one ends the reply. Nothing: the request was cancelled. */
-  final (parts: Array<string | Buffer> | undefined): void {
+  finish (parts: ReadonlyArray<string | Buffer> | undefined): void {
     this.#expected--
     if (parts && this.#stream) this.#stream.send(parts.join(''))
-    else if (parts) this.#finals.push(parts)
+    else if (parts) this.#answers.push(parts)
     if (this.#expected > 0 || this.#over) return
     this.#over = true
     clearTimeout(this.#timer)
-    if (this.#stream) this.#stream.end()
-    else if (this.#finals.length > 0) {
-      writeJson(
-        this.#raw,
-        this.#batch ? ['[', ...this.#finals.flatMap((each, at) => (at === 0 ? each : [',', ...each])), ']'] : this.#finals.flat()
-      )
-    } else this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
+    if (this.#stream) {
+      this.#stream.onResume = undefined
+      this.#stream.end()
+    } else this.#end()
   }
 
-  /** Closes the connection for the client to poll (SEP-1699). Nothing, for a client that does not know how. */
   pause (retry: number): void {
-    if (!this.canStream || !this.#session.polls || this.#over) return
+    if (!this.canStream || !this.#options.polls || this.#over) return
     this.#upgrade()
     this.#stream?.pause(retry)
   }
 
-  /** The client came back for the stream, on another connection. */
-  resumed (connection: EventStream): void {
-    clearTimeout(this.#timer)
-    connection.onClose(() => { this.#left() })
+  /** Answers without a stream. Where every request was cancelled, there is nothing to say. */
+  #end (): void {
+    const answers = this.#answers
+    if (answers.length === 0) this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
+    else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
+    else writeJson(this.#raw, answers.flat())
   }
 
   #upgrade (): void {
     if (this.#stream || this.#over || this.#raw.destroyed) return
     clearTimeout(this.#timer)
-    this.#stream = this.#session.newStream()
-    this.#stream.attach(new EventStream(this.#raw, {}))
-    if (this.#session.polls) this.#stream.prime()
-    for (const parts of this.#finals.splice(0)) this.#stream.send(parts.join(''))
+    const stream = this.#options.newStream()
+    this.#stream = stream
+    stream.attach(new EventStream(this.#raw, {}))
+    stream.onResume = (connection) => {
+      clearTimeout(this.#timer)
+      connection.onClose(() => { this.#left() })
+    }
+    for (const parts of this.#answers.splice(0)) stream.send(parts.join(''))
   }
 
   #left (): void {
     if (this.#over || this.#stream?.connected) return
     clearTimeout(this.#timer)
-    // Who holds no id of an event has nothing to come back with.
-    if (this.#stream?.resumable !== true) { this.#onGone(); return }
-    // A connection that we closed ourselves ended well; one that broke may have a client that never comes back.
-    this.#timer = setTimeout(() => { this.#onGone() }, this.#raw.writableFinished ? limits.pollGrace : limits.resumeGrace)
+    // A client without an event id has nothing to come back with.
+    if (this.#stream?.resumable !== true) { this.#options.onGone(); return }
+    // A connection that we closed ourselves ended well; after one that broke, the client may never come back.
+    const grace = this.#raw.writableFinished ? limits.pollGrace : limits.resumeGrace
+    this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
     this.#timer.unref()
   }
 }

@@ -5,22 +5,16 @@ declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
-/** `app.downstream`: MCP as a way of asking the gateway; the only place that writes MCP to the socket. `app.ts` drains it. */
+/** `app.downstream`: MCP as a way of asking the gateway. `app.ts` drains it. */
 export default fp(async (app) => {
-  const downstream = new Downstream(
-    app.gateway,
-    app.upstreams,
-    () => app.settings.current,
-    (error, sentence) => {
-      app.log.error({ err: error }, sentence)
-    }
-  )
+  const downstream = new Downstream(app.gateway, () => app.settings.current, (error, sentence) => { app.log.error({ err: error }, sentence) })
   app.decorate('downstream', downstream)
-  app.settings.on('changed', () => {
+  // Sessions end with their access; those that stay lose what they do not see any more.
+  app.auth.standings.on('changed', (standingOf) => {
     downstream.revoke((view) => {
-      const principal = app.auth.standing(view.principal)
+      const principal = standingOf(view.principal)
       return principal !== undefined && app.access.stands(view, principal)
     })
-    app.gateway.withdraw([...downstream.sessions].map((session) => ({ view: session.view, client: session })))
+    app.gateway.withdraw()
   })
 }, { name: 'downstream', dependencies: ['gateway', 'auth', 'access', 'settings'] })

@@ -1,8 +1,6 @@
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
-import { RpcError } from '../../protocol/errors.ts'
-import type { CallContext } from '../gateway/hooks.ts'
-import { CallMetrics, type Outcome } from './call-metrics.ts'
+import { CallMetrics } from './call-metrics.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { metrics: Registry }
@@ -40,11 +38,9 @@ export default fp(async (app) => {
   })
   states.reset()
 
-  const end = (context: CallContext, outcome: Outcome): void => {
-    calls.add(context.server, context.exchange.method, outcome, (performance.now() - context.started) / 1_000)
-  }
-  app.gateway.addHook('onResult', (context, result) => { end(context, 'ok'); return result })
-  app.gateway.addHook('onError', (context, error) => { end(context, error instanceof RpcError ? 'error' : 'failure') })
+  app.gateway.addHook('onDone', ({ provider, exchange, outcome, duration }) => {
+    calls.add(provider, exchange.method, outcome, duration / 1_000)
+  })
   app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: calls.label(server) }) })
   app.decorate('metrics', register)
 }, { name: 'metrics', dependencies: ['gateway', 'downstream', 'upstream'] })

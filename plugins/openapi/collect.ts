@@ -1,50 +1,40 @@
-import type { Snapshot } from '../../db/store.ts'
-import { withoutApps } from '../gateway/apps.ts'
-import type { View } from '../access/view.ts'
-import { reach, type PublicReach } from '../access/visibility.ts'
-import type { Item } from '../upstream/catalogues/catalogue.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import type { Item } from '../../protocol/lists.ts'
+import { showItem, type Section } from '../gateway/section.ts'
 
-/** One tool that a view lists, and the description that an admin gave it. */
+/** One tool as a view shows it. `description`: the override, where an admin gave one. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
 
 /** One connected server behind a view, with its tools in the order it lists them. */
 export interface ListedServer {
   readonly name: string
   readonly description: string | undefined
-  /** Unlike any other catalogue's. */ readonly catalogue: number
+  readonly status: string
+  /** The id of its catalogue. */
+  readonly catalogue: number
   readonly items: readonly Item[]
-  /** Undefined: the view does not list it. */ readonly toTool: (item: Item) => ListedTool | undefined
+  /** A tool as the view shows it; undefined: it does not. */
+  readonly toTool: (item: Item) => ListedTool | undefined
 }
 
-/** The connected servers behind a view, in the order of configuration. One that starts on demand counts: a call starts it. */
-export function collect (
-  snapshot: Snapshot,
-  view: View,
-  anonymous: PublicReach,
-  upstreamOf: (name: string) => Upstream | undefined
-): ListedServer[] {
+/** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
+export function collect (sections: readonly Section[]): ListedServer[] {
   const listed: ListedServer[] = []
   const names = new Set<string>()
-  for (const {
-    server: { name, config },
-    member
-  } of reach(snapshot, view, anonymous)) {
-    const upstream = upstreamOf(name)
-    const catalogue = upstream?.listed
-    if (!upstream || !catalogue || names.has(name) || !isThere(upstream)) continue
+  for (const section of sections) {
+    const { server: { name, config }, provider, catalogue } = section
+    if (!provider || !catalogue || provider.available === false || names.has(name)) continue
     names.add(name)
-    const { tools: selector = 'all' } = member
-    const selected = selector === 'all' ? undefined : new Set(selector)
-    const toTool = (item: Item): ListedTool | undefined => {
-      if (selected?.has(item.key) === false || withoutApps(item.text) === undefined) return undefined
-      const override = config.tools !== undefined && Object.hasOwn(config.tools, item.key) ? config.tools[item.key] : undefined
-      return { item, description: override?.description, enabled: override?.enabled !== false }
-    }
-    listed.push({ name, description: config.description, catalogue: catalogue.id, items: catalogue.lists.tools, toTool })
+    listed.push({
+      name,
+      description: config.description,
+      status: provider.status ?? 'connected',
+      catalogue: catalogue.id,
+      items: catalogue.lists.tools,
+      toTool: (item) => {
+        const shown = showItem(section, 'tools', item, false)
+        return shown && { item, description: shown.description, enabled: shown.enabled }
+      }
+    })
   }
   return listed
 }
-
-const isThere = ({ status, error, config }: Upstream): boolean =>
-  status === 'connected' || (status === 'disconnected' && error === null && config.startOnDemand === true)

@@ -1,29 +1,30 @@
 import { createHash } from 'node:crypto'
 import type { Snapshot } from '../../db/store.ts'
+import { plainClient } from '../../protocol/exchange.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../access/index.ts'
 import type { Principal, View } from '../access/view.ts'
-import type { PublicReach } from '../access/visibility.ts'
 import { limits } from '../limits/index.ts'
-import type { Upstream } from '../upstream/upstream.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import { TextCache, type CachedText } from './cache.ts'
 import { collect, type ListedServer } from './collect.ts'
 import { headOf } from './document.ts'
 import { notations, type Format } from './notation.ts'
 import { writeBody, writeHead, writeServers, type Piece } from './write.ts'
 
-/** What a caller says of the document that it wants. */
+/** The query of a document. */
 export interface DocumentQuery {
   title?: string
   description?: string
   version?: string
   serverUrl?: string
   includeDisabled?: boolean
-  /** Comma-separated. */ servers?: string
+  /** Comma-separated names. */
+  servers?: string
 }
 
-/** A document as UTF-8, put together when it is asked for, and what tells it from every other one. */
+/** A document as UTF-8, put together when it is asked for, and its entity tag. */
 export interface Document { readonly bytes: () => Buffer, readonly etag: string }
 
 /** How many tools each connected server has. */
@@ -35,21 +36,20 @@ export interface Stats {
 
 export interface OpenApiDeps {
   snapshot: () => Snapshot
-  access: Access
-  upstreamOf: (name: string) => Upstream | undefined
-  anonymous: PublicReach
+  access: Pick<Access, 'open'>
+  gateway: Pick<Gateway, 'sections'>
   basePath: string
 }
 
 /** The longest `serverUrl`, in bytes. */
 const longestUrl = 2_048
 
-/** So many characters of a document are turned into bytes at once. */
+/** Characters of a document that are turned into bytes at once. */
 const chunkSize = 64 * 1024
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('base64url')
 
-/** What a caller on the open routes may reach, described for programs. */
+/** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
   readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
@@ -59,8 +59,8 @@ export class OpenApi {
   }
 
   /**
-   * The OpenAPI 3.0.3 document of everything that a caller reaches, or of one group or server.
-   * What it says is of one moment: of the call, however long the writing takes.
+   * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server.
+   * It describes the moment of the call, however long the writing takes.
    * @throws NoSuch, InvalidInput, NotFound, LimitReached
    */
   async document (principal: Principal, name: string | undefined, query: DocumentQuery, format: Format): Promise<Document> {
@@ -69,9 +69,7 @@ export class OpenApi {
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
     const head = headOf({
       title: query.title ?? (scope.kind === 'global' ? 'Tool-Hub' : scope.name),
-      description:
-        query.description ??
-        `Tools of ${scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`}, to be called over plain HTTP.`,
+      description: query.description ?? `Tools of ${describedScope(scope)}, to be called over plain HTTP.`,
       version: query.version ?? '1.0.0',
       serverUrl
     })
@@ -110,10 +108,10 @@ export class OpenApi {
 
   /** How many tools a caller may run. @throws NotFound */
   stats (principal: Principal): Stats {
-    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, items, toTool }) => ({
+    const serverBreakdown = this.#listed(this.#all(principal)).map(({ name, status, items, toTool }) => ({
       name,
       toolCount: items.filter((item) => toTool(item)?.enabled).length,
-      status: this.#deps.upstreamOf(name)?.status ?? 'disconnected'
+      status
     }))
     return {
       totalServers: serverBreakdown.length,
@@ -125,8 +123,7 @@ export class OpenApi {
   #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
 
   #listed (view: View): ListedServer[] {
-    const { snapshot, anonymous, upstreamOf } = this.#deps
-    return collect(snapshot(), view, anonymous, upstreamOf)
+    return collect(this.#deps.gateway.sections(view, plainClient))
   }
 
   /** Where the operations are, as the operator says it: never from what a client sends. */
@@ -136,7 +133,10 @@ export class OpenApi {
   }
 }
 
-/** All pieces of a text in few chunks; nobody waits long for its end. */
+const describedScope = (scope: View['scope']): string =>
+  scope.kind === 'global' ? 'the MCP servers behind this gateway' : `the ${scope.kind} ${scope.name}`
+
+/** The pieces of a text in few chunks, made in turns of the event loop. */
 async function joined (pieces: Iterable<Piece>): Promise<CachedText> {
   const hash = createHash('sha256')
   const chunks: Array<Buffer | undefined> = []

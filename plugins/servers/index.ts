@@ -6,5 +6,5 @@ declare module 'fastify' {
 }
 
 export default fp<{ usersMayRun: boolean }>(async (app, { usersMayRun }) => {
-  app.decorate('servers', new Servers(app.settings, app.upstreams, usersMayRun, app.outbound))
-}, { name: 'servers', dependencies: ['settings', 'outbound', 'upstream'] })
+  app.decorate('servers', new Servers(app.settings, app.upstreams, app.gateway, usersMayRun, app.outbound))
+}, { name: 'servers', dependencies: ['settings', 'outbound', 'upstream', 'gateway'] })

@@ -1,21 +1,21 @@
 import type { Server } from '../../db/store.ts'
-import { isObject } from '../../protocol/json.ts'
-import type { Catalogue, Item } from '../../protocol/lists.ts'
-import type { Status, Upstream } from '../upstream/upstream.ts'
+import { withMembers } from '../../protocol/json.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
+import type { ProviderStatus } from '../../protocol/provider.ts'
+import { isEnabled, overrideMembers, overrideOf, type ItemKind } from '../access/overrides.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
 import { ItemTexts } from './item-texts.ts'
-import type { ItemKind } from '../access/overrides.ts'
 
-/** One tool, prompt or resource as the management API shows it: as the upstream listed it, with what an admin said of it. */
+/** One tool, prompt or resource as the management API shows it: as the upstream listed it, with its override. */
 export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden?: boolean }
 
 /** A server as the management API shows it. */
 export interface ServerRecord {
   name: string
-  status: Status
+  status: ProviderStatus
   error: string | null
-  /** What does not stand in the way, but is not as configured. */
+  /** Parts of the config that have no effect. */
   warnings?: string[]
   tools: ItemTexts
   prompts: ItemTexts
@@ -25,10 +25,10 @@ export interface ServerRecord {
   connectedAt?: string
 }
 
-/** What of a config those see who may use a server but not manage it. */
+/** The members of a config that are shown to those who may use a server but not manage it. */
 const open = ['type', 'description', 'visibility', 'owner', 'enabled'] as const
 
-/** A config with what holds where it is silent: a file may say less than what the gateway writes (DECISIONS §5). */
+/** A config with its defaults: a file may leave out what the gateway writes (DECISIONS §5). */
 export const withDefaults = (config: Server['config']): Server['config'] & { owner: string } => ({
   ...config,
   owner: config.owner ?? defaultOwner,
@@ -36,45 +36,66 @@ export const withDefaults = (config: Server['config']): Server['config'] & { own
   enabled: config.enabled !== false
 })
 
-/** A server's record. Secrets are masked for those who manage it, and absent for the others. */
-export function toRecord ({ name, config, problem }: Server, upstream: Upstream | undefined, manages: boolean): ServerRecord {
+/** The state of a server's connection, for those who manage it. */
+export interface ConnectionState {
+  readonly status: ProviderStatus
+  readonly error: string | null
+  readonly warnings: readonly string[]
+  /** In ms since the epoch. */
+  readonly connectedAt: number | undefined
+}
+
+/**
+ * A server's record. Secrets are masked for those who manage it, and absent for the others.
+ * @param state undefined: it is not connected as it is configured
+ * @param catalogue what it lists to clients that declare no capabilities, as far as is known
+ */
+export function toRecord (
+  { name, config, problem }: Server,
+  state: ConnectionState | undefined,
+  catalogue: Catalogue | undefined,
+  manages: boolean
+): ServerRecord {
   const shown = withDefaults(config)
   const disabled = shown.enabled === false
-  const lists = upstream?.listed?.lists
-  const { connectedAt, warnings = [] } = upstream ?? {}
+  const { connectedAt, warnings = [], status = 'disconnected', error = null } = state ?? {}
+  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], config, kind)
   return {
     name,
-    status: disabled ? 'disabled' : upstream?.status ?? 'disconnected',
-    error: disabled ? null : reason(problem ?? upstream?.error ?? null, manages),
+    status: disabled ? 'disabled' : status,
+    error: disabled ? null : shownError(problem ?? error, manages),
     ...(manages && !disabled && warnings.length > 0 ? { warnings: [...warnings] } : {}),
-    tools: new ItemTexts(lists?.tools ?? [], config.tools),
-    prompts: new ItemTexts(lists?.prompts ?? [], config.prompts),
-    resources: new ItemTexts(lists?.resources ?? [], config.resources),
-    config: manages ? maskConfig(shown) : Object.fromEntries(open.flatMap((key) => shown[key] === undefined ? [] : [[key, shown[key]]])),
+    tools: items('tools'),
+    prompts: items('prompts'),
+    resources: items('resources'),
+    config: manages ? maskConfig(shown) : openMembers(shown),
     createdAt: config.createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
   }
 }
 
-/** Why it is not connected. What a child printed before it died may hold secrets of whoever configured it. */
-const reason = (error: string | null, manages: boolean): string | null =>
+const openMembers = (config: Server['config']): Record<string, unknown> =>
+  Object.fromEntries(open.flatMap((key) => config[key] === undefined ? [] : [[key, config[key]]]))
+
+/** The last lines that a child printed may hold secrets of whoever configured it. */
+const shownError = (error: string | null, manages: boolean): string | null =>
   error === null || manages ? error : 'It is not connected; its owner can see why'
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
 export function findItem (kind: ItemKind, key: string, { config }: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
-    if (item) return toItem(item, config[kind])
+    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(config, kind, key)))) as ShownItem
   }
   return undefined
 }
 
-function toItem (item: Item, overrides: Server['config']['tools']): ShownItem {
-  const value: unknown = JSON.parse(item.text)
-  const override = overrides !== undefined && Object.hasOwn(overrides, item.key) ? overrides[item.key] : undefined
+/** An item that no catalogue lists, with what its override says of it. */
+export function unlistedItem (kind: ItemKind, key: string, { config }: Server): ShownItem {
+  const override = overrideOf(config, kind, key)
   return {
-    ...(isObject(value) ? value : {}),
+    [kind === 'resources' ? 'uri' : 'name']: key,
     ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),
-    enabled: override?.enabled !== false
+    enabled: isEnabled(override)
   }
 }

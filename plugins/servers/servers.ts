@@ -8,10 +8,11 @@ import { reachOf, type Outbound } from '../outbound/outbound.ts'
 import { withoutMember } from '../groups/groups.ts'
 import { withoutNames } from '../keys/scope.ts'
 import type { Settings } from '../settings/settings.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
-import { findItem, toRecord, type ServerRecord, type ShownItem } from './present.ts'
+import { findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
 import { managed, mayRun, visible } from './rights.ts'
 import { toStore } from './to-store.ts'
 
@@ -25,13 +26,15 @@ export interface Outcome { name: string, success: boolean, message?: string }
 export class Servers {
   readonly #settings: Settings
   readonly #upstreams: Upstreams
+  readonly #gateway: Gateway
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
 
   /** @param usersMayRun whether users who are no admins may store servers that run commands (ALLOW_USER_STDIO) */
-  constructor (settings: Settings, upstreams: Upstreams, usersMayRun: boolean, outbound: Outbound) {
+  constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
     this.#settings = settings
     this.#upstreams = upstreams
+    this.#gateway = gateway
     this.#usersMayRun = usersMayRun
     this.#outbound = outbound
   }
@@ -163,14 +166,7 @@ export class Servers {
       return [{ entity: 'mcpServers', key: name, value: withOverride(server.config, kind, key, change) }]
     }, principal)
     const server = visible(this.#settings.current, principal, name)
-    const said = overrideOf(server.config, kind, key)
-    return (
-      findItem(kind, key, server, this.#upstreams.get(name)?.catalogues ?? []) ?? {
-        [kind === 'resources' ? 'uri' : 'name']: key,
-        ...(said?.description === undefined ? {} : { description: said.description, overridden: true }),
-        enabled: said?.enabled !== false
-      }
-    )
+    return findItem(kind, key, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, key, server)
   }
 
   /** Drops the connections to a server and makes them anew. */
@@ -183,7 +179,7 @@ export class Servers {
 
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
     const server = managed(snapshot, principal, name)
-    const { catalogues } = this.#upstreams.get(name) ?? { catalogues: [] }
+    const catalogues = this.#gateway.catalogues(name)
     if (catalogues.length > 0 && !findItem(kind, key, server, catalogues) && !overrideOf(server.config, kind, key)) {
       throw new errors.NoSuch(kind.slice(0, -1))
     }
@@ -197,6 +193,6 @@ export class Servers {
 
   #record (principal: Principal, server: Server): ServerRecord {
     const { storedByUser: _ours, ...config } = server.config
-    return toRecord({ ...server, config }, this.#upstreams.get(server.name), canManage(principal, server))
+    return toRecord({ ...server, config }, this.#upstreams.get(server.name), this.#gateway.catalogue(server.name), canManage(principal, server))
   }
 }

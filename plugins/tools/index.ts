@@ -6,10 +6,12 @@ declare module 'fastify' {
   interface FastifyInstance { tools: Tools }
 }
 
+/** `app.tools`: tools and prompts for plain HTTP callers. `app.ts` drains it. */
 export default fp(async (app) => {
-  const tools = new Tools(app.gateway, app.access, app.upstreams, ownHeaders(app.keys, () => app.settings.current))
+  const tools = new Tools(app.gateway, app.access, ownHeaders(app.keys, () => app.settings.current))
   app.decorate('tools', tools)
-  app.settings.on('changed', () => {
-    tools.withdraw((principal) => (principal.kind === 'anonymous' ? principal : app.auth.standing(principal)))
+  app.auth.standings.on('changed', (standingOf) => {
+    // Whether anonymous callers may use the open routes is not a question of MCP's bearer keys.
+    tools.withdraw((principal) => principal.kind === 'anonymous' ? principal : standingOf(principal))
   })
-}, { name: 'tools', dependencies: ['gateway', 'access', 'auth', 'upstream', 'keys', 'settings'] })
+}, { name: 'tools', dependencies: ['gateway', 'access', 'auth', 'keys', 'settings'] })

@@ -1,37 +1,34 @@
-import type { Client } from '../../protocol/exchange.ts'
-import { errors } from '../errors/list.ts'
-import { PlainClient } from './exchange.ts'
+import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import type { Principal } from '../access/view.ts'
+import { errors } from '../errors/list.ts'
 
-interface Session { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
+interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
-/** How long a session without calls is kept, and how many there are at most: then the one used longest ago goes. */
+/** Bounds of sessions. `idle`: how long one without calls is kept, in ms; `most`: beyond, the one used longest ago ends. */
 export interface SessionBounds { readonly idle: number, readonly most: number }
 
 /**
- * What callers without MCP mean by `x-session-id`: calls with the same one, of the same principal, go to each server on one
- * connection that is nobody else's. The id is chosen by the caller and opens nothing: it is only ever looked up beside who asks.
+ * The sessions that plain HTTP callers name in `x-session-id`: calls with the same id, of the same principal, use one link of their own
+ * at each server. The caller chooses the id, which opens nothing: it is only ever looked up together with the principal.
  */
 export class RestSessions {
-  readonly #sessions = new Map<string, Session>()
+  readonly #sessions = new Map<string, RestSession>()
   readonly #bounds: SessionBounds
   readonly #release: (client: Client) => void
   readonly #sweeping: NodeJS.Timeout
 
-  /** @param bounds `idle` in ms @param release ends what upstreams remember of a session */
+  /** @param release ends what providers remember of a session */
   constructor (bounds: SessionBounds, release: (client: Client) => void) {
     this.#bounds = bounds
     this.#release = release
-    this.#sweeping = setInterval(() => {
-      this.#sweep()
-    }, 60_000).unref()
+    this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
   }
 
   /**
-   * Executes one call in the session that a caller names; in none where it names none.
-   * @throws InvalidInput for an id that is none
+   * Executes one call in the session that its caller names; in none where it names none.
+   * @throws InvalidInput for an id that is not valid
    */
-  async in<Result>(
+  async in<Result> (
     principal: Principal,
     id: string | string[] | undefined,
     run: (client: Client | undefined) => Promise<Result>
@@ -50,24 +47,18 @@ export class RestSessions {
     }
   }
 
-  /** Ends the sessions of those who are nobody any more. */
-  withdraw (isSomebody: (principal: Principal) => boolean): void {
-    for (const [name, session] of this.#sessions) if (!isSomebody(session.principal)) this.#end(name, session)
+  /** Ends the sessions of principals whose credentials do not count any more. */
+  withdraw (stands: (principal: Principal) => boolean): void {
+    for (const [name, session] of this.#sessions) if (!stands(session.principal)) this.#end(name, session)
   }
 
-  close (): void {
-    clearInterval(this.#sweeping)
-  }
+  close (): void { clearInterval(this.#sweeping) }
 
-  #find (principal: Principal, id: string): Session {
+  #find (principal: Principal, id: string): RestSession {
     const { key, user } = principal
     const name = JSON.stringify([key, id])
-    const session = this.#sessions.get(name) ?? {
-      client: new PlainClient(`rest ${name}`, user, key, true),
-      principal,
-      lastUsed: Date.now(),
-      open: 0
-    }
+    const session = this.#sessions.get(name) ??
+      { client: new PlainClient(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
     // The Map is kept in the order of use.
     this.#sessions.delete(name)
     this.#sessions.set(name, session)
@@ -76,12 +67,7 @@ export class RestSessions {
   }
 
   #endOldest (): void {
-    for (const [name, session] of this.#sessions) {
-      if (session.open === 0) {
-        this.#end(name, session)
-        return
-      }
-    }
+    for (const [name, session] of this.#sessions) if (session.open === 0) { this.#end(name, session); return }
   }
 
   #sweep (): void {
@@ -89,7 +75,7 @@ export class RestSessions {
     for (const [name, session] of this.#sessions) if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
   }
 
-  #end (name: string, { client }: Session): void {
+  #end (name: string, { client }: RestSession): void {
     this.#sessions.delete(name)
     this.#release(client)
   }

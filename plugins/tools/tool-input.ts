@@ -1,12 +1,11 @@
 import { isObject } from '../../protocol/json.ts'
+import type { Catalogue, Item } from '../../protocol/lists.ts'
 import { convertArguments } from '../json-schema/arguments.ts'
 import { shapeOf } from '../json-schema/input-shape.ts'
 import { timeBudgetOf } from '../json-schema/time-budget.ts'
-import type { Catalogue, Item } from '../upstream/catalogues/catalogue.ts'
-import type { Upstream } from '../upstream/upstream.ts'
 import { createValidator, type Validator } from '../json-schema/validate.ts'
 
-/** What a tool takes. Its schema is somebody else's, and so nothing that is done by it takes long: it is left undone instead. */
+/** The input of one tool. Its schema is a stranger's: whatever it makes slow is left undone. */
 export interface ToolInput {
   /** Whether the schema names such an argument. */
   readonly names: (argument: string) => boolean
@@ -17,32 +16,32 @@ export interface ToolInput {
   readonly asTask: boolean
 }
 
-/** What is read by a schema is read in so many ms. */
+/** The longest time that reading arguments by a schema may take, in ms. */
 const longestRead = 50
 
 const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
 const inputs = new WeakMap<Item, ToolInput>()
 
-/** What a tool takes, by what its server lists to clients that declare nothing; undefined where it lists no such tool. */
-export function inputOf (upstream: Upstream | undefined, tool: string): ToolInput | undefined {
-  const catalogue = upstream?.listed
+/** The input of a tool that a catalogue lists, by its own name; undefined: it lists no such tool. */
+export function inputOf (catalogue: Catalogue | undefined, tool: string): ToolInput | undefined {
   if (!catalogue) return undefined
   let items = byName.get(catalogue)
   if (!items) byName.set(catalogue, items = new Map(catalogue.lists.tools.map((item) => [item.key, item])))
   const item = items.get(tool)
   if (!item) return undefined
   let input = inputs.get(item)
+  // All tools of one server share a time budget.
   if (!input) inputs.set(item, input = toInput(item, timeBudgetOf(catalogue.lists.tools)))
   return input
 }
 
-function toInput ({ key, text }: Item, watch: ReturnType<typeof timeBudgetOf>): ToolInput {
+function toInput ({ key, text }: Item, budget: ReturnType<typeof timeBudgetOf>): ToolInput {
   const value: unknown = JSON.parse(text)
   const { inputSchema: schema, execution } = isObject(value) ? value : {}
   return {
     asTask: isObject(execution) && execution.taskSupport === 'required',
-    names: (argument) => watch.run(key, longestRead, () => shapeOf(schema).properties.has(argument)) ?? false,
-    read: (args, eager) => watch.run(key, longestRead, () => convertArguments(schema, args, eager)) ?? args,
-    check: createValidator(schema, text.length, (longest, work) => watch.run(key, longest, work))
+    names: (argument) => budget.run(key, longestRead, () => shapeOf(schema).properties.has(argument)) ?? false,
+    read: (args, eager) => budget.run(key, longestRead, () => convertArguments(schema, args, eager)) ?? args,
+    check: createValidator(schema, text.length, (longest, work) => budget.run(key, longest, work))
   }
 }

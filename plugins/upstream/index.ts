@@ -17,23 +17,22 @@ export interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/** `app.upstreams`: the servers that are alive. They begin to connect when the app is ready, and never hold it up. */
+/** `app.upstreams`: the servers that are alive, providers of the gateway. They begin to connect when the app is ready, and never hold it up. */
 export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, requestTimeout, environment }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version },
     transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
-    spawning: new Semaphore(limits.concurrentSpawns),
+    dialling: new Semaphore(limits.concurrentSpawns),
     cache,
     initTimeout,
     requestTimeout,
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)
+  app.gateway.addSource(upstreams)
   app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
   app.settings.on('changed', ({ servers }) => {
-    upstreams.apply(servers).catch((error: unknown) => {
-      app.log.error({ err: error }, 'the servers could not be taken up')
-    })
+    upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
   app.addHook('onClose', async () => { await upstreams.close() })
-}, { name: 'upstream', dependencies: ['settings', 'outbound'] })
+}, { name: 'upstream', dependencies: ['settings', 'outbound', 'gateway'] })

@@ -1,59 +1,57 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
-import { plainClass } from '../../protocol/capabilities.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
 import type { Response } from '../../protocol/message.ts'
+import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { limits } from '../limits/index.ts'
+import type { Semaphore } from '../limits/semaphore.ts'
 import { sha256 } from '../secrets/hash.ts'
-import { RequestRunner } from './links/requests.ts'
-import { takeAnswer, takeNews, takeQuestion, type DispatchDeps } from './inbound/dispatch.ts'
-import type { Catalogue } from './catalogues/catalogue.ts'
 import { Catalogues } from './catalogues/catalogues.ts'
+import { dispatchNotification, dispatchQuestion, noteAnswer, type DispatchDeps } from './inbound/dispatch.ts'
+import { Subscriptions } from './inbound/subscriptions.ts'
 import { withheldNames } from './links/environment.ts'
-import { ConnectionSupervisor, type Status } from './links/supervisor.ts'
 import { passthroughOf } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
-import type { Semaphore } from '../limits/semaphore.ts'
-import { Subscriptions } from './inbound/subscriptions.ts'
+import { RequestRunner } from './links/requests.ts'
+import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote, type TransportDeps } from './links/transport.ts'
 import { expand } from './links/variables.ts'
-
-export type { Status }
 
 export interface UpstreamDeps {
   clientInfo: { name: string, version: string }
   transport: TransportDeps
-  spawning: Semaphore
+  dialling: Semaphore
+  /** In ms. */
   initTimeout: number
   requestTimeout: number
   log: (level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
   /** What it lists has changed. */
-  listed: () => void
-  /** Its status has changed. */
-  moved: () => void
-  /** A catalogue is worth keeping: its text. */
+  listsChanged: () => void
+  statusChanged: () => void
+  /** Keeps its catalogues for the next run: their text, in pieces. */
   keep: (text: Iterable<string>) => void
-  /** Told before a question goes to a client. @throws RpcError to refuse it */
+  /** Called before a question is put to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** A log message for everybody who sees this server and is served where it came from. */
+  /** A notification for every listener that sees this server and that the server serves. */
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
 }
 
-/** A server that is alive: what its clients may ask of it, on which of its links, and what it lists to whom. */
-export class Upstream {
+/** A server that is alive: the provider of its items, on one or more links. */
+export class Upstream implements Provider {
   readonly name: string
   readonly config: ServerConfig
   readonly remote: boolean
-  /** What of its config has no effect, and why, in sentences for who runs it. */
+  /** Parts of its config that have no effect, in sentences for those who manage it. */
   readonly warnings: readonly string[]
-  readonly subscriptions: Subscriptions
   readonly #deps: UpstreamDeps
   readonly #placement: Placement
   readonly #supervisor: ConnectionSupervisor
   readonly #requests: RequestRunner
   readonly #catalogues: Catalogues
-  /** When it was last asked what it lists to a class of clients. */
-  readonly #tried = new Map<string, number>()
-  /** Some of its clients' headers go on to it. */
+  readonly #subscriptions: Subscriptions
+  /** When each capability class's lists were last asked for, in ms since the epoch. */
+  readonly #asked = new Map<string, number>()
+  /** Headers of clients are passed on to it. */
   readonly #passes: boolean
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
@@ -78,66 +76,69 @@ export class Upstream {
       warn
     })
     const { pool } = this.#placement
-    const { type, command, args, url, openapi } = config
     this.#catalogues = new Catalogues({
-      target: sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url])),
-      listed: deps.listed,
+      target: targetOf(config),
+      changed: deps.listsChanged,
       keep: deps.keep,
-      warn
+      warn: (sentence) => { warn(this.redact(sentence)) }
     })
-    const arrivals: DispatchDeps = {
-      name,
-      refresh: (slot) => {
-        const from = this.#placement.lists(slot) ? slot : pool.base
-        this.#catalogues.refresh(from, from === pool.base)
-      },
-      contested: () => {
-        if (!this.#placement.contest()) return
-        warn(
-          'it asked something while calls of several clients were open: clients that can be asked get connections of their own from now on'
-        )
-        this.#supervisor.wake()
-      },
-      onQuestion: deps.onQuestion,
-      broadcast: (slot, method, paramsText) => { deps.broadcast(method, paramsText, (client) => this.#placement.serves(slot, client)) },
-      dropped: (method) => { deps.log('debug', `${method} could not be attributed to one client and was dropped`) }
-    }
+    const dispatch = this.#dispatch()
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       ...deps,
       passes: this.#passes,
       lists: (slot) => this.#placement.lists(slot),
-      question: async (slot, ...args) => await takeQuestion(arrivals, slot, ...args),
-      news: (slot, ...args) => { takeNews(arrivals, slot, ...args) },
-      answered: takeAnswer,
+      question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
+      notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
+      answered: noteAnswer,
       warn
     })
     this.#requests = new RequestRunner(name, this.#supervisor)
-    this.subscriptions = new Subscriptions(name, this.#placement, this.#requests)
+    this.#subscriptions = new Subscriptions(name, this.#placement, this.#requests)
   }
 
-  get status (): Status { return this.#supervisor.status }
-  /** Why it is not connected, for who runs it. */
+  #dispatch (): DispatchDeps {
+    const { onQuestion, broadcast, log } = this.#deps
+    const { base } = this.#placement.pool
+    return {
+      name: this.name,
+      onQuestion,
+      refresh: (slot) => {
+        const from = this.#placement.lists(slot) ? slot : base
+        this.#catalogues.refresh(from, from === base)
+      },
+      contested: () => {
+        if (!this.#placement.contest()) return
+        log('warn', 'it asked a question while calls of several clients were open: clients that can be asked get connections of their own from now on')
+        this.#supervisor.wake()
+      },
+      broadcast: (slot, method, paramsText) => { broadcast(method, paramsText, (client) => this.#placement.serves(slot, client)) },
+      dropped: (method) => { log('debug', `${method} could not be attributed to one client and was dropped`) }
+    }
+  }
+
+  get status (): ProviderStatus { return this.#supervisor.status }
+  /** Why it is not connected, for those who manage it. */
   get error (): string | null { return this.#supervisor.error }
   /** The same, for its clients. */
   get reason (): string | undefined { return this.#supervisor.reason }
-  /** A text without the secrets of the server's config. */
-  hide (text: string): string { return this.#supervisor.hide(text) }
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
-  /** How long a list is worth waiting for, in ms: it has never answered, neither now nor in the last run, and has just begun. */
-  get promising (): number { return this.#supervisor.promising }
-
-  /** Whether it is a process that can be expected to start within so many ms, as it did last time. */
-  startsWithin (ms: number): boolean { return !this.remote && this.#supervisor.openTime < ms }
-
-  /** What was known of it when the program last ended. */
-  restore (text: string | undefined): void {
-    this.#catalogues.restore(text)
+  /** It is connected, or starts when it is called. */
+  get available (): boolean {
+    return this.status === 'connected' || (this.status === 'disconnected' && this.error === null && this.config.startOnDemand === true)
   }
 
-  /** Takes over what the one before it listed, and what clients asked of it: its connections end, but they are told nothing, and need not ask again. @returns those clients */
-  adopt (former: Upstream): Client[] {
+  /** How many connections it has. */
+  get links (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
+
+  redact (text: string): string { return this.#supervisor.redact(text) }
+
+  /** Restores what it listed in the last run. */
+  restore (text: string | undefined): void { this.#catalogues.restore(text) }
+
+  /** Takes over the lists of the server's former upstream and what clients asked of it. Its connections end, and clients notice nothing. */
+  adopt (former: Upstream): void {
     this.#catalogues.takeOver(former.#catalogues)
-    return this.#placement.adopt(former.#placement)
+    this.#placement.adopt(former.#placement)
   }
 
   /** Begins to connect, and keeps at it. Returns at once. */
@@ -147,110 +148,107 @@ export class Upstream {
     this.#supervisor.start()
   }
 
-  /** What it lists to this client, as far as is known: of the client's own link, of its class, or of clients that declare nothing. */
   catalogue (client: Client): Catalogue | undefined {
     const key = this.#placement.keyOf(client)
     return this.#catalogues.of(this.#placement.pool.find(key), key.capabilityClass)
   }
 
-  /** How many connections it has. */
-  get links (): number { return this.#placement.pool.all.filter((slot) => slot.link !== undefined).length }
-
-  /** What it lists to a client that declares nothing, as far as is known. */
-  get listed (): Catalogue | undefined { return this.#catalogues.of(undefined, plainClass) }
-
-  /** What it lists to any class of clients, as far as is known. */
-  get catalogues (): Catalogue[] { return this.#catalogues.all }
+  catalogues (): readonly Catalogue[] { return this.#catalogues.all }
 
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
-  ownCatalogue (client: Client): number | undefined {
-    return this.#placement.find(client)?.catalogue?.id
-  }
-
-  knows (client: Client): boolean {
-    return this.#catalogues.has(this.#placement.keyOf(client).capabilityClass)
-  }
+  ownCatalogue (client: Client): number | undefined { return this.#placement.find(client)?.catalogue?.id }
 
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
-  /** How long to wait for what it lists to clients like this one, in ms: not again, for a while, once that has taken too long. */
-  patienceFor (client: Client): number {
-    const tried = this.#tried.get(this.#placement.keyOf(client).capabilityClass) ?? -Infinity
-    const since = Date.now() - tried
-    return since > limits.newClassRetry ? limits.newClass : limits.newClass - since
+  learn (client: Client, only: boolean): Learning[] {
+    const changed = this.#catchUp(client)
+    const { capabilityClass } = this.#placement.keyOf(client)
+    if (this.#catalogues.has(capabilityClass)) return changed
+    const budget = this.#learnBudget(capabilityClass, only)
+    return budget <= 0 ? changed : [...changed, { done: this.#readFor(client, capabilityClass).catch(() => {}), budget }]
   }
 
-  /** What it said to be new is being read. @returns when that is done, and how long it is worth a wait, in ms; undefined: nothing is new */
-  catchUp (client: Client): { done: Promise<unknown>, patience: number } | undefined {
+  /** The upstream sent `list_changed`: its lists are being read again. */
+  #catchUp (client: Client): Learning[] {
     const { base } = this.#placement.pool
     const own = this.#placement.find(client)
-    const readings = [...new Set(own && this.#placement.lists(own) ? [own, base] : [base])].flatMap(
-      (slot) => this.#catalogues.catchUp(slot, slot === base) ?? []
-    )
-    if (readings.length === 0) return undefined
-    return {
-      done: Promise.all(readings.map(({ done }) => done)),
-      patience: limits.firstAnswerBudget + Math.max(...readings.map(({ since }) => since)) - Date.now()
-    }
+    const slots = own && own !== base && this.#placement.lists(own) ? [own, base] : [base]
+    return slots.flatMap((slot) => {
+      const reading = this.#catalogues.catchUp(slot, slot === base)
+      if (!reading) return []
+      const budget = limits.firstAnswerBudget + reading.since - Date.now()
+      return budget > 0 ? [{ done: reading.done, budget }] : []
+    })
   }
 
-  /** Finds out what it lists to clients like this one. Rejects when it cannot be reached. */
-  async learn (client: Client): Promise<void> {
-    const { capabilityClass } = this.#placement.keyOf(client)
-    if (Date.now() - (this.#tried.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#tried.set(capabilityClass, Date.now())
-    if (this.#tried.size > limits.classesPerServer) this.#tried.clear()
+  /** How long it is worth waiting for what it lists to a class of clients, in ms. */
+  #learnBudget (capabilityClass: string, only: boolean): number {
+    if (this.status === 'connecting') return only ? limits.connectionWait : this.#supervisor.firstAnswerBudget
+    if (this.status !== 'connected') return 0
+    const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
+    // It is not waited for again, for a while, once that has taken too long.
+    const left = since > limits.newClassRetry ? limits.newClass : limits.newClass - since
+    // Among several, one that answers at once (no process has to start) or is known to be slow gets little time: it may be stuck.
+    const startsInTime = !this.remote && this.#supervisor.openTime < limits.newClass
+    return only || startsInTime ? left : Math.min(left, limits.firstAnswerBudget)
+  }
+
+  /** Reads what it lists to clients like this one. @throws UpstreamError */
+  async #readFor (client: Client, capabilityClass: string): Promise<void> {
+    if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
+    if (this.#asked.size > limits.classesPerServer) this.#asked.clear()
     const slot = this.#placement.listing(client)
     await this.#supervisor.ready(slot)
     if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
   }
 
-  /**
-   * Sends one request of a client. A session that expired is remade, and the request repeated if it cannot have run.
-   * @param params its params, given the progress token to carry
-   * @returns the answer, which may be an error
-   * @throws RpcError -32001 when no answer can be had, in words; -32602 for a header that cannot go on
-   */
-  async call (exchange: Exchange, params: (token: number) => string): Promise<Response> {
+  /** A session that expired is opened again, and the request repeated if it cannot have run. @throws RpcError -32602 for a header that cannot be passed on */
+  async call (exchange: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
-    // What is asked about a task goes where it runs.
-    const slot =
-      (method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined) ??
-      this.#placement.slotFor(client, passed)
-    const { options } = this.config
-    const deadlines = {
-      timeout: options?.timeout ?? this.#deps.requestTimeout,
-      resetTimeoutOnProgress: options?.resetTimeoutOnProgress ?? true,
-      maxTotalTimeout: options?.maxTotalTimeout
+    // A request about a task goes to where the task runs.
+    const taskSlot = method.startsWith('tasks/') ? this.#placement.ofTask(exchange.params.taskId, client) : undefined
+    const slot = taskSlot ?? this.#placement.slotFor(client, passed)
+    const { timeout = this.#deps.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } = this.config.options ?? {}
+    const options = {
+      changes,
+      deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
+      headers: this.#passes ? passed ?? {} : undefined
     }
-    return await this.#requests.once(
-      slot,
-      (link) => link.call(exchange, params, deadlines, this.#passes ? (passed ?? {}) : undefined),
-      exchange
-    )
+    return await this.#requests.run(slot, (link) => link.call(exchange, options), exchange)
   }
+
+  async subscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
+    return await this.#subscriptions.add(client, uri, paramsText)
+  }
+
+  async unsubscribe (client: Client, uri: string, paramsText?: string): Promise<string> {
+    return await this.#subscriptions.remove(client, uri, paramsText)
+  }
+
+  subscriptions (client: Client): string[] { return this.#subscriptions.of(client) }
 
   notify (client: Client, method: string, paramsText: string): void {
     for (const { link } of this.#placement.slotsOf(client)) link?.notify(method, paramsText)
   }
 
-  /** The client wants log messages from another level on than before. @throws RpcError the upstream's, relayed; -32001 when there is no answer */
   async setLevel (client: Client): Promise<void> {
     const slot = this.#placement.slotOf(client, this.#placement.passed(client.headersOf?.('logging/setLevel')))
     slot.serve(client)
     const { link, level } = slot
-    if (link && level !== undefined) await this.#requests.once(slot, async (link) => { await link.setLevel(level) })
+    if (link && level !== undefined) await this.#requests.run(slot, async (link) => { await link.setLevel(level) })
   }
 
-  /** A client is gone, or may not use this server any more. */
-  async release (client: Client): Promise<void> {
-    await this.#placement.pool.release(client)
-  }
+  async release (client: Client): Promise<void> { await this.#placement.pool.release(client) }
 
-  /** Ends every link; resolves when nothing is left of them. */
+  /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {
     this.#supervisor.close()
     this.#catalogues.close()
     await this.#placement.pool.close()
   }
 }
+
+/** Identifies what a server's lists are read from: they outlive changes of everything else. */
+const targetOf = ({ type, command, args, url, openapi }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url]))

@@ -17,7 +17,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async (request, reply) => {
     // Answers are for this caller only, and often hold secrets.
     reply.header('cache-control', 'no-store')
-    request.principal = app.auth.management(request)
+    request.principal = await app.auth.management(request)
     // A guest presents no credential, so a page of another site could ask in its name: only Origin tells them apart.
     if (request.principal.kind === 'guest') app.auth.origin(request)
   })

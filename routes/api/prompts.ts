@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Success } from '../../schemas/api.ts'
+import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
@@ -32,18 +33,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { serverName, promptName } = request.params
-      const gone = new AbortController()
-      reply.raw.once('close', () => {
-        gone.abort()
-      })
-      const { messages = [], ...rest } = await app.tools.prompt(
-        principalOf(request),
-        serverName,
-        promptName,
-        request.body.arguments ?? {},
-        request.headers,
-        gone.signal
-      )
+      const caller = callerOf(request, reply, principalOf(request))
+      const { messages = [], ...rest } = await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {})
       return { success: true as const, data: { ...rest, messages: Array.isArray(messages) ? messages : [] } }
     }
   )

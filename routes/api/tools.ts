@@ -3,6 +3,7 @@ import { exactJson } from '../../plugins/tools/given.ts'
 import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
 import { textBodies } from '../bodies.ts'
+import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
@@ -34,11 +35,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const { toolName, arguments: args = {} } = request.body
-      const gone = new AbortController()
-      reply.raw.once('close', () => {
-        gone.abort()
-      })
-      const data = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
+      const caller = callerOf(request, reply, principalOf(request))
+      const data = await app.tools.call(caller, request.params.server, toolName, args)
       reply.type('application/json')
       return `{"success":true,"data":${data}}`
     }

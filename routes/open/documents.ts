@@ -33,7 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     query: Static<typeof DocumentQuery>,
     format: 'json' | 'yaml'
   ): Promise<FastifyReply> => {
-    const { bytes, etag } = await app.openapi.document(app.auth.optional(request), name, query, format)
+    const { bytes, etag } = await app.openapi.document(await app.auth.optional(request), name, query, format)
     reply.type(types[format]).header('etag', etag)
     // What the caller has is not put together.
     return await reply.send(isKnown(request, etag) ? '' : bytes())
@@ -78,12 +78,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/openapi/servers', {
     schema: { tags, security, summary: 'The connected servers that you reach', response: { 200: ServerNames, ...failures } },
     config
-  }, async (request) => ({ success: true as const, data: app.openapi.servers(app.auth.optional(request)) }))
+  }, async (request) => ({ success: true as const, data: app.openapi.servers(await app.auth.optional(request)) }))
 
   app.get('/openapi/stats', {
     schema: { tags, security, summary: 'How many tools you reach', response: { 200: ToolStats, ...failures } },
     config
-  }, async (request) => ({ success: true as const, data: app.openapi.stats(app.auth.optional(request)) }))
+  }, async (request) => ({ success: true as const, data: app.openapi.stats(await app.auth.optional(request)) }))
 }
 export default routes
 

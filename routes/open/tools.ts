@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
 import type { ToolWord } from '../../plugins/tools/tools.ts'
 import { OpenFailure, PartToolPath, ToolPath, ToolResult } from '../../schemas/openapi-routes.ts'
+import { callerOf } from '../caller.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 const tags = ['Tools']
@@ -41,11 +42,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   const run = async (request: FastifyRequest, reply: FastifyReply, word: ToolWord): Promise<string> => {
-    const gone = new AbortController()
-    reply.raw.once('close', () => { gone.abort() })
+    const caller = callerOf(request, reply, await app.auth.optional(request))
     const search = request.raw.url?.split('?').slice(1).join('?') ?? ''
     const given = { search, ...(request.method === 'POST' ? { body: String(request.body ?? '') } : {}) }
-    const text = await app.tools.open(app.auth.optional(request), word, given, request.headers, gone.signal)
+    const text = await app.tools.open(caller, word, given)
     reply.type('application/json')
     return text
   }

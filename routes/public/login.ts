@@ -59,11 +59,10 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
         response: { 201: Registered }
       },
       config: { effect: 'change' },
-      onRequest: (request, _reply, done) => {
+      onRequest: async (request) => {
         app.auth.origin(request)
-        request.principal = callerOf(request)
+        request.principal = await callerOf(request)
         app.users.mustBeFreeToRegister(request.principal)
-        done()
       }
     },
     async (request, reply) => {
@@ -84,9 +83,9 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
 export default routes
 
 /** Who is asking; null: nobody that we know. */
-function callerOf (request: FastifyRequest): Principal | null {
+async function callerOf (request: FastifyRequest): Promise<Principal | null> {
   try {
-    return request.server.auth.management(request)
+    return await request.server.auth.management(request)
   } catch (error) {
     if (error instanceof errors.Unauthorized) return null
     throw error

@@ -5,7 +5,7 @@ import Fastify from 'fastify'
 import { assetPath, readAsset } from '../../plugins/config/assets.ts'
 import config from '../../plugins/config/index.ts'
 import { Env } from '../../schemas/env.ts'
-import { path } from './helper.ts'
+import { path } from '../helpers/hub.ts'
 
 const env = { ...(Value.Default(Env, {}) as Env), BASE_PATH: '/hub/', ENCRYPTION_KEY: 'a key', DB_URL: 'postgres://a:b@c/d' }
 

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { readAsset } from '../../plugins/config/assets.ts'
-import { path } from './helper.ts'
+import { path } from '../helpers/hub.ts'
 
 /** The paths in the tarball that `npm pack` would make now. */
 async function packed (): Promise<Set<string>> {

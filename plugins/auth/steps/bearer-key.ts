@@ -1,6 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
-import type { Principal } from '../../access/view.ts'
+import { headerOf } from '../../access/key-header.ts'
+import type { Credential, Principal } from '../../access/view.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Step } from '../chain.ts'
 
@@ -23,16 +24,13 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   return undefined
 }
 
-/** A key that is not accepted is not used. */
+/** Notes that a key was used, if it was accepted. */
 function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
   if (principal) keys.usage.note(key)
   return principal
 }
 
-/** The header that carries bearer keys on MCP routes, in lower case. */
-export const headerOf = ({ system }: Snapshot): string => (system.routing?.bearerAuthHeaderName ?? 'Authorization').toLowerCase()
-
-/** A system key that is good for everything acts as its owner, with an admin's rights (DECISIONS §3). Other keys are for MCP only. */
+/** The principal of a key on the management API: an unscoped system key acts as its owner with an admin's rights (DECISIONS §3). */
 function managerOf (key: BearerKey): Principal | undefined {
   if (key.kind === 'user' || (key.accessType ?? 'all') !== 'all') return undefined
   const username = key.owner ?? 'system'
@@ -40,12 +38,12 @@ function managerOf (key: BearerKey): Principal | undefined {
     const now = keys.get(key.id)
     return now && now.enabled !== false ? managerOf(now) : undefined
   }
-  return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true, standing }
+  return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true, credential: credentialOf(key), standing }
 }
 
 const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()
 
-/** Who a key speaks for, worked out once for each snapshot: views are kept by it. */
+/** The principal of a key on MCP routes, made once for each snapshot: views are kept by it. */
 function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined {
   let known = principals.get(snapshot)
   if (!known) principals.set(snapshot, known = new Map())
@@ -53,21 +51,22 @@ function principalOf (key: BearerKey, snapshot: Snapshot): Principal | undefined
   return known.get(key)
 }
 
-/** A user key without its owner speaks for nobody. */
+/** A user key whose owner is gone has no principal. */
 function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined {
-  const principal = `${keyPrefix}${key.id}`
   const { accessType = 'all' } = key
-  const grant = accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
-  if (key.kind === 'user') {
-    const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
-    return (
-      owner && { key: principal, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true, grant }
-    )
+  const common = {
+    key: `${keyPrefix}${key.id}`,
+    credential: credentialOf(key),
+    grant: accessType === 'all' ? undefined : { accessType, groups: key.allowedGroups ?? [], servers: key.allowedServers ?? [] }
   }
-  return { key: principal, kind: 'system-key', user: key.owner ?? principal, isAdmin: true, grant }
+  if (key.kind !== 'user') return { ...common, kind: 'system-key', user: key.owner ?? common.key, isAdmin: true }
+  const owner = key.owner === undefined ? undefined : snapshot.users.get(key.owner)
+  return owner && { ...common, kind: 'user-key', user: owner.username, username: owner.username, isAdmin: owner.isAdmin === true }
 }
 
-/** What became of a key's principal: as it is now; undefined: the key, or its owner, is gone or disabled. */
+const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
+
+/** A key's principal as it is now; undefined: the key or its owner is gone or disabled. */
 export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
   return key && key.enabled !== false ? principalOf(key, snapshot) : undefined

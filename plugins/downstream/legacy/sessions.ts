@@ -69,7 +69,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     this.#rebuilds.clear()
     for (const session of this.#sessions.values()) {
       if (!session.busy && Date.now() - session.lastUsed > limits.sessionIdle) this.end(session, 'the session was idle for too long')
-      else session.tidy()
+      else session.streams.expire()
     }
   }
 }

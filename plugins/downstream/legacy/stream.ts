@@ -1,60 +1,67 @@
 import { eventText, primingText } from '../../../protocol/event-stream.ts'
 import type { EventStream } from '../event-stream.ts'
+import type { ReplyStream } from '../reply-channel.ts'
 import { eventId, type Replay } from './replay.ts'
 
+/** When a client should come back to a stream that broke, in ms. */
 const retryDelay = 1_000
 
-/** A stream of one session as its client numbers it: it may outlive the connection that carries it, and be resumed on another. */
-export class Stream {
+/** An event stream of a session, numbered for `Last-Event-ID`. It may outlive the connection that carries it, and be resumed on another. */
+export class Stream implements ReplyStream {
   readonly number: number
+  onResume: ((connection: EventStream) => void) | undefined
   readonly #replay: Replay
+  readonly #primes: boolean
   #connection: EventStream | undefined
-  #at = 0
+  #lastEvent = 0
   #primed = false
   #ended = false
 
-  constructor (number: number, replay: Replay) {
+  /** @param primes its client takes a priming event (SEP-1699) */
+  constructor (number: number, replay: Replay, primes: boolean) {
     this.number = number
     this.#replay = replay
+    this.#primes = primes
   }
 
   get connected (): boolean { return this.#connection?.open === true }
   get ended (): boolean { return this.#ended }
-  /** True when its client was given an id to resume from. */
-  get resumable (): boolean { return this.#primed || this.#at > 0 }
+  get resumable (): boolean { return this.#primed || this.#lastEvent > 0 }
 
-  /** Carries on over a (new) connection. */
+  /** Continues on a (new) connection. On the first one, the client is given an id to resume from before anything can be lost. */
   attach (connection: EventStream): void {
+    const isFirst = this.#connection === undefined && !this.resumable
     this.#connection?.end()
     this.#connection = connection
     connection.onClose(() => { if (this.#connection === connection) this.#connection = undefined })
-  }
-
-  /** Gives the client an id to resume from before anything can be lost (SEP-1699). */
-  prime (retry = retryDelay): void {
-    this.#primed = true
-    this.#connection?.write(primingText(eventId(this.number, this.#at), retry))
+    if (isFirst && this.#primes) this.#prime(retryDelay)
   }
 
   send (data: string): void {
-    const at = ++this.#at
-    this.#replay.add(this.number, at, data)
-    this.#connection?.write(eventText(data, eventId(this.number, at)))
+    const number = ++this.#lastEvent
+    this.#replay.add(this.number, number, data)
+    this.#connection?.write(eventText(data, eventId(this.number, number)))
   }
 
   /** Sends again what came after an event. */
-  replayAfter (at: number): void {
-    for (const entry of this.#replay.after(this.number, at)) this.#connection?.write(eventText(entry.data, eventId(this.number, entry.at)))
+  replayAfter (number: number): void {
+    for (const entry of this.#replay.after(this.number, number)) {
+      this.#connection?.write(eventText(entry.data, eventId(this.number, entry.at)))
+    }
   }
 
-  /** Lets go of the connection, telling the client to come back. */
   pause (retry: number): void {
-    this.#connection?.write(primingText(eventId(this.number, this.#at), retry))
+    this.#prime(retry)
     this.#connection?.end()
   }
 
   end (): void {
     this.#ended = true
     this.#connection?.end()
+  }
+
+  #prime (retry: number): void {
+    this.#primed = true
+    this.#connection?.write(primingText(eventId(this.number, this.#lastEvent), retry))
   }
 }

@@ -28,6 +28,6 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
     }
   }))
   // Among several, a silent one is not waited for.
-  await (scope.kind === 'server' ? done : Promise.race([done, sleep(limits.firstAnswer, undefined, { ref: false })]))
+  await (scope.kind === 'server' ? done : Promise.race([done, sleep(limits.firstAnswerBudget, undefined, { ref: false })]))
   return '{}'
 }

@@ -1,39 +1,50 @@
 import { plainClass } from '../../../protocol/capabilities.ts'
+import { sameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
 import { limits } from '../../limits/index.ts'
-import { catalogueText, sameCatalogue, toCatalogue, type Catalogue } from './catalogue.ts'
 import type { Slot } from '../links/slot.ts'
+import { catalogueText, toCatalogue } from './cache-text.ts'
+import { readCatalogue } from './read-catalogue.ts'
 
 export interface CataloguesDeps {
-  /** Names what the catalogues are read from: a cached one of another target is not used. */
+  /** Identifies what the catalogues are read from: a cached one of another target is not used. */
   target: string
   /** What is listed has changed. */
-  listed: () => void
-  /** Worth keeping on disk: a text, piece by piece. */
+  changed: () => void
+  /** Keeps a text for the next run, given in pieces. */
   keep: (text: Iterable<string>) => void
   warn: (sentence: string) => void
 }
 
-/** How many classes are kept on disk. */
+/** Capability classes that are kept on disk. */
 const keptClasses = 8
-/** News of a server that changes many things at once come in a burst: so many ms are waited for the rest. */
-const settle = 30
-/** ... and ever longer, up to this, for one that tells of changes that are none each time it is asked. */
-const longestSettle = 10_000
-/** A list that failed is asked for again after `limits.listAgain` ms, and ever later up to this. */
-const longestPause = 60_000
+/** After a `list_changed`, further ones are awaited for this long, in ms: a server that changes many things sends a burst. */
+const settleTime = 30
+/** For a server whose `list_changed` brings no change, the wait doubles up to this, in ms. */
+const longestSettleTime = 10_000
+/** A list that failed is read again after `limits.listRetry` ms, and each time later, up to this, in ms. */
+const longestRetry = 60_000
+/** Failures in a row that still lengthen the waits. */
+const mostFailures = 5
 
-/** How one slot's lists are read: how long news are let settle, when they were read last, and how often that has failed in a row. */
-interface Pace { settle: number, read: number, failures: number }
+/** How one slot's lists are read. */
+interface Pace {
+  /** How long further changes are awaited, in ms. */
+  settle: number
+  /** When they were last read, in ms since the epoch. */
+  read: number
+  /** How often that has failed in a row. */
+  failures: number
+}
 
-/** What one upstream lists, by capability class, and to single clients where that differs. */
+/** What one upstream lists, by capability class, and for single clients where that differs. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
   readonly #byClass = new Map<string, Catalogue>()
   readonly #reading = new Map<Slot, Promise<void>>()
-  /** Readings that are due, and whether for news or because the last one failed. */
-  readonly #due = new Map<Slot, { timer: NodeJS.Timeout, news: boolean }>()
-  /** Readings of news that are under way, and since when. */
-  readonly #catchingUp = new Map<Slot, { since: number, done: Promise<void> }>()
+  /** Readings that are due; `changed`: because of a `list_changed`, not because the last one failed. */
+  readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
+  /** Readings after a `list_changed` that are under way, and since when (ms since the epoch). */
+  readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, Pace>()
   #known = false
 
@@ -41,28 +52,28 @@ export class Catalogues {
     this.#deps = deps
   }
 
-  /** True when it has ever been tried, in this run or the last: a silent server is then known to be one. */
+  /** True when a catalogue has ever been read, in this run or the last one: a silent server is then known to be silent. */
   get known (): boolean { return this.#known }
 
-  /** Of every class that is known. */
+  /** One for each class that is known. */
   get all (): Catalogue[] { return [...this.#byClass.values()] }
 
-  /** True when it is known what this class is shown. */
+  /** True when it is known what is listed to this class. */
   has (capabilityClass: string): boolean { return this.#byClass.has(capabilityClass) }
 
-  /** What a client is shown: its own link's, its class's, or that of clients that declare nothing. */
+  /** What a client is shown: its own link's catalogue, its class's, or that of clients that declare nothing. */
   of (slot: Slot | undefined, capabilityClass: string): Catalogue | undefined {
     return slot?.catalogue ?? this.#byClass.get(capabilityClass) ?? this.#byClass.get(plainClass)
   }
 
-  /** Takes what the one before it knew, if that was read from the same place. */
+  /** Takes over what the former upstream of this server listed, if that was read from the same target. */
   takeOver (former: Catalogues): void {
     if (former.#deps.target !== this.#deps.target) return
     this.#known = former.#known
     for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
   }
 
-  /** Takes what was kept when the program last ended, where nothing newer is known. */
+  /** Restores what was kept in the last run, unless something newer is known. */
   restore (text: string | undefined): void {
     if (text === undefined || this.#known) return
     try {
@@ -82,7 +93,7 @@ export class Catalogues {
     this.#deps.keep(textOf(this.#deps.target, [...this.#byClass.values()].slice(0, keptClasses)))
   }
 
-  /** Reads what a slot's link lists, and publishes it if it is news. @param base the slot is the gateway's own */
+  /** Reads what a slot's link lists, and publishes it if it changed. @param base the slot is the gateway's own */
   read (slot: Slot, base: boolean): Promise<void> {
     const running = this.#reading.get(slot)
     if (running) return running
@@ -91,20 +102,20 @@ export class Catalogues {
     return reading
   }
 
-  /** The upstream said that a list changed: reads again, once for a burst of such news. */
+  /** The upstream sent `list_changed`: reads again, once for a burst of them. */
   refresh (slot: Slot, base: boolean): void {
     const pace = this.#paceOf(slot)
-    if (Date.now() - pace.read > 10 * pace.settle) pace.settle = settle
+    if (Date.now() - pace.read > 10 * pace.settle) pace.settle = settleTime
     this.#readIn(pace.settle, slot, base, true)
   }
 
   /**
-   * Reads at once what news are still let settle for: somebody asks for what may be new.
-   * @returns the reading, and since when it is under way (ms since the epoch); undefined: there are no news
+   * Reads at once if a `list_changed` is waiting: a client asks for what may have changed.
+   * @returns the reading, and since when it is under way (ms since the epoch); undefined: nothing has changed
    */
   catchUp (slot: Slot, base: boolean): { since: number, done: Promise<void> } | undefined {
-    if (this.#due.get(slot)?.news === true) this.#readNews(slot, base)
-    return this.#catchingUp.get(slot)
+    if (this.#due.get(slot)?.changed === true) this.#readAgain(slot, base)
+    return this.#refreshing.get(slot)
   }
 
   close (): void {
@@ -115,63 +126,68 @@ export class Catalogues {
   #paceOf (slot: Slot): Pace {
     const known = this.#paces.get(slot)
     if (known) return known
-    const pace = { settle, read: -Infinity, failures: 0 }
+    const pace = { settle: settleTime, read: -Infinity, failures: 0 }
     this.#paces.set(slot, pace)
     return pace
   }
 
-  #readIn (time: number, slot: Slot, base: boolean, news: boolean): void {
+  #readIn (time: number, slot: Slot, base: boolean, changed: boolean): void {
     if (this.#due.has(slot)) return
-    this.#due.set(slot, { timer: setTimeout(() => { this.#readNews(slot, base) }, time).unref(), news })
+    this.#due.set(slot, { timer: setTimeout(() => { this.#readAgain(slot, base) }, time).unref(), changed })
   }
 
-  #readNews (slot: Slot, base: boolean): void {
+  #readAgain (slot: Slot, base: boolean): void {
     clearTimeout(this.#due.get(slot)?.timer)
     this.#due.delete(slot)
-    // What is being read may be from before the news.
-    const before = this.#reading.get(slot) ?? Promise.resolve()
-    const done = before
-      .catch(() => {})
-      .then(async () => {
-        await this.read(slot, base)
-      })
-      .catch((error: unknown) => {
-        this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`)
-      })
-      .finally(() => {
-        if (this.#catchingUp.get(slot)?.done === done) this.#catchingUp.delete(slot)
-      })
-    this.#catchingUp.set(slot, { since: Date.now(), done })
+    const done = this.#readAfterCurrent(slot, base).finally(() => {
+      if (this.#refreshing.get(slot)?.done === done) this.#refreshing.delete(slot)
+    })
+    this.#refreshing.set(slot, { since: Date.now(), done })
+  }
+
+  /** A reading that is under way may be from before the change. */
+  async #readAfterCurrent (slot: Slot, base: boolean): Promise<void> {
+    await this.#reading.get(slot)?.catch(() => {})
+    try {
+      await this.read(slot, base)
+    } catch (error) {
+      this.#deps.warn(`its lists could not be read again: ${error instanceof Error ? error.message : String(error)}`)
+    }
   }
 
   async #read (slot: Slot, base: boolean): Promise<void> {
-    const { capabilityClass } = slot.key
+    const { link, key: { capabilityClass } } = slot
+    if (!link) return
     const pace = this.#paceOf(slot)
-    const answer = await slot.link?.catalogue(slot.catalogue ?? this.#byClass.get(capabilityClass), limits.listTime * 2 ** pace.failures)
-    if (!answer) return
-    const { catalogue, whole } = answer
+    const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
+    const { catalogue, whole } = await readCatalogue(link, former, limits.listTime * 2 ** pace.failures, this.#deps.warn)
     pace.read = Date.now()
-    pace.failures = whole ? 0 : Math.min(pace.failures + 1, 5)
-    if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestPause), slot, base, false)
+    pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
+    if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
     const before = this.#byClass.get(capabilityClass)
     const same = before !== undefined && sameCatalogue(before, catalogue)
-    pace.settle = same ? Math.min(2 * pace.settle, longestSettle) : settle
-    if (slot.key.affinity !== 'shared' && before !== undefined) {
-      // News on one client's own connection are that client's own, until they turn out to be what its class has.
-      if (same && slot.catalogue === undefined) return
-      slot.catalogue = same ? undefined : catalogue
-      this.#deps.listed()
-      return
-    }
-    if (same) return
+    pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
+    if (slot.key.affinity !== 'shared' && before !== undefined) this.#publishTo(slot, same ? undefined : catalogue)
+    else if (!same) this.#publish(catalogue, base && before !== undefined)
+  }
+
+  /** A change on one client's own connection is that client's, until its class is shown the same. */
+  #publishTo (slot: Slot, own: Catalogue | undefined): void {
+    if (own === undefined && slot.catalogue === undefined) return
+    slot.catalogue = own
+    this.#deps.changed()
+  }
+
+  /** @param forgetOthers what the gateway itself is shown has changed: what other classes are shown may have, too */
+  #publish (catalogue: Catalogue, forgetOthers: boolean): void {
+    const { capabilityClass } = catalogue
     this.#byClass.set(capabilityClass, catalogue)
     const oldest = this.#byClass.size > limits.classesPerServer ? [...this.#byClass.keys()].find((each) => each !== plainClass) : undefined
     if (oldest !== undefined) this.#byClass.delete(oldest)
-    // What the gateway is shown has changed: what classes without a shared link are shown may have, too.
-    if (base && before !== undefined) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
+    if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true
     this.keep()
-    this.#deps.listed()
+    this.#deps.changed()
   }
 }
 

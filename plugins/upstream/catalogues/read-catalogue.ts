@@ -1,68 +1,70 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
-import { kinds, listKinds, nextCatalogueId, readList, type Catalogue, type Item, type ListKind } from './catalogue.ts'
-import type { Link } from '../links/link.ts'
+import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
+import { readList } from './read-list.ts'
+
+/** A connection that lists can be read from. */
+export interface Readable {
+  readonly key: { readonly capabilityClass: string }
+  readonly identity: ServerIdentity
+  /** The text of a result. @throws RpcError, UpstreamError */
+  request: (method: string, paramsText: string) => Promise<string>
+}
+
+/** One list as it was read; without `items`, `failure` says why. */
+interface Reading { readonly items?: readonly Item[], readonly extra?: string, readonly failure?: string }
 
 /**
- * Reads all that an upstream lists to a link. One broken list does not take the others with it: it is as it was before.
- * @param before what it listed when it was last read
- * @param patience how long the other lists are waited for when one is there, in ms
- * @param warn told, in a sentence, what failed or was left out
+ * Reads all lists of an upstream. A list that fails does not take the others with it: its former items stay.
+ * @param before the last catalogue that was read
+ * @param timeout how long the other lists are waited for once one is there, in ms
+ * @param warn gets a sentence for each failure, and for what was left out
  * @returns `whole`: no list failed
- * @throws UpstreamError when none of its lists can be had
+ * @throws UpstreamError when no list can be read
  */
 export async function readCatalogue (
-  link: Link,
+  link: Readable,
   before: Catalogue | undefined,
-  patience: number,
+  timeout: number,
   warn: (sentence: string) => void
-): Promise<{ catalogue: Catalogue; whole: boolean }> {
-  const {
-    key: { capabilityClass },
-    version,
-    serverInfo,
-    instructions,
-    capabilities
-  } = link
+): Promise<{ catalogue: Catalogue, whole: boolean }> {
+  const { key: { capabilityClass }, identity } = link
+  const listed = kinds.filter((kind) => isObject(identity.capabilities[listKinds[kind].capability]))
+  const readings = await readAll(listed.map(async (kind) => await readOne(link, kind, warn)), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
-  const listed = kinds.filter((kind) => isObject(capabilities[listKinds[kind].capability]))
-  const reading = listed.map(async (kind) => await readOne(link, kind, warn))
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<'late'>((resolve) => {
-    const begin = (): void => {
-      timer ??= setTimeout(() => {
-        resolve('late')
-      }, patience).unref()
+  let whole = true
+  for (const kind of kinds) {
+    const at = listed.indexOf(kind)
+    const reading: Reading = at === -1 ? { items: [], extra: '{}' } : readings[at] ?? { failure: 'no answer yet' }
+    if (reading.failure !== undefined) {
+      whole = false
+      warn(`${listKinds[kind].method} failed: ${reading.failure}`)
     }
+    lists[kind] = reading.items ?? before?.lists[kind] ?? []
+    extras[kind] = reading.extra ?? before?.extras[kind] ?? '{}'
+  }
+  return { catalogue: { id: nextCatalogueId(), capabilityClass, ...identity, lists, extras }, whole }
+}
+
+/** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */
+async function readAll (reading: ReadonlyArray<Promise<Reading>>, timeout: number): Promise<Array<Reading | undefined>> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    const begin = (): void => { timer ??= setTimeout(() => { resolve(undefined) }, timeout).unref() }
     for (const each of reading) each.then(begin, () => {})
   })
   const outcomes = await Promise.allSettled(reading.map(async (each) => await Promise.race([each, late])))
   clearTimeout(timer)
-  const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason as unknown] : []))
+  const failures = outcomes.flatMap((outcome) => outcome.status === 'rejected' ? [outcome.reason as unknown] : [])
   const gone = failures.find((error) => !(error instanceof UpstreamError && error.fault === 'timeout'))
   if (gone !== undefined || (failures.length > 0 && failures.length === outcomes.length)) throw gone ?? failures[0]
-  let whole = true
-  for (const kind of kinds) {
-    const at = listed.indexOf(kind)
-    const outcome = outcomes[at]
-    const list = outcome?.status === 'fulfilled' && outcome.value !== 'late' ? outcome.value : undefined
-    if (at !== -1 && (!list || list.failure !== undefined)) {
-      whole = false
-      warn(`${listKinds[kind].method} failed: ${list?.failure ?? 'no answer yet'}`)
-    }
-    lists[kind] = list?.items ?? (at === -1 ? [] : (before?.lists[kind] ?? []))
-    extras[kind] = list?.extra ?? (at === -1 ? '{}' : (before?.extras[kind] ?? '{}'))
-  }
-  return { catalogue: { id: nextCatalogueId(), capabilityClass, version, serverInfo, instructions, capabilities, lists, extras }, whole }
+  return outcomes.map((outcome) => outcome.status === 'fulfilled' ? outcome.value : undefined)
 }
 
-/** One list; without items, what its server says of why there are none. A server that has resources need not have templates. */
-async function readOne (
-  link: Link,
-  kind: ListKind,
-  warn: (sentence: string) => void
-): Promise<{ items?: readonly Item[]; extra?: string; failure?: string }> {
+/** A server that has resources need not have templates: a method that it does not know is an empty list. */
+async function readOne (link: Readable, kind: ListKind, warn: (sentence: string) => void): Promise<Reading> {
   try {
     return await readList(kind, async (method, params) => await link.request(method, params), warn)
   } catch (error) {

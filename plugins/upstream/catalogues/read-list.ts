@@ -1,5 +1,5 @@
 import { elementsOf, isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 
@@ -73,32 +73,4 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   const { description } = value
   if (typeof description !== 'string' || description.length <= limits.description) return { key: name, text }
   return { key: name, text: withMembers(text, { description: JSON.stringify(cut(description, limits.description)) }) }
-}
-
-/** So many items at once are made text of: a catalogue may have many megabytes, and nobody is to wait for all of it. */
-const pieceSize = 50
-
-/** The catalogue as text for the cache on disk, piece by piece. */
-export function * catalogueText ({ id: _, lists, ...rest }: Catalogue): Generator<string> {
-  yield `${JSON.stringify(rest).slice(0, -1)},"lists":{`
-  for (const kind of kinds) {
-    yield `${kind === kinds[0] ? '' : ','}${JSON.stringify(kind)}:[`
-    for (let from = 0; from < lists[kind].length; from += pieceSize) {
-      yield `${from === 0 ? '' : ','}${JSON.stringify(lists[kind].slice(from, from + pieceSize)).slice(1, -1)}`
-    }
-    yield ']'
-  }
-  yield '}}'
-}
-
-const isItem = (value: unknown): boolean =>
-  isObject(value) && typeof value.key === 'string' && typeof value.text === 'string' && value.text.startsWith('{')
-
-/** The catalogue from the cache's value; undefined when it is not one. */
-export function toCatalogue (value: unknown): Catalogue | undefined {
-  if (!isObject(value) || !isObject(value.lists) || !isObject(value.extras) || !isObject(value.capabilities)) return undefined
-  const { lists, extras } = value
-  if (typeof value.serverInfo !== 'string' || typeof value.capabilityClass !== 'string') return undefined
-  if (!kinds.every((kind) => Array.isArray(lists[kind]) && lists[kind].every(isItem) && typeof extras[kind] === 'string')) return undefined
-  return { ...value, id: nextCatalogueId() } as unknown as Catalogue
 }

@@ -1,23 +1,26 @@
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
-import { Link, type LinkHandlers } from './link.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
+import { Link, type LinkHandlers } from './link.ts'
 import type { Slot } from './slot.ts'
 import { makeTransport, type TransportDeps, type TransportKind } from './transport.ts'
 
 export interface ConnectDeps {
   clientInfo: { name: string, version: string }
   transport: TransportDeps
-  spawning: Semaphore
+  /** Bounds how many processes are spawned and sockets dialled at once. */
+  dialling: Semaphore
   /** In ms. */
   initTimeout: number
+  warn: (sentence: string) => void
 }
 
 /**
  * Opens a link for a slot, by the first transport that finds a server.
  * @param config with its variables filled in
- * @param passes headers of the slot's client go on to this server
- * @throws UpstreamError, RpcError: what the first one met
+ * @param passes headers of the slot's client are passed on to this server
+ * @throws UpstreamError, RpcError: what the first transport met
  */
 export async function openLink (
   slot: Slot,
@@ -26,15 +29,17 @@ export async function openLink (
   kinds: readonly TransportKind[],
   deps: ConnectDeps,
   handlers: LinkHandlers
-): Promise<{ link: Link; kind: TransportKind }> {
+): Promise<{ link: Link, kind: TransportKind }> {
+  const { clientInfo, initTimeout, warn } = deps
   let failure: unknown
   for (const kind of kinds) {
-    // The place covers spawning or dialling; whoever waits for an answer holds nobody up.
-    const leave = await deps.spawning.take()
+    // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
+    const leave = await deps.dialling.take()
     try {
+      const transport = makeTransport(kind, config, { ...deps.transport, warn }, passes ? () => slot.passed : undefined)
       const link = new Link(
-        makeTransport(kind, config, { ...deps.transport, warn: handlers.warn }, passes ? () => slot.passed : undefined),
-        { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo: deps.clientInfo, initTimeout: deps.initTimeout },
+        (identity, sessionHandlers) => new LegacyUpstreamSession(transport, identity, sessionHandlers),
+        { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo, initTimeout },
         handlers
       )
       slot.candidate = link

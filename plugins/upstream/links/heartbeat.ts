@@ -1,10 +1,11 @@
-/** What is looked after, from time to time, while a server is connected. */
+/** What is looked after while a server is connected. */
 export interface HeartbeatOptions {
-  /** Every so many ms `check` runs; undefined: never. */
+  /** The interval of `check`, in ms; undefined: never. */
   keepAlive: number | undefined
   check: () => void
-  /** When `idleSince` (ms since the epoch; undefined: in use) is so many ms ago, `stop` runs; undefined: never. */
+  /** `stop` runs once the server has been idle for this long, in ms; undefined: never. */
   idle: number | undefined
+  /** Since when the server has been idle, in ms since the epoch; undefined: it is in use. */
   idleSince: () => number | undefined
   stop: () => void
 }
@@ -16,12 +17,11 @@ export class Heartbeat {
   start ({ keepAlive, check, idle, idleSince, stop }: HeartbeatOptions): void {
     this.stop()
     if (keepAlive !== undefined) this.#timers.push(setInterval(check, keepAlive).unref())
-    if (idle !== undefined) {
-      this.#timers.push(setInterval(() => {
-        const since = idleSince()
-        if (since !== undefined && Date.now() - since >= idle) stop()
-      }, Math.min(idle, 30_000)).unref())
-    }
+    if (idle === undefined) return
+    this.#timers.push(setInterval(() => {
+      const since = idleSince()
+      if (since !== undefined && Date.now() - since >= idle) stop()
+    }, Math.min(idle, 30_000)).unref())
   }
 
   stop (): void {

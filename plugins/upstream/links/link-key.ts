@@ -3,28 +3,29 @@ import { canBeAsked, classOf, plainClass, type ClientCapabilities } from '../../
 export type Isolation = 'auto' | 'shared' | 'session' | 'user'
 export type Affinity = 'shared' | 'session' | 'user'
 
-/** What of a server decides who shares a connection to it. */
+/** The properties of a server that decide who shares a connection to it. */
 export interface Sharing {
   isolation: Isolation
-  /** VisibleServer over the network: a link costs a session there, not a process here. */
+  /** It is reached over the network: a link costs a session there, not a process here. */
   remote: boolean
-  /** Seen asking with calls of several owners open, so that nobody could be asked. */
+  /** It has asked a question while calls of several clients were open, so that none could be asked. */
   contested: boolean
 }
 
-/** What of a client decides it. */
+/** The properties of a client that decide it. */
 export interface Sharer {
   id: string
   user: string
   capabilities: ClientCapabilities
-  /** It asked for connections of its own. */ alone?: boolean
+  /** It wants connections of its own. */
+  ownLinks?: boolean
 }
 
-/** What of a client's own headers goes on to a server that is passed some on. */
+/** The headers of a client that are passed on to a server. */
 export interface Passing {
-  /** Tells principals apart: no two of them share. */
+  /** Identifies the principal: no two principals share. */
   principal: string
-  /** Tells sets of values apart, without telling the values. */
+  /** Identifies the set of values without revealing them. */
   digest: string
   /** The client is one session, whose every request is its own; the name of a REST caller may stand for many people. */
   session: boolean
@@ -38,19 +39,19 @@ export interface LinkKey { key: string, affinity: Affinity, capabilityClass: str
 /** The link that serves the gateway itself: it lists, is pinged, and its state is the server's status. */
 export const baseKey: LinkKey = { key: `shared ${plainClass}`, affinity: 'shared', capabilityClass: plainClass }
 
-/** The link by which a server that is passed headers on is asked what it lists to a class of clients: nobody's headers go there. */
+/** The link on which lists for a class of clients are read where headers are passed on: it carries no client's headers. */
 export const listingKey = (base: LinkKey, capabilityClass: string): LinkKey =>
   capabilityClass === base.capabilityClass ? base : { key: `listing ${capabilityClass}`, affinity: 'shared', capabilityClass }
 
 /**
- * Whom one upstream connection is for (DECISIONS §7, "Isolation"; §15, "passthroughHeaders"):
+ * The key of the upstream connection that serves a client (DECISIONS §7, "Isolation"; §15, "passthroughHeaders"):
  * server × affinity × capability class × passed-on headers. A pure function; the table in its test is the specification.
- * @param passing undefined: none of its headers go on
+ * @param passing undefined: none of its headers are passed on
  */
 export function linkKey (server: Sharing, client: Sharer, passing?: Passing): LinkKey {
   const capabilityClass = classOf(client.capabilities)
   const affinity = affinityOf(server, client)
-  // What carries a principal's headers is for that principal alone; a session's own link follows the values that its requests bring.
+  // A link that carries a principal's headers is for that principal alone; a session's own link follows the values of its requests.
   if (passing && affinity !== 'session') {
     return {
       key: `passing ${JSON.stringify([affinity, client.user, passing.principal, passing.digest])} ${capabilityClass}`,
@@ -69,7 +70,7 @@ export function linkKey (server: Sharing, client: Sharer, passing?: Passing): Li
 }
 
 function affinityOf (server: Sharing, client: Sharer): Affinity {
-  if (client.alone === true) return 'session'
+  if (client.ownLinks === true) return 'session'
   if (server.isolation !== 'auto') return server.isolation
   if (!canBeAsked(client.capabilities)) return 'shared'
   return server.remote || server.contested ? 'session' : 'shared'

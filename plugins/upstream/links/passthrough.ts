@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Headers } from '../../../protocol/exchange.ts'
-import type { ServerConfig } from '../../../schemas/server.ts'
+import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 
 /** Headers of a client that go on to an upstream, by their names in lower case. */
@@ -35,12 +35,6 @@ const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
 /** A name (lower case) that may be forwarded if it is configured. */
 export const isForwardable = (name: string): boolean => isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
-
-/** The names that a config wants forwarded, as they are written. */
-export const passthroughNames = ({ passthroughHeaders = [], openapi }: ServerConfig): string[] => [
-  ...passthroughHeaders,
-  ...(openapi?.passthroughHeaders ?? [])
-]
 
 /** What a config forwards: names in lower case, and what it names in vain, in sentences. */
 export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {

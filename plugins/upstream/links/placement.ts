@@ -1,5 +1,5 @@
 import { RpcError } from '../../../protocol/errors.ts'
-import type { Client, Exchange } from '../../../protocol/exchange.ts'
+import type { Client, Headers } from '../../../protocol/exchange.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestOf, passedOn, type Passed } from './passthrough.ts'
@@ -11,14 +11,14 @@ export interface PlacementDeps {
   name: string
   config: ServerConfig
   remote: boolean
-  /** Names of its clients' headers that go on to it, in lower case; undefined: none do. */
+  /** Names of clients' headers that are passed on to the server, in lower case; undefined: none are. */
   passes: readonly string[] | undefined
-  /** How it was reached last. */
+  /** The transport that last reached it. */
   kind: () => TransportKind | undefined
   warn: (sentence: string) => void
 }
 
-/** Where each client of one server is served: on which slot, and what it asked for there. */
+/** Which slot serves each client of one server. */
 export class Placement {
   readonly pool: Pool
   readonly #deps: PlacementDeps
@@ -27,59 +27,60 @@ export class Placement {
   constructor (deps: PlacementDeps) {
     const { name, config: { isolation } } = deps
     this.#deps = deps
-    // With links for sessions or users only, the gateway's own is nobody's: its key is not one that a client can have.
+    // Where links are for sessions or users only, the gateway's own is nobody else's: no client can have its key.
     this.pool = new Pool(name, isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey)
   }
 
-  /** @param passed undefined: none of its headers count */
+  /** @param passed the client's headers that are passed on; undefined: none count */
   keyOf (client: Client, passed?: Passed): LinkKey {
     const { config, remote, kind } = this.#deps
-    return linkKey(
-      { isolation: config.isolation ?? 'auto', remote: remote && config.type !== 'openapi', contested: this.#contested },
-      client,
-      passed && {
-        principal: client.principal ?? client.id,
-        digest: digestOf(passed),
-        session: client.principal !== undefined,
-        eachRequest: ['streamable-http', 'openapi'].includes(kind() ?? config.type ?? '')
-      }
-    )
+    const sharing = {
+      isolation: config.isolation ?? 'auto',
+      remote: remote && config.type !== 'openapi',
+      contested: this.#contested
+    } as const
+    return linkKey(sharing, client, passed && {
+      principal: client.principal ?? client.id,
+      digest: digestOf(passed),
+      session: client.principal !== undefined,
+      eachRequest: ['streamable-http', 'openapi'].includes(kind() ?? config.type ?? '')
+    })
   }
 
-  /** The slot that serves a client, if it is there. */
+  /** The slot that serves a client, if there is one. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
-  /** The slot for a client's request. It hears what the server says to that, from now on. @throws RpcError -32001 when there is no room */
+  /** The slot for a client's request. The client is notified of what the server sends there, from now on. @throws RpcError -32001 when there is no room */
   slotFor (client: Client, passed: Passed | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
     slot.serve(client)
-    if (client.level !== undefined || slot.link?.level !== undefined) slot.tellLevel()
+    if (client.listener?.level !== undefined || slot.link?.level !== undefined) slot.updateLevel()
     return slot
   }
 
-  /** The same, and nothing is noted. */
+  /** The same; the client is not noted there. */
   slotOf (client: Client, passed: Passed | undefined): Slot {
-    // Requests to a REST API have nothing in common that could carry one's headers to another.
+    // Requests to an HTTP API have nothing in common that could carry one client's headers to another.
     if (this.#deps.config.type === 'openapi') return this.pool.take(this.keyOf(client), client)
     const slot = this.pool.take(this.keyOf(client, passed), client)
     if (this.#deps.passes) slot.carry(client.id, passed)
     return slot
   }
 
-  /** The slot on which it is asked what it lists to clients like this one. */
+  /** The slot on which lists for clients like this one are read. */
   listing (client: Client): Slot {
     const key = this.keyOf(client)
     return this.pool.take(this.#deps.passes ? listingKey(this.pool.base.key, key.capabilityClass) : key, client)
   }
 
-  /** What a client's headers may have changed is nobody else's list, and its lists are read without them. */
+  /** Whether a slot's lists count: where a client's headers may have changed them, they are nobody else's. */
   lists (slot: Slot): boolean {
     return this.#deps.passes === undefined || slot.key.affinity === 'shared'
   }
 
-  /** What of a request's headers goes on. @throws RpcError -32602 for a value that cannot be sent */
-  passed (headers: Exchange['headers'] | undefined): Passed | undefined {
+  /** The headers of a request that are passed on. @throws RpcError -32602 for a value that cannot be sent */
+  passed (headers: Headers | undefined): Passed | undefined {
     const { name, passes } = this.#deps
     return passes && headers && passedOn(name, passes, headers)
   }
@@ -91,7 +92,7 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /** Whether what a server says on a slot's link outside of calls is for a client: it is served there or, by the gateway's own link, nowhere yet. */
+  /** Whether what a server sends on a slot's link outside of calls is for a client: it is served there, or (by the base link) nowhere yet. */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))
@@ -99,7 +100,7 @@ export class Placement {
 
   /** Where a task runs that the client's principal began. */
   ofTask (taskId: unknown, client: Client): Slot | undefined {
-    return this.pool.all.find(({ pending }) => pending.hasTask(taskId, client))
+    return this.pool.all.find(({ tasks }) => tasks.hasTask(taskId, client))
   }
 
   /** Where a client is subscribed: it may have done so with other headers than it sends now. */
@@ -107,14 +108,15 @@ export class Placement {
     return this.pool.all.find(({ subscriptions }) => subscriptions.get(uri)?.has(client.id))
   }
 
-  /** Takes over what clients asked for on the slots of others, which end. @returns those clients */
-  adopt ({ pool }: Placement): Client[] {
-    return pool.all.flatMap((from) => from.clients.filter((client) => this.#move(client, from)))
+  /** Takes over what clients asked for at the former upstream of this server, whose slots end. */
+  adopt ({ pool }: Placement): void {
+    for (const from of pool.all) for (const client of from.clients) this.#move(client, from)
   }
 
   /**
-   * Questions met several clients on one connection: from now on those that can be asked get their own, and what they asked for
-   * goes with them. @returns false when that is so already, or configured otherwise
+   * A question met several clients on one connection: from now on clients that can be asked get links of their own, and what they asked
+   * for goes with them.
+   * @returns false when that is so already, or configured otherwise
    */
   contest (): boolean {
     if (this.#contested || (this.#deps.config.isolation ?? 'auto') !== 'auto') return false
@@ -122,13 +124,13 @@ export class Placement {
     for (const from of this.pool.all) {
       for (const client of from.clients) {
         if (!this.#move(client, from)) continue
-        for (const uri of from.forget(client.id)) from.link?.request('resources/unsubscribe', JSON.stringify({ uri })).catch(() => {})
+        for (const uri of from.forget(client.id)) from.link?.unsubscribe(uri).catch(() => {})
       }
     }
     return true
   }
 
-  /** Takes what a client asked for to the slot that serves it now; false: it is there already, or there is no room for it. */
+  /** Takes what a client asked for to the slot that serves it now; false: it is there already, or there is no room. */
   #move (client: Client, from: Slot): boolean {
     try {
       const to = this.slotOf(client, this.#deps.passes && from.passed)

@@ -1,42 +1,44 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { limits } from '../../limits/index.ts'
-import type { ConnectionSupervisor } from './supervisor.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
+import type { ConnectionSupervisor } from './supervisor.ts'
 
-/** How a client's requests use a server's links: how long they wait for one, when they are repeated, and what is said when it fails. */
+/** How clients' requests use a server's links: how long they wait for one, when they are repeated, and the error when they fail. */
 export class RequestRunner {
-  readonly #name: string
+  readonly #server: string
   readonly #supervisor: ConnectionSupervisor
 
-  /** @param name the server's */
-  constructor (name: string, supervisor: ConnectionSupervisor) {
-    this.#name = name
+  /** @param server its name */
+  constructor (server: string, supervisor: ConnectionSupervisor) {
+    this.#server = server
     this.#supervisor = supervisor
   }
 
   /**
-   * Does something on a slot's link, which is waited for; where that turns out to have expired, once more on a new one.
-   * @throws RpcError -32001 in words when no answer can be had
+   * Does something on a slot's link, once that is open; where the link turns out to have expired, once more on a new one.
+   * @param exchange the client's request; undefined: a request of the gateway's own
+   * @throws RpcError -32001 in words when there is no answer
    */
-  async once<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
+  async run<Result> (slot: Slot, work: (link: Link) => Promise<Result>, exchange?: Exchange): Promise<Result> {
     for (let again = true; ; again = false) {
-      const link = slot.link ?? await this.patiently(slot, exchange)
+      const link = slot.link ?? await this.link(slot, exchange)
       try {
         return await work(link)
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
-        // Whoever wants other credentials wants them on another connection, too.
-        if (!error.didNotRun || error.fault === 'unauthorized' || !again || exchange?.cancelled !== undefined) throw this.#explain(error)
+        // An upstream that wants other credentials wants them on another connection, too.
+        const repeat = again && error.didNotRun && error.fault !== 'unauthorized' && exchange?.cancelled === undefined
+        if (!repeat) throw this.#toRpcError(error)
         this.#supervisor.lost(slot, link, error)
         link.retire()
       }
     }
   }
 
-  /** The slot's link, waited for as long as a client should. @throws RpcError -32001 */
-  async patiently (slot: Slot, exchange?: Exchange): Promise<Link> {
+  /** The slot's link, waited for while it opens. @throws RpcError -32001 */
+  async link (slot: Slot, exchange?: Exchange): Promise<Link> {
     let timer: NodeJS.Timeout | undefined
     try {
       return await Promise.race([
@@ -49,19 +51,27 @@ export class RequestRunner {
         })
       ])
     } catch (error) {
-      throw error instanceof UpstreamError ? this.#explain(error, 'is not connected') : error
+      throw error instanceof UpstreamError ? this.#notConnected(error) : error
     } finally {
       clearTimeout(timer)
     }
   }
 
-  #explain (error: UpstreamError, what = 'did not answer'): RpcError {
-    const name = JSON.stringify(this.#name)
-    const reason = this.#supervisor.hide(error.message)
-    if (error.fault === 'timeout' && what !== 'is not connected') {
-      return new RpcError(code.unavailable, `Request timed out: server ${name} gave ${reason}`)
-    }
-    if (error.fault === 'broken') return new RpcError(code.unavailable, `Server ${name} failed: ${reason}. The request may have run`)
-    return new RpcError(code.unavailable, `Server ${name} ${what}: ${reason}`)
+  #notConnected (error: UpstreamError): RpcError {
+    const reason = error.fault === 'closed' ? 'cancelled' : 'not-connected'
+    return new RpcError(code.unavailable, `Server ${this.#name} is not connected: ${this.#redacted(error)}`, reason)
   }
+
+  #toRpcError (error: UpstreamError): RpcError {
+    const why = this.#redacted(error)
+    switch (error.fault) {
+      case 'timeout': return new RpcError(code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout')
+      case 'broken': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer')
+      case 'closed': return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')
+      default: return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'no-answer')
+    }
+  }
+
+  get #name (): string { return JSON.stringify(this.#server) }
+  #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.message) }
 }

@@ -1,43 +1,45 @@
-import type { Client } from '../../../protocol/exchange.ts'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import type { Client } from '../../../protocol/exchange.ts'
+import type { Catalogue } from '../../../protocol/lists.ts'
 import { lower, type Level } from '../../../protocol/listener.ts'
-import type { Catalogue } from '../catalogues/catalogue.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
-import { TaskRegistry } from '../inbound/tasks.ts'
+import { TaskRegistry } from './task-registry.ts'
 
-/** From which level on servers send log messages that were not asked for a level: most do from here on. */
-const usual: Level = 'info'
+/** The level from which most servers send log messages while no level is set. */
+const usualLevel: Level = 'info'
 
-/** A place for a link: what outlives one connection, so that the next one can be brought to the same state. */
+/** A place for a link: everything that outlives one connection, so that the next one can be brought to the same state. */
 export class Slot {
   readonly key: LinkKey
+  /** The client that the slot is for, when it is for one. */
   readonly owner: Client | undefined
   readonly capabilities: ClientCapabilities
-  /** What is being asked for: more who want it wait for the same answer. */
+  /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
-  /** Who is subscribed to each resource, by URI and by client. */
+  /** The subscribers of each resource, by URI and by client id. */
   readonly subscriptions = new Map<string, Map<string, Client>>()
-  /** The clients that it serves and that would hear what its server says. */
-  readonly #clients = new Map<string, Client>()
   /** What its clients began there that outlives their calls. */
-  readonly pending = new TaskRegistry()
+  readonly tasks = new TaskRegistry()
   link: Link | undefined
   opening: Promise<Link> | undefined
-  /** The link that is being opened: not usable yet, but to be closed if the slot goes. */
+  /** The link that is being opened: not usable yet, but to be closed if the slot ends. */
   candidate: Link | undefined
-  /** Nobody will use it any more: a link that still comes up is closed. */
+  /** Nobody will use it any more: a link that still opens is closed. */
   ended = false
-  /** When its link was last opened, in ms since the epoch, and how often it was lost. */
+  /** When its link was last opened, in ms since the epoch. */
   lastTry = 0
+  /** How often opening failed in a row. */
   failures = 0
-  /** What of its client's headers goes on where a message brings none of its own: the newest. */
+  /** Headers of its client that are passed on with messages that have none of their own: the newest. */
   passed: Passed | undefined
-  /** The clients whose headers it carries: without them it is of no use. */
-  readonly #carriesFor = new Set<string>()
   /** This link's own catalogue, where it differs from its class's. */
   catalogue: Catalogue | undefined
+  /** The clients whose headers it carries: without them it is of no use. */
+  readonly #carriesFor = new Set<string>()
+  /** The clients that it serves and that can be notified. */
+  readonly #clients = new Map<string, Client>()
 
   constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Client | undefined) {
     this.key = key
@@ -58,15 +60,10 @@ export class Slot {
 
   /** True when nobody would notice its link going. */
   get idle (): boolean {
-    return (
-      this.opening === undefined &&
-      this.subscriptions.size === 0 &&
-      !this.pending.any &&
-      (this.link === undefined || this.link.calls.size === 0)
-    )
+    return this.opening === undefined && this.subscriptions.size === 0 && !this.tasks.any && this.link?.busy !== true
   }
 
-  /** Closes what it holds; the next use opens it again, unless it has ended. */
+  /** Closes its connections. The next use opens one again, unless the slot has ended. */
   async hangUp (): Promise<void> {
     const { link, candidate } = this
     this.link = undefined
@@ -80,7 +77,7 @@ export class Slot {
     return count
   }
 
-  /** Who is subscribed to a resource, or to one that it is a part of. */
+  /** The clients that are subscribed to a resource, or to one that it is a part of. */
   * subscribersOf (uri: unknown): Iterable<Client> {
     if (typeof uri !== 'string') return
     for (const [subscribed, subscribers] of this.subscriptions) if (isWithin(uri, subscribed)) yield * subscribers.values()
@@ -90,25 +87,25 @@ export class Slot {
 
   /** Notes a client that it serves from now on. */
   serve (client: Client): void {
-    if (client.deaf !== true) this.#clients.set(client.id, client)
+    if (client.listener) this.#clients.set(client.id, client)
   }
 
   /**
-   * From which level on its link is to send log messages: the lowest that a client wants, where one said so. Who said nothing is not to
-   * miss anything for that, and gets what servers usually send.
+   * The log level that its link is to be set to: the lowest that a client wants, where one has set any. A client that has set none must
+   * not miss what servers usually send.
    */
   get level (): Level | undefined {
     let lowest: Level | undefined
-    let said = this.link?.level !== undefined
-    for (const { level } of this.#clients.values()) {
-      lowest = lower(lowest, level ?? usual)
-      said ||= level !== undefined
+    let isSet = this.link?.level !== undefined
+    for (const { listener } of this.#clients.values()) {
+      lowest = lower(lowest, listener?.level ?? usualLevel)
+      isSet ||= listener?.level !== undefined
     }
-    return said ? lowest : undefined
+    return isSet ? lowest : undefined
   }
 
-  /** Brings the link that is open here to the level that its clients want. */
-  tellLevel (): void {
+  /** Brings the open link to the level that its clients want. */
+  updateLevel (): void {
     const level = this.link && this.level
     if (level !== undefined) this.link?.setLevel(level).catch(() => {})
   }
@@ -116,28 +113,28 @@ export class Slot {
   /** The clients that asked for something that outlives their calls. */
   get clients (): Client[] {
     const clients = new Map<string, Client>()
-    for (const client of this.#clients.values()) if (client.level !== undefined) clients.set(client.id, client)
+    for (const client of this.#clients.values()) if (client.listener?.level !== undefined) clients.set(client.id, client)
     for (const subscribers of this.subscriptions.values()) for (const client of subscribers.values()) clients.set(client.id, client)
     return [...clients.values()]
   }
 
-  /** Takes what a client asked for from the place where it did. A link that is open here is told of it. */
+  /** Takes over what a client asked for at another slot. An open link is told of it. */
   takeOver (from: Slot, client: Client): void {
     this.serve(client)
-    this.tellLevel()
+    this.updateLevel()
     for (const [uri, subscribers] of from.subscriptions) {
       if (!subscribers.has(client.id)) continue
       const known = this.subscriptions.get(uri)
       if (known) { known.set(client.id, client); continue }
       this.subscriptions.set(uri, new Map([[client.id, client]]))
-      this.link?.request('resources/subscribe', JSON.stringify({ uri })).catch(() => {})
+      this.link?.subscribe(uri).catch(() => {})
     }
   }
 
   /** Forgets a client. @returns the URIs that nobody is subscribed to any more */
   forget (id: string): string[] {
-    if (this.#clients.delete(id) && this.link?.level !== undefined) this.tellLevel()
-    this.pending.leave(id)
+    if (this.#clients.delete(id) && this.link?.level !== undefined) this.updateLevel()
+    this.tasks.leave(id)
     const free: string[] = []
     for (const [uri, subscribers] of this.subscriptions) {
       if (!subscribers.delete(id) || subscribers.size > 0) continue
@@ -148,6 +145,6 @@ export class Slot {
   }
 }
 
-/** A resource itself, or what is below it: `r://1/a` is within `r://1`, `r://10` is not. */
+/** A resource itself, or one below it: `r://1/a` is within `r://1`, `r://10` is not. */
 const isWithin = (uri: string, whole: string): boolean =>
   uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))

@@ -1,27 +1,30 @@
 import type { Client } from '../../../protocol/exchange.ts'
 import { limits } from '../../limits/index.ts'
-import type { Link } from '../links/link.ts'
+import type { Link } from './link.ts'
 
-/** States of a task after which nothing more comes of it (MCP 2025-11-25, "Tasks"). */
+/** States of a task after which only its result is left to fetch (MCP 2025-11-25, "Tasks"). */
 const terminal: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
 
-/** Whom progress of a task is for: the token of the call that began it (on a link, ours; the client's as text) holds as long as the task does. */
+/**
+ * The recipient of a task's progress. The token of the call that began the task holds for as long as the task does: `token` is the
+ * upstream's, on its link; `clientToken` the client's, as JSON text.
+ */
 export interface TaskProgress { readonly client: Client, readonly link: Link, readonly token: number, readonly clientToken: string }
 
 interface Task {
-  /** Whose it is, whoever of its clients is there. */
+  /** The principal that owns it, whichever of its clients is there. */
   principal: string
-  /** Who began it, or asked about it last: whom its news and questions are for. Undefined: gone. */
+  /** The client that began it or asked about it last: it gets its notifications and questions. Undefined: gone. */
   client: Client | undefined
-  /** The connection on which it was last told of. */
+  /** The connection on which the upstream mentioned it last. */
   link: Link
   until: number
-  /** Nothing more comes of it but its result. */
+  /** Only its result is left to fetch. */
   over: boolean
   progress: TaskProgress | undefined
 }
 
-/** What outlives the call that began it, on the connections of one slot: tasks, and pages that a person was sent to. News of it are for who began it. */
+/** What outlives the call that began it, on the connections of one slot: tasks, and pages that a person was sent to (url elicitation). */
 export class TaskRegistry {
   readonly #tasks = new Map<string, Task>()
   readonly #pages = new Map<string, { client: Client, until: number }>()
@@ -34,39 +37,40 @@ export class TaskRegistry {
 
   /** The clients whose tasks are under way on a connection. */
   workersOn (link: Link): Client[] {
-    return this.any ? [...this.#tasks.values()].flatMap((task) => task.link === link && !task.over && task.client ? [task.client] : []) : []
+    if (this.#tasks.size === 0 || !this.any) return []
+    return [...this.#tasks.values()].flatMap((task) => task.link === link && !task.over && task.client ? [task.client] : [])
   }
 
-  /** Whether a client's principal has such a task here, though it may be over: its result is still to be had. */
+  /** Whether a client's principal has such a task here. It may be over: its result can still be fetched. */
   hasTask (id: unknown, client: Client): boolean { return this.#tasks.get(String(id))?.principal === principalOf(client) }
 
   knowsTask (id: unknown): boolean { return this.#tasks.has(String(id)) }
 
-  /** Whom what comes of a task is for; undefined: it is not known here, or they have gone. */
+  /** The client that gets a task's notifications; undefined: the task is not known here, or its clients are gone. */
   ownerOfTask (id: unknown): Client | undefined { return this.#tasks.get(String(id))?.client }
 
   /**
-   * What a server said of a task, in a result or a notification: `{taskId, status, ttl?}`, `ttl` in ms.
-   * @param client whom it said it to; undefined: it told of one that is known
+   * Notes what the upstream says of a task, in a result or a notification.
+   * @param told `{taskId, status, ttl?}`, `ttl` in ms
+   * @param client to whom it said it; undefined: it is about a task that is known
    * @param progress of the call that begins it
    */
-  task (said: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
-    const { taskId, status, ttl } = said
+  task (told: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
+    const { taskId, status, ttl } = told
     if (typeof taskId !== 'string') return
     const known = this.#tasks.get(taskId)
     const principal = client ? principalOf(client) : known?.principal
     if (principal === undefined) return
-    const until = Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.taskTime)
     this.#tasks.set(taskId, {
       principal,
       client: client ?? known?.client,
       link,
-      until,
+      until: Date.now() + Math.min(typeof ttl === 'number' ? ttl : Infinity, limits.taskTime),
       over: terminal.has(status),
       progress: progress ?? known?.progress
     })
     if (this.#tasks.size <= limits.tasksPerConnection) return
-    // What is over is missed least.
+    // A task that is over is missed least.
     const [oldest] = [...this.#tasks].find(([, { over }]) => over) ?? [...this.#tasks][0] ?? []
     if (oldest !== undefined) this.#tasks.delete(oldest)
   }
@@ -77,7 +81,7 @@ export class TaskRegistry {
     if (task) task.over = true
   }
 
-  /** Whom news of progress are for that carry the token of no call that is open. */
+  /** The recipient of progress under the token of no open call. */
   progressOf (link: Link, token: unknown): TaskProgress | undefined {
     for (const { progress } of this.#tasks.values()) if (progress?.token === token && progress?.link === link) return progress
     return undefined
@@ -91,14 +95,14 @@ export class TaskRegistry {
     if (oldest !== undefined) this.#pages.delete(oldest)
   }
 
-  /** Who was sent to a page that a server says is done with. */
+  /** The client that was sent to a page which the upstream says is completed. */
   elicited (id: unknown): Client | undefined {
     const { client } = this.#pages.get(String(id)) ?? {}
     this.#pages.delete(String(id))
     return client
   }
 
-  /** A client has gone: its principal may still come for what it began. */
+  /** A client is gone. Another one of its principal may still come for its tasks. */
   leave (id: string): void {
     for (const task of this.#tasks.values()) {
       if (task.client?.id === id) task.client = undefined

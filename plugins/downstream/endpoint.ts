@@ -1,0 +1,30 @@
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
+import type { Snapshot } from '../../db/store.ts'
+import { headerOf } from '../access/key-header.ts'
+import type { Principal, View } from '../access/view.ts'
+
+/** One HTTP request at an MCP endpoint, admitted by the `mcp` scope and with its body read. */
+export interface Inbound {
+  readonly view: View
+  readonly headers: IncomingHttpHeaders
+  readonly raw: ServerResponse
+  /** The address that it came from. */
+  readonly address: string
+}
+
+/** One way in for MCP clients over HTTP: an era, or a transport of one. */
+export interface Endpoint {
+  /** Takes nothing new, waits for what is in flight (`timeout` in ms), fails the rest, and ends all streams. */
+  close: (timeout: number) => Promise<void>
+  /** Ends the sessions whose access was withdrawn. @param stands whether a session's view is still given to its principal */
+  revoke: (stands: (view: View) => boolean) => void
+}
+
+/** The first value of a header. */
+export const single = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value[0] : value
+
+/** The header that authenticated the caller, in lower case: bearer keys have a configurable one, other tokens the standard one. */
+export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
+  if (kind === 'anonymous') return undefined
+  return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'
+}

@@ -1,0 +1,39 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { instance, instanceKey } from '../../../protocol/instance.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { negotiate } from '../../../protocol/legacy/versions.ts'
+import type { Request } from '../../../protocol/message.ts'
+import type { View } from '../../access/view.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import type { Session } from './session.ts'
+import type { Sessions } from './sessions.ts'
+
+/**
+ * `initialize` (MCP to 2025-11-25, "Lifecycle"): begins a session.
+ * @returns the session, and the text of the result
+ * @throws RpcError to be answered instead; no session is left behind
+ */
+export async function initialize (
+  gateway: Gateway,
+  sessions: Sessions,
+  view: View,
+  { params }: Request
+): Promise<{ session: Session, result: string }> {
+  const { protocolVersion, capabilities, _meta } = params
+  if (typeof protocolVersion !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
+  if (isObject(_meta) && _meta[instanceKey] === instance) {
+    throw new RpcError(code.invalidRequest, 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in')
+  }
+  const version = negotiate(protocolVersion)
+  const session = sessions.begin(view, version, isObject(capabilities) ? capabilities : {})
+  try {
+    const { capabilities, serverInfo, instructions } = await gateway.describe(view, session)
+    gateway.join(session, session)
+    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${serverInfo}`
+    const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
+    return { session, result: `{"protocolVersion":${JSON.stringify(version)},${described}${instructed}}` }
+  } catch (error) {
+    sessions.end(session, 'the session could not begin')
+    throw error
+  }
+}

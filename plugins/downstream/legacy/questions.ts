@@ -1,0 +1,75 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Question } from '../../../protocol/exchange.ts'
+import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
+import { outgoingParams } from '../../../protocol/progress.ts'
+import { limits } from '../../limits/index.ts'
+
+interface OpenQuestion {
+  readonly question: Question
+  readonly resolve: (response: Response) => void
+  readonly reject: (error: RpcError) => void
+  readonly timer: NodeJS.Timeout
+}
+
+/** Characters of the questions that are open to all clients. */
+let openSize = 0
+
+/** The questions that one legacy client has not answered yet: JSON-RPC requests, answered by a POST. Bounded, for it and for all clients. */
+export class Questions {
+  readonly #open = new Map<number, OpenQuestion>()
+  #lastId = 0
+  #size = 0
+
+  /** @param send puts a message on the stream that the question belongs to @throws RpcError when it is withdrawn or not answered in time */
+  async ask (send: (text: string) => void, question: Question): Promise<Response> {
+    const size = question.paramsText.length
+    const isFull = this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize
+    if (isFull || openSize + size > limits.allQuestionsSize) {
+      throw new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
+    }
+    const id = ++this.#lastId
+    return await new Promise((resolve, reject) => {
+      const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, limits.questionTimeout).unref()
+      this.#open.set(id, { question, resolve, reject, timer })
+      this.#size += size
+      openSize += size
+      question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
+      // The question's id doubles as its progress token.
+      send(requestText(id, question.method, outgoingParams(question, {}, id)))
+    })
+  }
+
+  /** A response that the client posted. Ignored when no question is open under its id. */
+  answer (response: Response): void {
+    if (typeof response.id === 'number') this.#take(response.id)?.resolve(response)
+  }
+
+  /** The client reports progress on a question. */
+  progress (token: unknown, paramsText: string): void {
+    if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
+  }
+
+  /** The client is gone. */
+  clear (): void {
+    for (const id of this.#open.keys()) this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
+  }
+
+  /** Gives a question up: the client is told, too. */
+  #dismiss (id: number, reason: string, send: (text: string) => void): void {
+    const open = this.#take(id)
+    if (!open) return
+    send(notificationText('notifications/cancelled', JSON.stringify({ requestId: id, reason })))
+    open.reject(new RpcError(code.internal, reason, 'internal'))
+  }
+
+  #take (id: number): OpenQuestion | undefined {
+    const open = this.#open.get(id)
+    if (!open) return undefined
+    const size = open.question.paramsText.length
+    this.#open.delete(id)
+    this.#size -= size
+    openSize -= size
+    clearTimeout(open.timer)
+    return open
+  }
+}

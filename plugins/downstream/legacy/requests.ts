@@ -1,0 +1,107 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { errorText, type Malformed, type Message, type Request } from '../../../protocol/message.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { errors } from '../../errors/list.ts'
+import { limits } from '../../limits/index.ts'
+import { credentialHeader, type Inbound } from '../endpoint.ts'
+import { ClientExchange } from '../exchange.ts'
+import type { ReplyChannel } from '../reply-channel.ts'
+import type { Session } from './session.ts'
+
+/** What is answered to an element of a batch that is no message. */
+export const malformedText = ({ idText, error }: Malformed): string => errorText(idText, error.toText())
+
+/** Runs the messages that legacy clients send in their sessions, whichever transport they came by. */
+export class LegacyRequests {
+  readonly #gateway: Gateway
+  readonly #snapshot: () => Snapshot
+  readonly #logError: (error: unknown, sentence: string) => void
+  #inFlight = 0
+  #drained: (() => void) | undefined
+  #closing = false
+
+  constructor (gateway: Gateway, snapshot: () => Snapshot, logError: (error: unknown, sentence: string) => void) {
+    this.#gateway = gateway
+    this.#snapshot = snapshot
+    this.#logError = logError
+  }
+
+  get closing (): boolean { return this.#closing }
+
+  /**
+   * Takes the messages of one POST. Answers and notifications are taken at once; requests run, and are answered on a channel.
+   * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for good
+   * @returns false when nothing is to be answered
+   * @throws Draining
+   */
+  receive (
+    session: Session,
+    messages: ReadonlyArray<Message | Malformed>,
+    { view, headers, address }: Inbound,
+    openReply: (answers: number, onGone: () => void) => ReplyChannel
+  ): boolean {
+    const requests: Request[] = []
+    const malformed: Malformed[] = []
+    for (const message of messages) {
+      if (message.kind === 'request') requests.push(message)
+      else if (message.kind === 'malformed') malformed.push(message)
+      else if (message.kind === 'response') session.questions.answer(message)
+      else if (!session.receive(message)) this.#gateway.notify(session.view, session, message.method, message.paramsText)
+    }
+    if (requests.length > 0 && this.#closing) throw new errors.Draining()
+    const answers = requests.length + malformed.length
+    if (answers === 0) return false
+    const started: ClientExchange[] = []
+    const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#snapshot()) }
+    const reply = openReply(answers, () => { for (const exchange of started) exchange.cancel('the client went away') })
+    for (const each of malformed) reply.finish([malformedText(each)])
+    for (const request of requests) {
+      const exchange = new ClientExchange(session, request, origin, reply)
+      started.push(exchange)
+      void this.#run(session, request, exchange)
+    }
+    return true
+  }
+
+  /** Takes no new requests, and waits for those in flight. @param timeout in ms */
+  async drain (timeout: number): Promise<void> {
+    this.#closing = true
+    if (this.#inFlight === 0) return
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve
+      setTimeout(resolve, timeout).unref()
+    })
+  }
+
+  /** The error to answer; one that is not meant for clients is logged. */
+  toRpcError (error: unknown): RpcError {
+    if (error instanceof RpcError) return error
+    this.#logError(error, 'a request failed unexpectedly')
+    return new RpcError(code.internal, 'Internal error', 'internal')
+  }
+
+  async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
+    if (session.exchanges.has(request.id)) {
+      exchange.fail(new RpcError(code.invalidRequest, `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`))
+      return
+    }
+    if (session.exchanges.size >= limits.requestsPerSession) {
+      const sentence = `More than ${limits.requestsPerSession} requests of one session are in flight`
+      exchange.fail(new RpcError(code.badRequest, sentence, 'limit'))
+      return
+    }
+    session.exchanges.set(request.id, exchange)
+    this.#inFlight++
+    try {
+      const result = await this.#gateway.handle(exchange)
+      exchange.succeed(typeof result === 'string' ? result : await result.bytes())
+    } catch (error) {
+      exchange.fail(this.toRpcError(error))
+    } finally {
+      session.exchanges.take(request.id)
+      session.lastUsed = Date.now()
+      if (--this.#inFlight === 0) this.#drained?.()
+    }
+  }
+}
