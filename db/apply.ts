@@ -44,7 +44,7 @@ class Members {
   }
 }
 
-/** A section that is a list, while changes are applied. Of several entries with one key, the first is changed, and all are removed. */
+/** A section that is a list, while changes are applied. Of several entries with one key, a write changes the first, a removal takes all. */
 class List {
   readonly #former: readonly unknown[]
   readonly #keyMember: string
