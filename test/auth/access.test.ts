@@ -537,7 +537,7 @@ test('variables that cannot be right are named, with what they should be', () =>
 test('a place that cannot be listened at is told of in a sentence', async (t) => {
   const hub = await startHub(t, { env: { HOST: '192.0.2.1' }, wait: false })
   await until(() => hub.child.exitCode !== null, 20_000, hub.output)
-  assert.match(hub.output(), /^HOST cannot be "192\.0\.2\.1": it is no address of this machine/m)
+  assert.match(hub.output(), /^HOST cannot be "192\.0\.2\.1": it is not an address of this machine/m)
   assert.equal(hub.child.exitCode, 1)
 })
 

@@ -192,7 +192,7 @@ void test('tables that are there want no right to make some, and those of a newe
     const { host } = new URL(url)
     await assert.rejects(
       openAt(`postgres://${user}:limited@${host}/${name}`),
-      /may not make a schema and tables there, or not use those that are there, 42501/
+      /may not create a schema and tables there, or not use those that exist, 42501/
     )
     await query(
       `GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`
@@ -257,9 +257,9 @@ void test('a DB_URL as hosters give it out is taken, and what cannot be had is t
   const said: string[] = []
   await assert.rejects(
     open(url, said, 1_500),
-    /^Error: Another replica has been at the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/
+    /^Error: Another replica has been migrating the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/
   )
-  assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica makes the tables\)$/)
+  assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica is migrating the tables\)$/)
   await holder`select pg_advisory_unlock(${0x746f6f6c})`
   const store = await open(
     `${url}?sslmode=disable&channel_binding=prefer&application_name=mine&pgbouncer=true&connection_limit=1&pool_timeout=5&schema=public&gssencmode=disable`
@@ -688,7 +688,7 @@ void test(
       assert.equal(status, 400)
       assert.ok(
         message.startsWith(
-          `"systemConfig" cannot be changed while its secrets cannot be opened, unless all of them are given anew, or removed, by the same change: ${masks}. `
+          `"systemConfig" cannot be changed while its secrets cannot be opened, unless the same change sets or removes all of them: ${masks}. `
         ),
         message
       )

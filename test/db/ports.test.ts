@@ -10,7 +10,7 @@ import { MemoryGrants } from '../../db/memory/grants.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
 import { openStorage } from '../../db/open.ts'
 import type { Tokens } from '../../db/ports.ts'
-import { queryRunnerOf } from '../../db/postgres/connection/query-runner.ts'
+import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { PostgresTokens } from '../../db/postgres/ports/tokens.ts'
@@ -152,7 +152,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
 
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })
-  const asks = queryRunnerOf(driver, () => undefined)
+  const asks = createQueryRunner(driver, () => undefined)
   const [taken, last] = [fresh(), fresh()]
   await storage.grants.put(taken, 'taken', {}, soon())
   await storage.grants.take(taken)

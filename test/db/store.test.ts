@@ -10,7 +10,7 @@ import { apply, type Document } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { recover, writeInPlace } from '../../db/json/recovery.ts'
 import { FileTokens } from '../../db/json/tokens.ts'
-import { Edited } from '../../db/json/write.ts'
+import { FileEdited } from '../../db/json/write.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { change, storeContract } from '../contracts/store.ts'
@@ -315,7 +315,7 @@ for (const [name, value] of [
     })
     await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
     await until(() => warnings.length > 0, 3_000, 'no warning')
-    assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is no (list|object)\\.[^,]*What was in force stays`))
+    assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is not (a list|an object)\\.[^,]*The last valid settings stay`))
     await assert.rejects(store.commit([server('b')], before.version), Conflict)
     await writeFile(path, JSON.stringify({ ...whole, [name]: undefined }))
     await until(() => store.health() === undefined, 3_000, 'still bad')
@@ -453,9 +453,9 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   await assert.rejects(
     writeInPlace(path, Buffer.from('newer'), Buffer.from('new'), () => {
       writeFileSync(path, 'an edit')
-      throw new Edited()
+      throw new FileEdited()
     }),
-    Edited
+    FileEdited
   )
   assert.equal(await readFile(path, 'utf8'), 'an edit')
   assert.equal(await recover(path), undefined)

@@ -306,7 +306,7 @@ void test(
       [
         `127.0.0.1:${secure}`,
         'verify-full',
-        /cannot be used: nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS/,
+        /cannot be used: no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS/,
         {}
       ],
       [`localhost:${secure}`, 'verify-full', /cannot be used: its TLS certificate is for another name/, { NODE_EXTRA_CA_CERTS: trusted }],
