@@ -3,6 +3,7 @@ import { exactJson } from '../../plugins/tools/given.ts'
 import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
 import { textBodies } from '../bodies.ts'
+import { disconnectSignal } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
@@ -23,22 +24,20 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
       },
       config: { effect: 'run' },
-      // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+      // Answers 404 before the body is validated (DECISIONS §1).
       onRequest: (request, _reply, done) => {
         app.access.server(principalOf(request), (request.params as { server: string }).server)
         done()
       },
+      // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request) => {
         Object.assign(request, { body: exactJson(String(request.body ?? '')) })
       }
     },
     async (request, reply) => {
       const { toolName, arguments: args = {} } = request.body
-      const gone = new AbortController()
-      reply.raw.once('close', () => {
-        gone.abort()
-      })
-      const data = await app.tools.call(principalOf(request), request.params.server, toolName, args, request.headers, gone.signal)
+      const { server } = request.params
+      const data = await app.tools.call(principalOf(request), server, toolName, args, request.headers, disconnectSignal(reply))
       reply.type('application/json')
       return `{"success":true,"data":${data}}`
     }
