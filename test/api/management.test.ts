@@ -2352,7 +2352,7 @@ test('new names, owners, visibility, pages', async (t) => {
       assert.ok(answer.status < 300, answer.text)
       return String(at(answer.body, 'message') ?? '') + String(at(answer.body, 'data', 'results', 0, 'message') ?? '')
     }
-    assert.match(await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }), /of "bob".*lead to the server/)
+    assert.match(await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }), /owned by "bob".*lead to the server/)
     await admin.has('squat', 'connected')
     for (const token of [KEY, key.token]) assert.equal((await tools('squat', token))[0], 'echo', 'the server itself')
     const { paths } = (await (await fetch(`${hub.url}/api/squat/openapi.json`)).json()) as { paths: Json }
@@ -2360,8 +2360,8 @@ test('new names, owners, visibility, pages', async (t) => {
     assert.match(await message('PUT', '/groups/squat', { description: 'still bob\'s' }), /lead to the server/)
     await admin.ok('DELETE', '/servers/squat')
     await admin.add('moved', server)
-    assert.match(await message('PUT', '/servers/moved', { config: server, newName: 'squat' }), /of "bob".*lead to the server/)
-    assert.match(await message('POST', '/servers', { name: 'ours', config: server }), /of "admin".*lead to the group/)
+    assert.match(await message('PUT', '/servers/moved', { config: server, newName: 'squat' }), /owned by "bob".*lead to the server/)
+    assert.match(await message('POST', '/servers', { name: 'ours', config: server }), /owned by "admin".*lead to the group/)
     for (const token of [KEY, key.token]) assert.equal((await tools('ours', token))[0], 'member-echo')
     for (const name of ['squat', 'ours']) deleted(await admin.ask('DELETE', `/groups/${name}`))
     for (const name of ['squat', 'ours', 'member', 'bobs%20own']) deleted(await admin.ask('DELETE', `/servers/${name}`))

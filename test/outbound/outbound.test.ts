@@ -584,7 +584,7 @@ test('a proxy reaches names that it looks up itself', async (t) => {
   const closed = await proxy(t, true)
   assert.match(
     (await failing(get('http://there.example/', { proxy: { url: closed.url } }))).message,
-    /opens no way to there\.example:80 \(HTTP 403\)/
+    /refuses a tunnel to there\.example:80 \(HTTP 403\)/
   )
 
   const direct = await get(site.url, { proxy: { url: way.url, noProxy: 'x.example, 127.0.0.1' } })

@@ -228,7 +228,7 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
     await rm(path)
   }
   await mkdir(path)
-  await assert.rejects(openVault({ dataDir }), /is no file/)
+  await assert.rejects(openVault({ dataDir }), /is not a regular file/)
   await rm(path, { recursive: true })
   // Where no key can be made a secret is refused, in words that a client may read: without a path.
   const file = join(dataDir, 'file')
