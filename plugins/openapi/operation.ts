@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isObject } from '../../protocol/json.ts'
-import { isScalar, shapeOf } from '../json-schema/input-shape.ts'
+import { shapeOf } from '../json-schema/input-shape.ts'
+import { isScalar } from '../json-schema/schema-types.ts'
 import type { Item } from '../upstream/catalogues/catalogue.ts'
 import type { JsonObject } from './keywords.ts'
 import { SchemaTranslator } from './translate.ts'

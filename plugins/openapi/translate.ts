@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
-import { isScalar, resolveRef } from '../json-schema/input-shape.ts'
+import { resolveRef } from '../json-schema/resolve-ref.ts'
+import { isScalar } from '../json-schema/schema-types.ts'
 import {
   keepsAllConstraints,
   annotationKeywords,
