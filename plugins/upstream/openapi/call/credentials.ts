@@ -70,7 +70,7 @@ export class Credentials {
   #addApiKey ({ headers, query, configuredQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
     const { name = apiKey?.name, in: location = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not say it')
+      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not state it')
     }
     if (location === 'query') {
       const pair = `${percentEncode(name)}=${percentEncode(value)}`
@@ -137,12 +137,12 @@ export class Credentials {
     const { type, tokenUrl = defaults.tokenUrl, url = defaults.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
       if (tokenUrl === undefined) {
-        throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not say it')
+        throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not state it')
       }
       return tokenUrl
     }
     if (url === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not say it')
+      throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not state it')
     }
     const discoveryUrl = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discoveryPath}`
     const headers = { accept: 'application/json' }
