@@ -4,25 +4,27 @@ import { StringEnum } from './string-enum.ts'
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Scopes = Type.Optional(Type.Array(Type.String(), { description: 'oauth2, openIdConnect: scopes to ask for' }))
 
-/** The members of all kinds of credentials. */
+/** The members of all types of credentials. */
 const members = {
   name: Text('apiKey: the name of the header, query parameter or cookie; default: as the description says'),
-  in: Type.Optional(StringEnum(['header', 'query', 'cookie'], { description: 'apiKey: where it goes; default: as the description says' })),
+  in: Type.Optional(StringEnum(['header', 'query', 'cookie'], {
+    description: 'apiKey: the location of the key; default: as the description says'
+  })),
   value: Text('apiKey: the key'),
-  scheme: Text('http: bearer, basic, or another authentication scheme'),
+  scheme: Text('http: bearer, basic or another authentication scheme'),
   token: Text('http bearer, oauth2, openIdConnect: an existing token'),
   username: Text('http basic'),
   password: Text('http basic'),
-  credentials: Text('http: the text after the scheme, sent unchanged'),
+  credentials: Text('http: the credentials after the scheme, sent unchanged'),
   tokenUrl: Text('oauth2: the token endpoint; default: as the description says'),
   url: Text('openIdConnect: the issuer, or its discovery document; default: as the description says'),
-  clientId: Text('oauth2, openIdConnect: for the client credentials grant'),
+  clientId: Text('oauth2, openIdConnect: for a token by client credentials'),
   clientSecret: Text('oauth2, openIdConnect'),
   scopes: Scopes
 }
 const Members = Type.Object(members)
 
-/** The credentials for an API. The members are beside `type`, or, as in MCPHub, in an object that is named like the type. */
+/** The credentials of an API's calls. The members are beside `type`, or in an object with the name of the type, as MCPHub has them. */
 export const OpenApiSecurity = Type.Object({
   type: StringEnum(['none', 'apiKey', 'http', 'oauth2', 'openIdConnect']),
   ...members,
@@ -33,7 +35,7 @@ export const OpenApiSecurity = Type.Object({
 })
 export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 
-/** The config of a server of type `openapi`, apart from its address. */
+/** The settings of a server of type `openapi` beside its `url`. */
 export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], { description: 'The description itself: an object, or its text' })),
@@ -42,7 +44,7 @@ export const OpenApiConfig = Type.Object({
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 
-/** The credentials in one form, with all members beside `type`. */
+/** The members of the credentials, from either place. */
 export function securityOf ({
   type,
   apiKey,
@@ -54,23 +56,23 @@ export function securityOf ({
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
-/** A message about missing members of the credentials; undefined: they are complete. */
+/** A sentence about the member that the credentials lack; undefined: they are complete. */
 export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
   const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } = securityOf(security)
-  const needs = (members: string): string => `"openapi.security" of type "${type}" needs ${members}`
+  const lacks = (what: string): string => `"openapi.security" of type "${type}" needs ${what}`
   switch (type) {
     case 'none': return undefined
-    case 'apiKey': return value ? undefined : needs('a "value"')
+    case 'apiKey': return value ? undefined : lacks('a "value"')
     case 'http':
       if (scheme?.toLowerCase() === 'digest') {
         return '"openapi.security": the HTTP scheme "digest" is not supported; use "basic" or "bearer"'
       }
-      if (credentials) return scheme ? undefined : needs('a "scheme"')
+      if (credentials) return scheme ? undefined : lacks('a "scheme"')
       if (token) return undefined
       return username !== undefined && password !== undefined
         ? undefined
-        : needs('a "token", or "username" and "password", or "credentials"')
-    default: return token || (clientId && clientSecret) ? undefined : needs('"clientId" and "clientSecret", or a "token"')
+        : lacks('a "token", or "username" and "password", or "credentials"')
+    default: return token || (clientId && clientSecret) ? undefined : lacks('"clientId" and "clientSecret", or a "token"')
   }
 }

@@ -1024,7 +1024,7 @@ test('tools over plain HTTP', async (t) => {
       const whole = await within(6_000, 'a document with a chain of references', document(hub, '/api/hostile/openapi.json'))
       assert.deepEqual(at(whole, 'paths', '/tools/hostile/links', 'post', 'requestBody', 'content', 'application/json', 'schema'), {
         type: 'object',
-        additionalProperties: { description: 'What the tool takes' }
+        additionalProperties: { description: 'The arguments of the tool' }
       })
     }
   )
