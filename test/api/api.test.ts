@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { request as httpRequest, Agent } from 'node:http'
-import { test } from 'node:test'
+import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import {
   assertPlain,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { watch } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { assertPlain, at, initialize, KEY, names, plain, send, Session, settings, sleep, text, type Json, type Stream } from '../helpers/client.ts'
 import { Audit } from '../../plugins/audit/audit.ts'
@@ -190,7 +190,7 @@ const users = [
 ]
 
 /** As `startHub`, with patience: this file is about answers, not about how soon the first one comes. */
-const boot = async (t: TestContext, options: HubOptions): Promise<Hub> => {
+const boot = async (t: Test, options: HubOptions): Promise<Hub> => {
   const hub = await startHub(t, { ...options, wait: false })
   await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => `no /health: ${hub.output()}`)
   return hub
@@ -198,7 +198,7 @@ const boot = async (t: TestContext, options: HubOptions): Promise<Hub> => {
 
 /** A gateway with one admin, one who is none, and these servers. */
 const started = async (
-  t: TestContext,
+  t: Test,
   mcpServers: Json = {},
   more: Json = {},
   options: HubOptions = {}
@@ -898,7 +898,7 @@ test('every row of the tables', async (t) => {
   const fill = (route: string, more: Record<string, string> = {}): string =>
     route.replace(/:(\w+)/g, (_, key: string) => enc(more[key] ?? there[key] ?? ''))
 
-  await t.test('none is left out', () => {
+  await t.test('none is left out', async () => {
     assert.deepEqual(rows.filter((row) => !table.has(row)), [])
     assert.deepEqual([...table.keys()].filter((row) => !rows.includes(row)), [])
   })
@@ -1146,8 +1146,8 @@ const kinds = [['tools', 'tools/list', ODD], ['prompts', 'prompts/list', ODD], [
 
 for (const [where, env] of [
   ['the file', async () => ({})],
-  ['PostgreSQL', async (t: TestContext) => ({ DB_URL: (await database(t)).url })]
-] as [string, (t: TestContext) => Promise<Record<string, string>>][]) {
+  ['PostgreSQL', async (t: Test) => ({ DB_URL: (await database(t)).url })]
+] as [string, (t: Test) => Promise<Record<string, string>>][]) {
   test(`overrides survive reconnect, rename and restart, on ${where}`, async (t) => {
     assert.ok(
       URIS.every((uri) => uri.length <= 2_048) && URIS.filter((uri) => uri.length === 2_048).length === 2,
@@ -2787,7 +2787,7 @@ test('the audit of writes', async (t) => {
     )
   })
 
-  await t.test('has a bound in entries, and in what they hold', () => {
+  await t.test('has a bound in entries, and in what they hold', async () => {
     const audit = new Audit({ entries: 50, part: 2_000, size: 10_000 }, () => {})
     const current = { users: new Map() } as unknown as Snapshot
     const write = (name: string, length: number): void => {
@@ -2853,7 +2853,7 @@ test('the audit of writes', async (t) => {
   })
 })
 
-test('no secret was in any answer of this file that did not ask for it', () => {
+test('no secret was in any answer of this file that did not ask for it', async () => {
   assert.ok(transcript.length > 500)
   for (const answer of transcript) {
     assert.doesNotMatch(answer, /\$2[aby]\$\d\d\$|scrypt|argon2/, 'a hash in an answer')

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { validate } from '@readme/openapi-parser'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -62,7 +62,7 @@ test('the document', async (t) => {
     assert.ok(second.valid, JSON.stringify(second).slice(0, 3_000))
   })
 
-  await t.test('every schema in it compiles', () => {
+  await t.test('every schema in it compiles', async () => {
     const look = (value: unknown, where: string): void => {
       if (typeof value !== 'object' || value === null) return
       for (const [key, inner] of Object.entries(value)) {
@@ -77,7 +77,7 @@ test('the document', async (t) => {
     look(document.paths, '')
   })
 
-  await t.test('every operation has a summary, a name of its own, a tag, and its parameters', () => {
+  await t.test('every operation has a summary, a name of its own, a tag, and its parameters', async () => {
     assert.ok(operations.length > 50, String(operations.length))
     assert.deepEqual(lacking(({ operation }) => typeof operation.summary === 'string' && operation.summary !== ''), [])
     assert.deepEqual(lacking(({ operation }) => typeof operation.operationId === 'string'), [])
@@ -93,7 +93,7 @@ test('the document', async (t) => {
     )
   })
 
-  await t.test('every operation says what it answers', () => {
+  await t.test('every operation says what it answers', async () => {
     assert.deepEqual(
       lacking((one) =>
         responses(one).some(
@@ -118,7 +118,7 @@ test('the document', async (t) => {
     )
   })
 
-  await t.test('and how it fails, in the envelope', () => {
+  await t.test('and how it fails, in the envelope', async () => {
     const has = (one: Operation, status: number): boolean => responses(one).some(([code]) => code === String(status))
     const locked = (one: Operation): boolean => managed(one) && (one.operation.security as unknown[] | undefined)?.length !== 0
     assert.ok(operations.filter(locked).length >= 40)
@@ -168,7 +168,7 @@ test('the document', async (t) => {
     }
   })
 
-  await t.test('every body has an example, and so has what is answered to no body; each fits', () => {
+  await t.test('every body has an example, and so has what is answered to no body; each fits', async () => {
     const examplesOf = (content: unknown): unknown[] => {
       const schema = resolve(document, at(content, 'schema'))
       return [
@@ -218,7 +218,7 @@ test('the document', async (t) => {
     }
   })
 
-  await t.test('the config of a server and the system configuration have their members, with words and defaults', () => {
+  await t.test('the config of a server and the system configuration have their members, with words and defaults', async () => {
     assert.deepEqual(
       ['command', 'args', 'env', 'url', 'headers', 'openapi', 'visibility', 'owner', 'passthroughHeaders', 'options', 'isolation'].filter(
         (key) => at(document, 'components', 'schemas', 'ServerConfig', 'properties', key) === undefined

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { before, test } from 'tap'
 import { PGlite } from '@electric-sql/pglite'
 import { openStorage } from '../../db/open.ts'
 import type { Storage } from '../../db/store.ts'
@@ -40,7 +40,7 @@ void test('PGlite: kill -9 under continuous writes loses nothing that was acknow
     try { return new Set((await store.load()).servers.keys()) } finally { await store.close() }
   }
   await stored()
-  t.diagnostic(`${await killRounds(t, url, 5, stored, 'test/fakes/database-writer.ts')} acknowledged`)
+  t.comment(`${await killRounds(t, url, 5, stored, 'test/fakes/database-writer.ts')} acknowledged`)
 })
 
 void test('PGlite: migrations that were noted under Drizzle\'s own name are taken over', { timeout }, async (t) => {

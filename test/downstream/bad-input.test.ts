@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import {

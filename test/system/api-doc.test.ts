@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
 import { path, startHub, until } from '../helpers/hub.ts'
 
@@ -19,7 +19,7 @@ const blocks: Block[] = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map((match)
   script: match[1] ?? ''
 }))
 
-test('the guide has ten tasks, each with its lines', () => {
+test('the guide has ten tasks, each with its lines', async () => {
   const headings = guide.split('\n').filter((line) => /^## \d+\. /.test(line))
   assert.deepEqual(headings.map((line) => Number(/\d+/.exec(line)?.[0])), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   assert.deepEqual(blocks.map(({ heading }) => heading), ['# The management API, by example', ...headings])

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import {
   assertPlain,
@@ -66,7 +66,7 @@ async function all (hub: Hub, route: string): Promise<Json[]> {
 const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
 
 /** A folder that outlives the gateways started in it. */
-async function folderFor (t: TestContext, content?: object): Promise<string> {
+async function folderFor (t: Test, content?: object): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-hub-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   if (content !== undefined) await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(content, null, 2), { mode: 0o600 })
@@ -259,7 +259,7 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
     }
     reading = false
     await reader
-    t.diagnostic(`lane ${lane}: ${acknowledged} writes acknowledged in ${count} rounds, the file read ${looks} times`)
+    t.comment(`lane ${lane}: ${acknowledged} writes acknowledged in ${count} rounds, the file read ${looks} times`)
     assert.ok(acknowledged >= count * 5, `only ${acknowledged} writes in ${count} rounds`)
     assert.ok(looks > 20)
     const left = await readdir(folder)
@@ -678,7 +678,7 @@ test('10,000 servers and 1,000 groups', async (t) => {
   const groupPage = await median(async () => { assert.equal((await ok(hub, 'GET', '/groups?limit=100')).length, 100) })
   let made = 0
   const post = await median(async () => { await ok(hub, 'POST', '/servers', { name: `made-${made++}`, config: parked() }) })
-  t.diagnostic(
+  t.comment(
     `start ${Math.round(took)} ms; a page of servers ${Math.round(page)} ms, of groups ${Math.round(groupPage)} ms; a write ${Math.round(post)} ms`
   )
   assert.ok(took < 8_000, `start: ${took} ms`)

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { before, test } from 'tap'
 import { at, connected, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -121,7 +121,7 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
   const listening = Date.now()
 
   await t.test('clients stay with their replica, and both have some', async () => {
-    t.diagnostic(`${at0.length} of 16 clients at the first replica`)
+    t.comment(`${at0.length} of 16 clients at the first replica`)
     assert.ok(at0.length > 0 && at0.length < 16)
     for (let round = 0; round < 5; round++) {
       for (const { session } of sessions) {

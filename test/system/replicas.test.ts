@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import { assertPlain, at, connected, initialize, send, Session, settings, sleep, text, within, type Json } from '../helpers/client.ts'
 import { change } from '../contracts/store.ts'
 import { cluster, database, passwordCanary } from '../helpers/database.ts'
@@ -100,10 +100,11 @@ async function assertGuarded (hub: Hub): Promise<void> {
   for (const guess of guesses) assert.ok([401, 429, 503].includes(guess.status), guess.text)
 }
 
-describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
-  void test(
+void test('away and back', { timeout: 150_000 }, async (t) => {
+  t.jobs = 2
+  void t.test(
     'PostgreSQL crashes under load and comes back: 503 meanwhile, MCP goes on, nothing acknowledged is lost',
-    { timeout },
+    { timeout, buffered: true },
     async (t) => {
       const server = await cluster(t)
       const { url } = await database(t, server)
@@ -146,7 +147,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
           15_000,
           'still away'
         )
-        t.diagnostic(`normal ${Date.now() - since} ms after the start (${mode})`)
+        t.comment(`normal ${Date.now() - since} ms after the start (${mode})`)
         assert.ok(Date.now() - since < 15_000)
         assert.ok((await serverNames(hub)).includes(`back-${mode}`))
         await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
@@ -169,7 +170,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       const told = await serverNames(hub)
       assert.equal(await hub.stop(), 0)
       const stored = await serverNames(await startReplica(t, url))
-      t.diagnostic(
+      t.comment(
         `${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`
       )
       assert.deepEqual(stored, told)
@@ -179,7 +180,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     }
   )
 
-  void test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout }, async (t) => {
+  void t.test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout, buffered: true }, async (t) => {
     const server = await cluster(t)
     const { url } = await database(t, server)
     const upstream = await startUpstream(t)
@@ -197,7 +198,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       await sleep(500)
       await assertMcp(hub, session)
       for (const answer of await Promise.all(answers)) assertAway(answer)
-      t.diagnostic(`20 writes given up on within ${Date.now() - since} ms`)
+      t.comment(`20 writes given up on within ${Date.now() - since} ms`)
       assert.ok(Date.now() - since < 25_000)
       await assertMcp(hub, session)
     } finally { thaw() }
@@ -218,13 +219,13 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       await sleep(500)
       const since = Date.now()
       assert.equal(await hub.stop(), 0, hub.output().slice(-2_000))
-      t.diagnostic(`ended after ${Date.now() - since} ms`)
+      t.comment(`ended after ${Date.now() - since} ms`)
       assert.ok(Date.now() - since < 10_000)
       for (const answer of await waiting) assertAway(answer)
     } finally { thawAgain() }
   })
 
-  void test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout }, async (t) => {
+  void t.test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout, buffered: true }, async (t) => {
     const port = await freePort()
     const nobody = `postgres://hub:${encodedCanary}@127.0.0.1:${port}/hub`
     const since = Date.now()
@@ -239,7 +240,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     assertNoCanary([hub.output()], 'the output')
   })
 
-  void test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout }, async (t) => {
+  void t.test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout, buffered: true }, async (t) => {
     const server = await cluster(t)
     const { url, name } = await database(t, server)
     const wrong = new URL(url)
@@ -328,7 +329,7 @@ void test(
 // ---- two gateways on one database -----------------------------------------------------------------
 
 /** Two gateways, started at once. */
-async function pair (t: TestContext, url: string, content?: object): Promise<[Hub, Hub]> {
+async function pair (t: Test, url: string, content?: object): Promise<[Hub, Hub]> {
   const [a, b] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
   return [a, b]
 }
@@ -399,7 +400,7 @@ void test('two gateways on one database', { timeout }, async (t) => {
       await change()
       const since = Date.now()
       await until(async () => holds(await session.tools()), 5_000, `not ${what} on the other`)
-      t.diagnostic(`${what}: on the other after ${Date.now() - since} ms`)
+      t.comment(`${what}: on the other after ${Date.now() - since} ms`)
       await until(() => heard() > before, 2_000, `no list_changed: ${what}`)
     }
     assert.deepEqual(await serverNames(b), await serverNames(a))
@@ -426,7 +427,7 @@ void test('two gateways on one database', { timeout }, async (t) => {
         5_000,
         'still accepted on the other'
       )
-      t.diagnostic(`${how}: refused on the other after ${Date.now() - since} ms`)
+      t.comment(`${how}: refused on the other after ${Date.now() - since} ms`)
       await within(2_000, 'the end of its stream', stream.done)
       assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
     })
@@ -523,7 +524,7 @@ void test('a listener that was lost is replaced while changes go on', { timeout 
   )
   const latencies: number[] = []
   for (let n = 0; n < 6; n++) latencies.push(await latency(`after-${n}`))
-  t.diagnostic(`seen after ${latencies.join(', ')} ms`)
+  t.comment(`seen after ${latencies.join(', ')} ms`)
   // One may have been missed, and one look may have crossed a change: no more than that waits for the next look.
   for (const each of latencies.slice(2)) assert.ok(each < 1_000, latencies.join())
 })
@@ -556,7 +557,7 @@ void test('an authenticated tools/call makes no query', { timeout }, async (t) =
   await session.tools()
   await Session.open(`${hub.url}/mcp`)
   const during = statements().slice(before)
-  t.diagnostic(`200 calls in ${Date.now() - since} ms: ${during.length} statements; ${idle.length} in 7 s without a call`)
+  t.comment(`200 calls in ${Date.now() - since} ms: ${during.length} statements; ${idle.length} in 7 s without a call`)
   assert.deepEqual(during.filter((statement) => !idle.includes(statement)), [])
   // One round of the poll for each 3 s, begun or not.
   assert.ok(during.length <= Math.ceil(idle.length / 2) * (Math.ceil((Date.now() - since) / 3_000) + 1), during.join('\n'))

@@ -5,7 +5,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import {
   agent,
   assertPlain,
@@ -203,7 +203,7 @@ test('cancellation reaches the upstream', async (t) => {
       await until(() => cancelled().includes(id), 5_000, 'not cancelled')
     })
 
-    await t.test(`${name}: each call was cancelled once, under the upstream's own id`, () => {
+    await t.test(`${name}: each call was cancelled once, under the upstream's own id`, async () => {
       assert.deepEqual(cancelled().filter((id) => open().includes(id)).sort(), open().sort())
       assert.equal(new Set(open()).size, 6)
     })
@@ -639,7 +639,7 @@ test('an HTTP upstream that answers badly', async (t) => {
     await assertHealthy(session, 'other-echo')
   })
 
-  await t.test('a redirect to another origin is not followed', () => { assert.equal(visited, 0) })
+  await t.test('a redirect to another origin is not followed', async () => { assert.equal(visited, 0) })
 
   await t.test('a result nested deeper than 1,000 levels', async () => {
     for (const levels of [1_500, 20_000, 300_000]) {
