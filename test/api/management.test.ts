@@ -189,13 +189,6 @@ const users = [
   { username: 'bob', password: bcrypt.hashSync(WORDS.bob, 4), isAdmin: false }
 ]
 
-/** As `startHub`, with patience: this file is about answers, not about how soon the first one comes. */
-const boot = async (t: Test, options: HubOptions): Promise<Hub> => {
-  const hub = await startHub(t, { ...options, wait: false })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => `no /health: ${hub.output()}`)
-  return hub
-}
-
 /** A gateway with one admin, one who is none, and these servers. */
 const started = async (
   t: Test,
@@ -203,7 +196,7 @@ const started = async (
   more: Json = {},
   options: HubOptions = {}
 ): Promise<{ hub: Hub; admin: Api; bob: Api }> => {
-  const hub = await boot(t, { settings: settings(mcpServers, { users, ...more }), ...options })
+  const hub = await startHub(t, { settings: settings(mcpServers, { users, ...more }), ...options })
   return { hub, admin: await Api.login(hub), bob: await Api.login(hub, 'bob') }
 }
 
@@ -1096,7 +1089,7 @@ test('every row of the tables', async (t) => {
 
   await t.test('READONLY refuses the writes, and nothing else', async (t) => {
     assert.equal(await hub.stop(), 0)
-    const still = await boot(t, { folder: hub.folder, env: { READONLY: 'true' } })
+    const still = await startHub(t, { folder: hub.folder, env: { READONLY: 'true' } })
     const again = await Api.login(still)
     await again.has('alpha', 'connected')
     for (const row of rows) {
@@ -1287,14 +1280,14 @@ for (const [where, env] of [
 
     await t.test('after a restart, also while the upstream is away', async (t) => {
       assert.equal(await hub.stop(), 0)
-      const second = await boot(t, { folder: hub.folder, env: more })
+      const second = await startHub(t, { folder: hub.folder, env: more })
       const again = await Api.login(second)
       await again.has('even odder', 'connected')
       await look(again, 'even odder')
     })
 
     await t.test('reset, each is as the upstream says it, and nothing of it stays stored', async (t) => {
-      const third = await boot(t, { folder: hub.folder, env: more })
+      const third = await startHub(t, { folder: hub.folder, env: more })
       const again = await Api.login(third)
       await again.has('even odder', 'connected')
       for (const [kind, , all] of kinds) {
@@ -2293,7 +2286,7 @@ test('new names, owners, visibility, pages', async (t) => {
       ['DELETE', '/servers/a', undefined, ['b'], ['g']],
       ['PUT', '/groups/g', { name: 'h' }, ['a', 'b'], ['h']]
     ] as const) {
-      const hub = await boot(t, {
+      const hub = await startHub(t, {
         settings: {
           mcpServers,
           users,
@@ -2631,7 +2624,7 @@ test('export', async (t) => {
     assert.match(String(reply.headers.get('cache-control')), /no-store/, 'secrets are kept nowhere on the way')
     const file = await reply.text()
     for (const one of Object.values(secret)) assert.ok(file.includes(one))
-    const other = await boot(t, { settings: file })
+    const other = await startHub(t, { settings: file })
     assert.doesNotMatch(other.output(), /ignored|cannot be used/)
     const there = await Api.login(other)
     await there.has('alpha', 'connected')

@@ -13,15 +13,10 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import openapiTS, { astToString } from 'openapi-typescript'
 import { at, KEY, settings, type Json } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { path, startHub, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
 
-const boot = async (t: Cleanup, options: Parameters<typeof startHub>[1]): Promise<Hub> => {
-  const hub = await startHub(t, { ...options, wait: false })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
-  return hub
-}
 const documentOf = async (hub: Hub): Promise<Json> => await (await fetch(`${hub.url}/docs/json`)).json() as Json
 
 interface Operation { name: string, method: string, path: string, operation: Json }
@@ -42,7 +37,7 @@ const resolve = (document: Json, value: unknown): unknown => {
 }
 
 test('the document', async (t) => {
-  const hub = await boot(t, { env: { ADMIN_PASSWORD: PASSWORD } })
+  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD } })
   const document = await documentOf(hub)
   const operations = operationsOf(document)
   const ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -249,8 +244,8 @@ test('the document', async (t) => {
 
 test('below a base path it is the same document, served there', async (t) => {
   const [plain, deep] = await Promise.all([
-    boot(t, { env: { ADMIN_PASSWORD: PASSWORD } }),
-    boot(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
+    startHub(t, { env: { ADMIN_PASSWORD: PASSWORD } }),
+    startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
   ])
   const [here, there] = [await documentOf(plain), await documentOf(deep)]
   assert.deepEqual([at(here, 'servers', 0, 'url'), at(there, 'servers', 0, 'url')], ['/', '/deep/hub'])
@@ -261,7 +256,7 @@ test('below a base path it is the same document, served there', async (t) => {
 const program = `
 import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'
-import type { components, paths } from '../management-api.ts'
+import type { components, paths } from './management-api.ts'
 
 const { HUB: baseUrl = '', PASSWORD: password = '', UPSTREAM: url = '' } = process.env
 const hub = createClient<paths>({ baseUrl })
@@ -399,7 +394,7 @@ test('a client generated from it compiles, and runs', { timeout: 170_000 }, asyn
     resources: [{ uri: 'fault://a/b c?d#e', name: 'odd' }],
     on: ({ method }) => method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: 'Hi' } }] } : undefined
   })
-  const hub = await boot(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD } })
+  const hub = await startHub(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD } })
   const document = await documentOf(hub)
   const tsc = path('node_modules/typescript/bin/tsc')
   const env = { HUB: hub.url, PASSWORD, UPSTREAM: fake.url }

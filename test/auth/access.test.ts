@@ -11,7 +11,7 @@ import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { bearerKey, spawnHub, until } from '../helpers/hub.ts'
 
 const secret = 'a secret of the test that is long enough'
 const password = bcrypt.hashSync('Same-1234', 4)
@@ -535,7 +535,7 @@ test('variables that cannot be right are named, with what they should be', async
 })
 
 test('a place that cannot be listened at is told of in a sentence', async (t) => {
-  const hub = await startHub(t, { env: { HOST: '192.0.2.1' }, wait: false })
+  const hub = await spawnHub(t, { env: { HOST: '192.0.2.1' }, wait: false })
   await until(() => hub.child.exitCode !== null, 20_000, hub.output)
   assert.match(hub.output(), /^HOST cannot be "192\.0\.2\.1": it is no address of this machine/m)
   assert.equal(hub.child.exitCode, 1)

@@ -22,7 +22,7 @@ import { killRounds } from '../contracts/store-kill.ts'
 import { modelRun } from '../contracts/store-model.ts'
 import { cluster, database, type Database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
-import { login, loggedIn, manage, managed, parked, serverNames, shared, startReplica, vault } from '../fakes/replica.ts'
+import { loggedIn, login, manage, managed, parked, serverNames, shared, spawnReplica, startReplica, vault } from '../fakes/replica.ts'
 import { openPglite, openPostgres } from '../fakes/store-database.ts'
 import { openFile, temporaryFolder } from '../fakes/store-file.ts'
 import { bearerKey, freePort, path, until } from '../helpers/hub.ts'
@@ -565,7 +565,7 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
 void test('no secret stands in a table, or is printed; db:export has them back', { timeout }, async (t) => {
   const { url, query } = await database(t)
   const content = full()
-  const hub = await startReplica(t, url, { settings: content, env: { LOG_LEVEL: 'trace' } })
+  const hub = await spawnReplica(t, url, { settings: content, env: { LOG_LEVEL: 'trace' } })
   const headers = await loggedIn(hub, 'ann', 'Open-Sesame-1')
   const password = `${canary('password')}-Aa1!`
   await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)

@@ -26,7 +26,7 @@ import {
   type Message
 } from '../helpers/client.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
-import { bearerKey, path, startHub, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
+import { bearerKey, path, spawnHub, startHub, until, type Cleanup, type Hub, type HubOptions, type ProcessHub } from '../helpers/hub.ts'
 
 // What a review once found wrong, each defect with the number that it had there. The waits are long and the work is little: the
 // gateways run side by side, and so do the tests on one gateway.
@@ -84,9 +84,9 @@ function alive (pid: number): boolean {
 
 const starts = (log: Entry[]): number => log.filter(({ event }) => event === 'start').length
 
-const rss = (hub: Hub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+const rss = (hub: ProcessHub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
-const descriptors = (hub: Hub): number => readdirSync(`/proc/${hub.pid}/fd`).length
+const descriptors = (hub: ProcessHub): number => readdirSync(`/proc/${hub.pid}/fd`).length
 
 const call = (name: string, args: Json = {}, id: string | number = 'call'): Json => ({
   jsonrpc: '2.0',
@@ -152,13 +152,13 @@ async function startSse (
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
 }
 
-/** A gateway; they start one after the other, for that takes all of a small machine. */
-async function hubOf (t: Cleanup, options: HubOptions): Promise<Hub> {
+/** A gateway as a process; they start one after the other, for that takes all of a small machine. */
+async function processOf (t: Cleanup, options: HubOptions): Promise<ProcessHub> {
   const before = starting
   const mine = deferred()
   starting = mine.promise
   await before
-  try { return await startHub(t, options) } finally { mine.resolve() }
+  try { return await spawnHub(t, options) } finally { mine.resolve() }
 }
 
 let starting = Promise.resolve()
@@ -330,7 +330,7 @@ void test('regressions', async (t) => {
     // 29
     const subscribed = await startUpstream(t, { tools: [], resources: [] })
 
-    const hub = await hubOf(t, {
+    const hub = await startHub(t, {
       env: { ADMIN_PASSWORD: PASSWORD },
       settings: settings(
         {
@@ -689,7 +689,7 @@ void test('regressions', async (t) => {
     const silent = await startSse(t, { endpoint: false })
     const good = await startUpstream(t)
     const quiet = ['one', 'two', 'three', 'four']
-    const hub = await hubOf(t, {
+    const hub = await startHub(t, {
       env: { INIT_TIMEOUT: '3s', ADMIN_PASSWORD: PASSWORD },
       settings: settings({ ...Object.fromEntries(quiet.map((name) => [name, { type: 'sse', url: silent }])), good: http(good.url) })
     })
@@ -720,7 +720,7 @@ void test('regressions', async (t) => {
         return { content: [{ type: 'text', text: JSON.stringify((await one.ask(...question)).result) }] }
       }
     })
-    const hub = await hubOf(t, { settings: settings({ asks: http(upstream.url) }), env: { DRAIN_TIMEOUT: '5s' } })
+    const hub = await processOf(t, { settings: settings({ asks: http(upstream.url) }), env: { DRAIN_TIMEOUT: '5s' } })
     await connected(hub, 1)
     const session = await Session.open(`${hub.url}/mcp/asks`, { capabilities: { elicitation: {} } })
     const asking = await session.start(call('ask'))
@@ -758,7 +758,7 @@ void test('regressions', async (t) => {
   void t.test('7: nor is one left after a second SIGTERM', { buffered: true }, async (t) => {
     const shared = stdioFake(t, { FAULT_STUBBORN: '1' })
     const own = stdioFake(t, { FAULT_EXTRA: '1' }, { isolation: 'session' })
-    const hub = await hubOf(t, { settings: settings({ shared: shared.config, own: own.config }) })
+    const hub = await processOf(t, { settings: settings({ shared: shared.config, own: own.config }) })
     await connected(hub, 2)
     await (await Session.open(`${hub.url}/mcp/own`)).call('stubborn')
     const exited = once(hub.child, 'exit')
@@ -780,7 +780,7 @@ void test('regressions', async (t) => {
     })
     const child = stdioFake(t, { FAULT_EXTRA: '1' }, { isolation: 'session' })
     // a small nursery: what is garbage already says nothing about what is kept
-    const hub = await hubOf(t, {
+    const hub = await processOf(t, {
       settings: settings({ s: http(upstream.url), child: child.config }),
       env: { NODE_OPTIONS: '--max-semi-space-size=1' }
     })

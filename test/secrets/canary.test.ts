@@ -15,10 +15,10 @@ import { at, connected, initialize, open, send, Session, settings, sleep, type J
 import { database, passwordCanary } from '../helpers/database.ts'
 import { Aviary } from '../fakes/aviary.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { manage, shared, startReplica } from '../fakes/replica.ts'
+import { manage, shared, spawnReplica } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { json, restApi } from '../fakes/rest-api.ts'
-import { bearerKey, freePort, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, freePort, path, spawnHub, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 // ---- canaries -------------------------------------------------------------------------------------
 
@@ -318,7 +318,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
       }
     }
   }
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     wait: false,
     env: { ...environment, LOG_LEVEL: 'trace', INIT_TIMEOUT: '5s', REQUEST_TIMEOUT: '5s', DRAIN_TIMEOUT: '500ms' },
     settings: {
@@ -775,7 +775,7 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
   const { url, query } = await database(t)
   const pairs = Array.from({ length: 50 }, (_, n) => [`a${n}`, `b${n}`] as const)
   const content = settings({}, { users: pairs.flat().map((username) => ({ username, isAdmin: true })) })
-  const [one, two] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
+  const [one, two] = await Promise.all([spawnReplica(t, url, { settings: content }), spawnReplica(t, url, { settings: content })])
   const admins = async (): Promise<string[]> =>
     (await query<{ name: string }>("SELECT key AS name FROM users WHERE (data->>'isAdmin')::boolean ORDER BY position")).map(
       ({ name }) => name
@@ -1047,7 +1047,7 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
     systemConfig: { routing }
   })
   const start = async (routing: Json): Promise<Hub> => {
-    const hub = await startHub(t, { wait: false, env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing) })
+    const hub = await startHub(t, { env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing) })
     await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 40_000, () => hub.output())
     await connected(hub, 2)
     return hub

@@ -6,7 +6,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
-import { path, startHub, until } from '../helpers/hub.ts'
+import { path, spawnHub, until } from '../helpers/hub.ts'
 
 const guide = readFileSync(path('docs/api.md'), 'utf8')
 const PASSWORD = 'A-test-pass1'
@@ -29,7 +29,7 @@ test('the guide has ten tasks, each with its lines', async () => {
 })
 
 test('every block runs as printed', { timeout: 150_000 }, async (t) => {
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
   await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
   const script = blocks
     .map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`)

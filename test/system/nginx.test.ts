@@ -10,9 +10,9 @@ import { before, test } from 'tap'
 import { at, connected, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { asThird, managed, parked, serverNames, shared, startReplica } from '../fakes/replica.ts'
+import { asThird, managed, parked, serverNames, shared, spawnReplica } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { bearerKey, freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, freePort, path, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 
 const timeout = 170_000
 
@@ -88,8 +88,8 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
     { bearerKeys: [bearerKey(), ...Array.from({ length: 16 }, (_, n) => bearerKey({ id: `key-${n}`, name: `key ${n}`, token: token(n) }))] }
   )
   const env = { ALLOWED_HOSTS: 'hub.example.com', TRUST_PROXY: '127.0.0.1' }
-  const start = async (port: number): Promise<Hub> =>
-    await startReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
+  const start = async (port: number): Promise<ProcessHub> =>
+    await spawnReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
   const ports = [await freePort(), await freePort()] as const
   const replicas = await Promise.all(ports.map(start))
   for (const replica of replicas) await connected(replica, 1)

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'tap'
-import { freePort, path, startHub, until } from '../helpers/hub.ts'
+import { freePort, path, spawnHub, until } from '../helpers/hub.ts'
 
 const readme = readFileSync(path('README.md'), 'utf8')
 
@@ -71,7 +71,7 @@ test('every command of the README is run, or says why not', async () => {
 
 test('the commands of the README run as printed, one after another in one shell', async (t) => {
   const password = 'A-test-pass1'
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: password } })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: password } })
   assert.ok(readme.includes(printedAddress) && readme.includes(printedPassword))
   const script = commands.filter((block) => !notRun(block)).map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
     .replaceAll(printedAddress, hub.url).replaceAll(printedPassword, password)
@@ -94,7 +94,7 @@ test('every JSON block of the README parses', async () => {
 test('the settings file of the README is taken whole', async (t) => {
   const example = blocks.find(({ mark }) => mark === 'settings')
   assert.ok(example)
-  const hub = await startHub(t, { settings: example.text })
+  const hub = await spawnHub(t, { settings: example.text })
   assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
   const headers = {
     authorization: 'Bearer choose-something-long-and-random',

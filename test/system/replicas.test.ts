@@ -9,7 +9,7 @@ import { change } from '../contracts/store.ts'
 import { cluster, database, passwordCanary } from '../helpers/database.ts'
 import { assertNoCanary } from '../fakes/canaries.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { asThird, login, loggedIn, manage, managed, parked, serverNames, startReplica, type Answer } from '../fakes/replica.ts'
+import { asThird, login, loggedIn, manage, managed, parked, serverNames, spawnReplica, type Answer } from '../fakes/replica.ts'
 import { openPostgres } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { certificate, startTlsPostgres } from '../fakes/tls-postgres.ts'
@@ -109,7 +109,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
       const server = await cluster(t)
       const { url } = await database(t, server)
       const upstream = await startUpstream(t)
-      const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+      const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
       await connected(hub, 1)
       const headers = await loggedIn(hub)
       const session = await Session.open(`${hub.url}/mcp`)
@@ -169,7 +169,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
       // What this gateway says, what the next one says, and what is stored are one thing.
       const told = await serverNames(hub)
       assert.equal(await hub.stop(), 0)
-      const stored = await serverNames(await startReplica(t, url))
+      const stored = await serverNames(await spawnReplica(t, url))
       t.comment(
         `${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`
       )
@@ -184,7 +184,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
     const server = await cluster(t)
     const { url } = await database(t, server)
     const upstream = await startUpstream(t)
-    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
     await connected(hub, 1)
     const session = await Session.open(`${hub.url}/mcp`)
     await managed(hub, 'POST', '/servers', { name: 'before', config: parked() })
@@ -229,7 +229,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
     const port = await freePort()
     const nobody = `postgres://hub:${encodedCanary}@127.0.0.1:${port}/hub`
     const since = Date.now()
-    const hub = await startReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
+    const hub = await spawnReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
     await within(20_000, 'the exit', once(hub.child, 'exit'))
     const took = Date.now() - since
     assert.ok(took >= 3_000 && took < 13_000, `ended after ${took} ms`)
@@ -246,7 +246,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
     const wrong = new URL(url)
     wrong.password = 'canary-that-is-wrong'
     await server.stop('fast')
-    const late = await startReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
+    const late = await spawnReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
     await until(
       async () =>
         await fetch(`${late.url}/health`).then(
@@ -285,7 +285,7 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
       [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/],
       [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
     ] as const) {
-      const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
+      const hub = await spawnReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
       if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
       assert.equal(hub.child.exitCode, 1, hub.output())
       assert.match(hub.output(), says)
@@ -314,7 +314,7 @@ void test(
       [`127.0.0.1:${secure}`, 'verify-full', /it refuses the user or the password/, { NODE_EXTRA_CA_CERTS: trusted }],
       [`127.0.0.1:${secure}`, 'require', /it refuses the user or the password/, {}]
     ] as const) {
-      const hub = await startReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, {
+      const hub = await spawnReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, {
         wait: false,
         env: { DB_STARTUP_TIMEOUT: '5s', ...env }
       })
@@ -330,7 +330,7 @@ void test(
 
 /** Two gateways, started at once. */
 async function pair (t: Test, url: string, content?: object): Promise<[Hub, Hub]> {
-  const [a, b] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
+  const [a, b] = await Promise.all([spawnReplica(t, url, { settings: content }), spawnReplica(t, url, { settings: content })])
   return [a, b]
 }
 
@@ -362,7 +362,7 @@ void test('two gateways that start at once on an empty database: migrated once, 
 
 void test('of replicas that begin at once without ADMIN_PASSWORD, one prints the password that counts', { timeout }, async (t) => {
   const { url } = await database(t)
-  const hubs = await Promise.all([0, 1, 2].map(async () => await startReplica(t, url, { env: { ADMIN_PASSWORD: '' } })))
+  const hubs = await Promise.all([0, 1, 2].map(async () => await spawnReplica(t, url, { env: { ADMIN_PASSWORD: '' } })))
   const printed = hubs.flatMap((hub) => [...hub.output().matchAll(/with password "([^"]+)"/g)].map(([, password = '']) => password))
   assert.equal(printed.length, 1, printed.join())
   for (const hub of hubs) assert.equal((await login(hub, 'admin', printed[0])).status, 200)
@@ -533,7 +533,7 @@ void test('an authenticated tools/call makes no query', { timeout }, async (t) =
   const server = await cluster(t, { log_statement: 'all', log_line_prefix: '' })
   const { url } = await database(t, server)
   const upstream = await startUpstream(t)
-  const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+  const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   await session.call('fake-echo', { message: 'warm' })
