@@ -44,6 +44,7 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
   onQuestion: (server: string, question: Question, client: Client) => Promise<void> = async () => {}
   /** Rises with every change of what is listed. */
   generation = 0
+  #closed = false
 
   constructor (deps: UpstreamsDeps) {
     super()
@@ -54,6 +55,8 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
 
   /** Takes up the servers of a snapshot: what is new, changed or gone, and nothing else, is connected, reconnected or dropped. */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
+    // A last change of the settings (when a key was used, say) is stored while the gateway closes: it must start no server anew.
+    if (this.#closed) return
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
@@ -209,7 +212,9 @@ export class Upstreams extends EventEmitter<UpstreamEvents> {
     clearTimeout(timer)
   }
 
+  /** Ends everything, for good. */
   async close (): Promise<void> {
+    this.#closed = true
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     // Links of clients that have just gone are still being closed.
