@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, describe, test } from 'node:test'
+import { before, test } from 'tap'
 import postgres from 'postgres'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { FileTokens } from '../../db/json/tokens.ts'
@@ -374,8 +374,9 @@ const asks = ({ grants, tokens, vectors, activities }: Storage): Array<() => Pro
   async () => await activities?.cleanup(0)
 ]
 
-void describe('away', { concurrency: 2, timeout: 150_000 }, () => {
-  void test('while the database is away every method says so, and works again when it is back', { timeout: 120_000 }, async (t) => {
+void test('away', { timeout: 150_000 }, async (t) => {
+  t.jobs = 2
+  void t.test('while the database is away every method says so, and works again when it is back', { timeout: 120_000, buffered: true }, async (t) => {
     const server = await cluster(t)
     const { storage } = await openPostgres(t, server)
     const [own, refresh, next] = [authorization(), issued('refresh'), issued('refresh')]
@@ -402,7 +403,7 @@ void describe('away', { concurrency: 2, timeout: 150_000 }, () => {
     assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
   })
 
-  void test('what takes too long ends with a sentence', { timeout }, async (t) => {
+  void t.test('what takes too long ends with a sentence', { timeout, buffered: true }, async (t) => {
     const { storage, url } = await openPostgres(t)
     const locker = postgres(url, { max: 1, onnotice: () => {} })
     t.after(async () => { await locker.end({ timeout: 1 }) })

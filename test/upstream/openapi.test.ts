@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { dump } from 'js-yaml'
@@ -172,7 +172,7 @@ test('parameters: encoding, digits, defaults and what must not pass', async (t) 
     await client.call('one', { id: 1, filter: { a: [1, 'ö'] }, plain: 'some "text"', any: 'a', shared: 1 })
     assert.equal(decodeURIComponent(query()), 'shared=1&filter={"a":[1,"ö"]}&plain=some "text"&any="a"')
   })
-  await t.test('an operation speaks of a parameter last', () => {
+  await t.test('an operation speaks of a parameter last', async () => {
     const one = tools.get('one')
     assert.equal(one?.inputSchema.properties.shared?.description, 'of the operation')
     assert.deepEqual(one?.inputSchema.required, ['id', 'shared'])
@@ -498,7 +498,7 @@ test('credentials', async (t) => {
     }
   })
 
-  await t.test('what is lacking is said when it is stored', () => {
+  await t.test('what is lacking is said when it is stored', async () => {
     for (const [security, says] of [
       [{ type: 'apiKey' }, /needs a "value"/],
       [{ type: 'http', scheme: 'bearer' }, /needs a "token"/],
