@@ -6,10 +6,12 @@ import access from './plugins/access/index.ts'
 import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
-import config from './plugins/config/index.ts'
+import { readAsset } from './plugins/config/assets.ts'
+import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
+import sse from './plugins/downstream/sse/index.ts'
 import { checkQuery } from './plugins/body/query.ts'
 import { compileValidator } from './plugins/body/validators.ts'
 import { clientError, maxHeaderSize } from './plugins/errors/client-error.ts'
@@ -38,7 +40,6 @@ import openRoutes from './routes/open/index.ts'
 import healthRoutes from './routes/public/health.ts'
 import publicRoutes from './routes/public/index.ts'
 import loginRoutes from './routes/public/login.ts'
-import type { Env } from './schemas/env.ts'
 import { completeApi, describeApi } from './schemas/openapi.ts'
 
 export interface AppOptions {
@@ -47,26 +48,12 @@ export interface AppOptions {
   counters: Counters
   catalogueCache: CatalogueCache
   version: string
-  env: Pick<
-    Env,
-    | 'HOST'
-    | 'BASE_PATH'
-    | 'ALLOWED_HOSTS'
-    | 'ALLOWED_ORIGINS'
-    | 'PUBLIC_TOOLS'
-    | 'JWT_SECRET'
-    | 'JWT_EXPIRES_IN'
-    | 'ALLOW_REGISTRATION'
-    | 'ALLOW_USER_STDIO'
-    | 'OUTBOUND_ALLOW'
-    | 'READONLY'
-    | 'TRUST_PROXY'
-  >
+  env: SharedEnv
   /** In ms. */
   initTimeout: number
   requestTimeout: number
   drainTimeout: number
-  /** What children may inherit from. */
+  /** The environment that children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
   /** The admin's password under the development script. */
   developmentPassword?: string
@@ -74,18 +61,18 @@ export interface AppOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Where the program is in its life. Whoever runs it says when it is ready. */
+    /** The phase of the program's life. The process edge says when it is ready. */
     phase: { name: 'starting' | 'ready' | 'draining' }
   }
 }
 
-/** How long a request that is still arriving when everything else is done may take, in ms. */
+/** How long requests that are still arriving may take once everything else is done, in ms. */
 const lastChance = 1_000
 
 /** The whole program as one list: each line needs only lines above it. Not listening yet. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const { env, version } = options
-  const basePath = env.BASE_PATH.replace(/\/$/, '')
+  const basePath = basePathOf(env)
   const app = Fastify({
     logger: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -105,34 +92,28 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.decorate('phase', { name: 'starting' })
   await app.register(config, { version, env })
-  await app.register(errors, { basePath })
+  await app.register(errors)
   await app.register(unread)
-  await app.register(scopes, { readonly: env.READONLY, basePath })
-  await app.register(settings, { store: options.store, readonly: env.READONLY })
+  await app.register(scopes)
+  await app.register(settings, { store: options.store })
   await app.register(audit)
   await app.register(counters, { counters: options.counters })
   await app.register(throttle)
-  await app.register(users, { allowRegistration: env.ALLOW_REGISTRATION, readonly: env.READONLY })
-  await app.register(keys, { readonly: env.READONLY })
-  await app.register(outbound, { allow: env.OUTBOUND_ALLOW })
-  await app.register(access, { publicTools: env.PUBLIC_TOOLS })
-  await app.register(gateway, { version })
+  await app.register(users)
+  await app.register(keys)
+  await app.register(outbound)
+  await app.register(access)
+  await app.register(gateway)
   await app.register(upstream, {
-    version,
     cache: options.catalogueCache,
     initTimeout: options.initTimeout,
     requestTimeout: options.requestTimeout,
     environment: options.environment
   })
-  await app.register(auth, {
-    host: env.HOST,
-    allowedHosts: env.ALLOWED_HOSTS,
-    allowedOrigins: env.ALLOWED_ORIGINS,
-    jwtSecret: env.JWT_SECRET,
-    jwtExpiresIn: env.JWT_EXPIRES_IN
-  })
+  await app.register(auth)
   await app.register(downstream)
-  await app.register(servers, { usersMayRun: env.ALLOW_USER_STDIO })
+  await app.register(sse)
+  await app.register(servers)
   await app.register(groups)
   await app.register(system)
   await app.register(exporting)
@@ -145,14 +126,19 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     openapi: describeApi(version, basePath),
     transformObject: (document) => completeApi('openapiObject' in document ? document.openapiObject : {}) as never
   })
+  const icon = await readAsset('icons/tool-hub.svg')
   await app.register(async (docs) => {
     enterScope(docs, 'docs')
     await securityHeaders(docs)
-    await docs.register(swaggerUi, { routePrefix: `${basePath}/docs`, uiConfig: { persistAuthorization: true } })
+    await docs.register(swaggerUi, {
+      routePrefix: `${basePath}/docs`,
+      uiConfig: { persistAuthorization: true },
+      theme: { favicon: [{ filename: 'tool-hub.svg', rel: 'icon', type: 'image/svg+xml', sizes: 'any', content: icon }] }
+    })
   })
   await app.register(async (open) => {
     await securityHeaders(open)
-    await open.register(publicRoutes, { prefix: basePath, name: 'tool-hub', version, basePath })
+    await open.register(publicRoutes, { prefix: basePath })
   })
   await app.register(async (api) => {
     await securityHeaders(api)
@@ -168,27 +154,20 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
 
   app.addHook('preClose', async () => {
     app.phase.name = 'draining'
-    // Every way of asking drains at once: together they have the time that one has.
+    // All ways of asking drain side by side, within one timeout.
     await Promise.all([
       app.downstream.close(options.drainTimeout),
       app.tools.close(options.drainTimeout),
       app.settings.drain(options.drainTimeout)
     ])
-    // What is still half-sent then is not waited for.
+    // Requests that are still half-sent then are not waited for.
     setTimeout(() => { app.server.closeAllConnections() }, lastChance).unref()
   })
   return app
 }
 
-/** What answers while the database is waited for: the process lives, and everything else is asked to come back. Not listening yet. */
-export async function buildWaitingRoom ({
-  logger,
-  env
-}: {
-  logger: AppOptions['logger']
-  env: Pick<Env, 'BASE_PATH'>
-}): Promise<FastifyInstance> {
-  const basePath = env.BASE_PATH.replace(/\/$/, '')
+/** The app that answers health checks while the database is waited for; every other request is asked to come back. Not listening yet. */
+export async function buildWaitingRoom ({ logger, env }: Pick<AppOptions, 'logger' | 'env'>): Promise<FastifyInstance> {
   const app = Fastify({
     logger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -198,9 +177,12 @@ export async function buildWaitingRoom ({
   })
   const problem = 'waiting for the database'
   app.setErrorHandler(envelope)
-  app.setNotFoundHandler((request, reply) => {
-    envelope(new list.NotReady(problem), request, reply)
+  app.setNotFoundHandler((request, reply) => { envelope(new list.NotReady(problem), request, reply) })
+  await app.register(healthRoutes, {
+    prefix: basePathOf(env),
+    status: 'starting',
+    servers: () => ({ connected: 0 }),
+    problem: () => problem
   })
-  await app.register(healthRoutes, { prefix: basePath, status: 'starting', servers: () => ({ connected: 0 }), problem: () => problem })
   return app
 }

@@ -38,8 +38,9 @@ export interface Access {
   reaches: (view: View, principal: Principal, server: string) => boolean
 }
 
-/** `app.access`: the access decision. @param publicTools which servers callers without credentials see */
-export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => {
+/** `app.access`: the access decision. */
+export default fp(async (app) => {
+  const { PUBLIC_TOOLS: publicTools } = app.config.env
   const directory = new Directory(() => app.settings.current)
   // What a principal may see through a route is decided once for each snapshot; refusals are decided each time.
   let snapshot: Snapshot | undefined
@@ -66,7 +67,7 @@ export default fp<{ publicTools: PublicReach }>(async (app, { publicTools }) => 
     reaches: ({ scope, presentation }, principal, server) =>
       visible(makeView(principal, scope, presentation)).some((each) => each.server.name === server)
   })
-}, { name: 'access', dependencies: ['settings'] })
+}, { name: 'access', dependencies: ['config', 'settings'] })
 
 function keyOf ({ name, group }: RouteWord): string {
   if (group !== undefined) return `group ${group}`

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import jwt from '@fastify/jwt'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf } from '../access/key-header.ts'
 import { errors } from '../errors/list.ts'
@@ -46,31 +46,17 @@ export interface Auth {
   login: (user: User) => string
 }
 
-export interface AuthOptions {
-  host: string
-  allowedHosts: string
-  allowedOrigins: string
-  /** Signs login tokens; without it they end with the process. */
-  jwtSecret: string | undefined
-  /** As `24h`. */
-  jwtExpiresIn: string
-}
-
 const issuer = 'tool-hub'
 const audience = 'tool-hub-management'
 const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
 
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 
-/** `app.auth`: who is asking, and from where. No route is served to a `Host` that is not ours. */
-export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins, jwtSecret, jwtExpiresIn }) => {
-  if (jwtSecret === undefined) {
-    app.log.warn(
-      'JWT_SECRET is not set: logins end when the gateway stops, and of several gateways on one database each takes its own logins only. Set it to at least 32 random bytes, for example from "openssl rand -hex 32"'
-    )
-  } else if (Buffer.byteLength(jwtSecret) < 32 || placeholders.has(jwtSecret.toLowerCase())) {
-    app.log.warn('JWT_SECRET is weak: use at least 32 random bytes, for example from "openssl rand -hex 32"')
-  }
+/** `app.auth`: identifies callers, and checks `Host` and `Origin`. No route is served to a foreign `Host`. */
+export default fp(async (app) => {
+  const { HOST: host, ALLOWED_HOSTS: allowedHosts, ALLOWED_ORIGINS: allowedOrigins } = app.config.env
+  const { JWT_SECRET: jwtSecret, JWT_EXPIRES_IN: jwtExpiresIn } = app.config.env
+  warnOfSecret(app, jwtSecret)
   await app.register(jwt, {
     secret: jwtSecret ?? randomBytes(32).toString('hex'),
     sign: { algorithm: 'HS256', iss: issuer, aud: audience, expiresIn: jwtExpiresIn },
@@ -90,7 +76,7 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
   const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
   warnOfSkippedAuth(app, host)
 
-  // On every route: much can be read without a credential, too.
+  // On every route: much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
     if (request.routeOptions.config?.anyHost !== true) checkHost(rules, request.host, baseUrl())
     done()
@@ -136,8 +122,19 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
-}, { name: 'auth', dependencies: ['keys', 'settings'] })
+}, { name: 'auth', dependencies: ['config', 'keys', 'settings'] })
 
-/** Whether a principal may use the routes below `/:user` (DECISIONS §7): its own, or any with a system key that is good for everything. */
+/** @param secret JWT_SECRET, which signs login tokens; without it they end with the process */
+function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
+  const advice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
+  if (secret === undefined) {
+    const effect = 'logins end when the gateway stops, and of several gateways on one database each takes its own logins only'
+    app.log.warn(`JWT_SECRET is not set: ${effect}. Set it to ${advice}`)
+  } else if (Buffer.byteLength(secret) < 32 || placeholders.has(secret.toLowerCase())) {
+    app.log.warn(`JWT_SECRET is weak: use ${advice}`)
+  }
+}
+
+/** Whether a principal may use the routes of a user (`/:user/…`, DECISIONS §7): its own; those of all with an unscoped system key. */
 const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
   kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

@@ -1,9 +1,21 @@
-import createError from '@fastify/error'
+import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
+
+/** An error that says after how many seconds to try again: `Retry-After`. */
+function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
+  return class extends Base {
+    readonly retryAfter: number
+
+    constructor (seconds: number) {
+      super(seconds)
+      this.retryAfter = seconds
+    }
+  }
+}
 
 /** Every HTTP error the gateway makes itself. `docs/errors.md` lists them; a test holds the two together. */
 export const errors = {
-  TooManyFailures: createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429),
-  TooManyRequests: createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429),
+  TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
+  TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)),
   TooManyLogins: createError('TH_TOO_MANY_LOGINS', 'Too many passwords are being checked; try again in a few seconds', 503),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
@@ -45,6 +57,7 @@ export const errors = {
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: the settings were not changed', 507),
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
   SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
+  SessionIdRequired: createError('TH_SESSION_ID_REQUIRED', 'Bad request: the query parameter sessionId is missing; open a stream with GET /sse first', 400),
   SessionUnknown: createError('TH_SESSION_UNKNOWN', 'Session not found; begin again with initialize', 404),
   UnsupportedVersion: createError(
     'TH_UNSUPPORTED_VERSION',

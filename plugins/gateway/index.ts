@@ -6,12 +6,12 @@ declare module 'fastify' {
 }
 
 /** `app.gateway`: lists and runs everything. MCP, REST and OpenAPI are ways of asking it; providers register with it. */
-export default fp<{ version: string }>(async (app, { version }) => {
+export default fp(async (app) => {
   const gateway = new Gateway({
     access: app.access,
-    serverInfo: { name: 'tool-hub', version },
+    serverInfo: { name: 'tool-hub', version: app.config.version },
     logError: (error, sentence) => { app.log.error({ err: error }, sentence) }
   })
   app.decorate('gateway', gateway)
   app.addHook('onClose', async () => { await gateway.close() })
-}, { name: 'gateway', dependencies: ['settings', 'access'] })
+}, { name: 'gateway', dependencies: ['config', 'settings', 'access'] })

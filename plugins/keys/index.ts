@@ -9,7 +9,8 @@ declare module 'fastify' {
 const writeInterval = 60_000
 
 /** `app.keys`: the bearer keys. */
-export default fp<{ readonly: boolean }>(async (app, { readonly }) => {
+export default fp(async (app) => {
+  const { READONLY: readonly } = app.config.env
   const keys = new Keys(app.settings, readonly)
   app.decorate('keys', keys)
   if (readonly) return
@@ -31,4 +32,4 @@ export default fp<{ readonly: boolean }>(async (app, { readonly }) => {
     clearInterval(timer)
     await write()
   })
-}, { name: 'keys', dependencies: ['settings'] })
+}, { name: 'keys', dependencies: ['config', 'settings'] })

@@ -33,6 +33,8 @@ export const limits = {
 
   /** Max MCP sessions; beyond: 503. */
   sessions: 10_000,
+  /** Max time that a connection of the SSE transport has to begin its session, in ms; beyond: it is closed. */
+  initializeTimeout: 60_000,
   /** Max time that a session may go without a request or an open stream, in ms; beyond: it ends. */
   sessionIdle: 30 * 60_000,
   /** Max requests in flight per session; beyond: -32000. */

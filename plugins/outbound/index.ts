@@ -5,9 +5,9 @@ declare module 'fastify' {
   interface FastifyInstance { outbound: Outbound }
 }
 
-/** `app.outbound`: all connections to other hosts are made through it. @param allow the text of OUTBOUND_ALLOW */
-export default fp<{ allow: string }>(async (app, { allow }) => {
-  const outbound = new Outbound({ allow })
+/** `app.outbound`: all connections to other hosts are made through it. */
+export default fp(async (app) => {
+  const outbound = new Outbound({ allow: app.config.env.OUTBOUND_ALLOW })
   app.decorate('outbound', outbound)
   app.addHook('onClose', async () => { await outbound.close() })
-}, { name: 'outbound' })
+}, { name: 'outbound', dependencies: ['config'] })

@@ -34,13 +34,12 @@ export function enterScope (app: FastifyInstance, scope: ScopeName): void {
 /** Methods that change nothing (RFC 9110 §9.2.1). */
 const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-export interface ScopeOptions { readonly: boolean, basePath: string }
-
 /**
  * `app.routeTable`, and READONLY, which follows from the effects of routes.
  * @throws Error at registration for a route that does not state its effect
  */
-export default fp<ScopeOptions>(async (app, { readonly, basePath }) => {
+export default fp(async (app) => {
+  const { basePath, env: { READONLY: readonly } } = app.config
   const table: RouteRow[] = []
   app.decorate('scope', 'public')
   app.decorate('routeTable', table)
@@ -61,4 +60,4 @@ export default fp<ScopeOptions>(async (app, { readonly, basePath }) => {
     if (isHarmless || isUnknownTool) done()
     else done(new errors.ReadOnly())
   })
-}, { name: 'scopes', dependencies: ['errors'] })
+}, { name: 'scopes', dependencies: ['config', 'errors'] })

@@ -6,6 +6,7 @@ declare module 'fastify' {
 }
 
 /** `app.servers`: the configured servers. @param usersMayRun ALLOW_USER_STDIO */
-export default fp<{ usersMayRun: boolean }>(async (app, { usersMayRun }) => {
+export default fp(async (app) => {
+  const { ALLOW_USER_STDIO: usersMayRun } = app.config.env
   app.decorate('servers', new Servers(app.settings, app.upstreams, app.gateway, usersMayRun, app.outbound))
-}, { name: 'servers', dependencies: ['settings', 'outbound', 'upstream', 'gateway'] })
+}, { name: 'servers', dependencies: ['config', 'settings', 'outbound', 'upstream', 'gateway'] })

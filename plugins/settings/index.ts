@@ -6,15 +6,9 @@ declare module 'fastify' {
   interface FastifyInstance { settings: Settings }
 }
 
-export interface SettingsOptions {
-  store: Store
-  /** READONLY. */
-  readonly: boolean
-}
-
 /** `app.settings`: the settings. @throws when they cannot be read, so that the program does not start */
-export default fp<SettingsOptions>(async (app, { store, readonly }) => {
-  const settings = await Settings.open(store, readonly)
+export default fp<{ store: Store }>(async (app, { store }) => {
+  const settings = await Settings.open(store, app.config.env.READONLY)
   for (const problem of settings.current.problems) app.log.warn(problem)
   settings.on('changed', ({ problems }, former) => {
     const known = new Set(former.problems)
@@ -22,4 +16,4 @@ export default fp<SettingsOptions>(async (app, { store, readonly }) => {
   })
   app.decorate('settings', settings)
   app.addHook('onClose', async () => { await settings.close() })
-}, { name: 'settings' })
+}, { name: 'settings', dependencies: ['config'] })

@@ -9,7 +9,6 @@ declare module 'fastify' {
 }
 
 export interface UpstreamOptions {
-  version: string
   cache: CatalogueCache
   /** In ms. */
   initTimeout: number
@@ -18,9 +17,9 @@ export interface UpstreamOptions {
 }
 
 /** `app.upstreams`: the servers that are alive, providers of the gateway. They begin to connect when the app is ready, and never hold it up. */
-export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, requestTimeout, environment }) => {
+export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment }) => {
   const upstreams = new Upstreams({
-    clientInfo: { name: 'tool-hub', version },
+    clientInfo: { name: 'tool-hub', version: app.config.version },
     transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
     dialling: new Semaphore(limits.concurrentSpawns),
     cache,
@@ -35,4 +34,4 @@ export default fp<UpstreamOptions>(async (app, { version, cache, initTimeout, re
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
   app.addHook('onClose', async () => { await upstreams.close() })
-}, { name: 'upstream', dependencies: ['settings', 'outbound', 'gateway'] })
+}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway'] })

@@ -3,14 +3,26 @@ import type { Principal, View } from '../../plugins/access/view.ts'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
+import sse from './sse.ts'
 import streamableHttp from './streamable-http.ts'
 
 declare module 'fastify' {
-  interface FastifyRequest { view: View | null }
+  interface FastifyRequest {
+    view: View | null
+    /** The principal that the guard has identified. */
+    caller: Principal
+  }
+  interface FastifyContextConfig {
+    /** The path does not say what is asked: the session that the request names does. */
+    viewOf?: 'session'
+  }
 }
 
 /** The words of an MCP route: for which user, and a group or server, or a group only. */
 interface Params { user?: string, name?: string, group?: string }
+
+/** Stands in until the guard has identified the caller. */
+const nobody: Principal = { key: 'nobody', kind: 'anonymous', user: 'nobody', isAdmin: false }
 
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
 const routes: FastifyPluginAsync = async (app) => {
@@ -18,6 +30,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(jsonRpc)
   textBodies(app)
   app.decorateRequest('view', null)
+  app.decorateRequest('caller', nobody)
   app.setChildLoggerFactory((logger) => logger)
 
   // No async functions here, unless a credential has to be waited for: this is the path of every call.
@@ -25,7 +38,8 @@ const routes: FastifyPluginAsync = async (app) => {
     app.auth.origin(request)
     const params = request.params as Params
     const admit = (principal: Principal): void => {
-      request.view = app.access.view(principal, params)
+      request.caller = principal
+      if (request.routeOptions.config.viewOf !== 'session') request.view = app.access.view(principal, params)
       exposeOrigin(request, reply)
       done()
     }
@@ -35,6 +49,7 @@ const routes: FastifyPluginAsync = async (app) => {
   })
 
   await app.register(streamableHttp)
+  await app.register(sse)
 }
 export default routes
 

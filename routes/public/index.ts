@@ -3,12 +3,11 @@ import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import health from './health.ts'
 
-export interface PublicOptions { name: string, version: string, basePath: string }
-
 const tags = ['System']
 
 /** Scope `public`: no credentials needed. */
-const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, version, basePath }) => {
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const { version, basePath } = app.config
   await app.register(health, {
     status: 'ok',
     servers: () => app.upstreams.counts(),
@@ -33,7 +32,7 @@ const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, ver
       schema: { tags, summary: 'Name, version and base path of this gateway', security: [], response: { 200: Config, 403: Failure } },
       config: { effect: 'read' }
     },
-    async () => ({ success: true as const, data: { basePath, version, name } })
+    async () => ({ success: true as const, data: { basePath, version, name: 'tool-hub' } })
   )
 
   app.get(

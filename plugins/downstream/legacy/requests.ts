@@ -19,6 +19,7 @@ export class LegacyRequests {
   readonly #logError: (error: unknown, sentence: string) => void
   #inFlight = 0
   #drained: (() => void) | undefined
+  #draining: Promise<void> | undefined
   #closing = false
 
   constructor (gateway: Gateway, snapshot: () => Snapshot, logError: (error: unknown, sentence: string) => void) {
@@ -38,7 +39,7 @@ export class LegacyRequests {
   receive (
     session: Session,
     messages: ReadonlyArray<Message | Malformed>,
-    { view, headers, address }: Inbound,
+    { view, headers, address }: Pick<Inbound, 'view' | 'headers' | 'address'>,
     openReply: (answers: number, onGone: () => void) => ReplyChannel
   ): boolean {
     const requests: Request[] = []
@@ -68,10 +69,12 @@ export class LegacyRequests {
   async drain (timeout: number): Promise<void> {
     this.#closing = true
     if (this.#inFlight === 0) return
-    await new Promise<void>((resolve) => {
+    // Every endpoint drains: they wait for the same.
+    this.#draining ??= new Promise<void>((resolve) => {
       this.#drained = resolve
       setTimeout(resolve, timeout).unref()
     })
+    await this.#draining
   }
 
   /** The error to answer; one that is not meant for clients is logged. */

@@ -1,0 +1,20 @@
+import type { FastifyPluginAsync } from 'fastify'
+import { single } from '../../plugins/downstream/endpoint.ts'
+import { inboundOf } from './inbound.ts'
+
+/** MCP over HTTP with SSE (revision 2024-11-05): a stream for each client, and one address for the messages of all. */
+const routes: FastifyPluginAsync = async (app) => {
+  for (const url of ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name']) {
+    app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
+      app.sse.open(inboundOf(request, reply))
+      reply.hijack()
+    })
+  }
+  app.post('/messages', { config: { effect: 'run', viewOf: 'session' } }, (request, reply) => {
+    const { sessionId } = request.query as { sessionId?: string | string[] }
+    const { headers, ip: address, caller } = request
+    app.sse.post(caller, single(sessionId), { headers, address }, String(request.body ?? ''))
+    void reply.code(202).send()
+  })
+}
+export default routes
