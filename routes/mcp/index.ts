@@ -10,7 +10,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     view: View | null
     /** The principal that the guard has identified. */
-    caller: Principal
+    caller: Principal | null
   }
   interface FastifyContextConfig {
     /** The path does not say what is asked: the session that the request names does. */
@@ -21,16 +21,13 @@ declare module 'fastify' {
 /** The words of an MCP route: for which user, and a group or server, or a group only. */
 interface Params { user?: string, name?: string, group?: string }
 
-/** Stands in until the guard has identified the caller. */
-const nobody: Principal = { key: 'nobody', kind: 'anonymous', user: 'nobody', isAdmin: false }
-
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'mcp')
   app.setErrorHandler(jsonRpc)
   textBodies(app)
   app.decorateRequest('view', null)
-  app.decorateRequest('caller', nobody)
+  app.decorateRequest('caller', null)
   app.setChildLoggerFactory((logger) => logger)
 
   // No async functions here, unless a credential has to be waited for: this is the path of every call.

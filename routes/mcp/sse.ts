@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify'
 import { single } from '../../plugins/downstream/endpoint.ts'
+import { errors } from '../../plugins/errors/list.ts'
 import { inboundOf } from './inbound.ts'
 
 /** MCP over HTTP with SSE (revision 2024-11-05): a stream for each client, and one address for the messages of all. */
@@ -13,6 +14,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.post('/messages', { config: { effect: 'run', viewOf: 'session' } }, (request, reply) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }
     const { headers, ip: address, caller } = request
+    if (!caller) throw new errors.NotFound()
     app.sse.post(caller, single(sessionId), { headers, address }, String(request.body ?? ''))
     void reply.code(202).send()
   })
