@@ -1,4 +1,4 @@
-// The process edge: environment in, logger, listen, and an end that leaves nothing behind.
+// The entry point of the process: reads the environment, opens the storage, starts the app, and shuts it down.
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
@@ -9,7 +9,7 @@ import { openStorage } from './db/open.ts'
 import { openVault } from './plugins/secrets/vault.ts'
 import { milliseconds, readEnv, type Env } from './schemas/env.ts'
 
-/** `npm run dev`: the admin's password is one that everybody knows. */
+/** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
 async function start (): Promise<void> {
@@ -20,13 +20,13 @@ async function start (): Promise<void> {
     readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')
   ) as { version: string }
   const isNew = env.DB_URL === undefined && !existsSync(settingsPath)
-  const forPeople = process.stdout.isTTY === true
-  // What is to be told before there is a log.
-  const say = (sentence: string): void => { process.stderr.write(`${sentence}\n`) }
-  let log: { warn: (sentence: string) => void } = { warn: say }
+  const isTerminal = process.stdout.isTTY === true
+  // Messages before the app has made the log go to stderr.
+  const print = (message: string): void => { process.stderr.write(`${message}\n`) }
+  let log: { warn: (message: string) => void } = { warn: print }
   const logger = {
     level: env.LOG_LEVEL,
-    ...(forPeople ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {})
+    ...(isTerminal ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {})
   }
   const room = new WaitingRoom(logger, env)
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
@@ -35,9 +35,9 @@ async function start (): Promise<void> {
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
     vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
-    warn: (sentence) => { log.warn(sentence) },
-    info: (sentence) => {
-      say(sentence)
+    warn: (message) => { log.warn(message) },
+    info: (message) => {
+      print(message)
       room.open()
     }
   })
@@ -58,21 +58,22 @@ async function start (): Promise<void> {
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     if (err) app.log.fatal({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
-    // An admin that is on the way to the store gets there: the password may be given for this start only.
+    // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
     await firstPassword
     await app.close()
   })
   await app.ready()
   firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
-    // A password that was made must also be seen, whatever happens next.
+    // A generated password is printed at once, whatever fails next: it cannot be read later.
     if (password !== undefined) {
+      const place = env.DB_URL === undefined ? settingsPath : 'the database'
       process.stdout.write(
-        `\nThe first admin is "admin" with password "${password}". It is shown only now; ${env.DB_URL === undefined ? settingsPath : 'the database'} keeps a hash of it.\n\n`
+        `\nThe first admin is "admin" with password "${password}". It is shown only now; ${place} keeps a hash of it.\n\n`
       )
     }
     return password
   }, (error: unknown): undefined => {
-    // Nothing is lost: without an admin what is stored can still be served, and the reason is told.
+    // Not fatal: without an admin the stored settings can still be served.
     app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
   })
   await room.close()
@@ -81,21 +82,21 @@ async function start (): Promise<void> {
     .catch(async (error: unknown) => {
       await firstPassword
       await app.close()
-      throw unheard(error, env)
+      throw explainListenError(error, env)
     })
   const password = await firstPassword
   await app.keys.migrate().catch((error: unknown) => {
-    app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
+    app.log.warn(`routing.bearerAuthKey could not be migrated to a key: ${error instanceof Error ? error.message : String(error)}`)
   })
   app.phase.name = 'ready'
   const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
-  if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServer(base, password))
+  if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServerHint(base, password))
 }
 
-/** Why the port cannot be had, in words that say what to change. */
-function unheard (error: unknown, { HOST: host, PORT: port }: Env): unknown {
+/** Replaces an error of `listen` by a message that says what to change. */
+function explainListenError (error: unknown, { HOST: host, PORT: port }: Env): unknown {
   switch (error instanceof Error && 'code' in error ? error.code : undefined) {
     case 'EADDRINUSE':
       return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
@@ -106,20 +107,21 @@ function unheard (error: unknown, { HOST: host, PORT: port }: Env): unknown {
     case 'EAI_AGAIN':
     case 'EINVAL':
       return new Error(
-        `HOST cannot be ${JSON.stringify(host)}: it is no address of this machine. 127.0.0.1 is for this machine only, 0.0.0.0 for all networks.`
+        `HOST cannot be ${JSON.stringify(host)}: it is not an address of this machine. ` +
+        '127.0.0.1 is for this machine only, 0.0.0.0 for all networks.'
       )
     default:
       return error
   }
 }
 
-/** Nothing is under way yet that would need an end of its own. */
+/** Ends the process while it waits for the database: there is nothing to shut down yet. */
 const stop = (): void => {
   process.stderr.write('stopping (SIGTERM)\n')
   process.exit(0)
 }
 
-/** Answers what orchestrators ask while the database is waited for. */
+/** Answers the health checks of orchestrators while the gateway waits for its database. */
 class WaitingRoom {
   readonly #logger: AppOptions['logger']
   readonly #env: Env
@@ -130,13 +132,14 @@ class WaitingRoom {
     this.#env = env
   }
 
+  /** Starts to listen, unless it does already. */
   open (): void {
     if (this.#app) return
     process.once('SIGTERM', stop)
     this.#app = this.#listen()
   }
 
-  /** The port is free then. */
+  /** Stops listening. When the promise resolves, the port is free. */
   async close (): Promise<void> {
     process.removeListener('SIGTERM', stop)
     await (await this.#app)?.close()
@@ -145,7 +148,7 @@ class WaitingRoom {
   async #listen (): Promise<FastifyInstance | undefined> {
     const { HOST: host, PORT: port } = this.#env
     const app = await buildWaitingRoom({ logger: this.#logger, env: this.#env })
-    // A port that cannot be had is told of when the gateway itself wants it.
+    // Errors are ignored here: the gateway reports them when it listens on the same port itself.
     return await app.listen({ host, port, listenTextResolver: (at) => `${at} answers health checks meanwhile` }).then(
       () => app,
       () => undefined
@@ -153,15 +156,17 @@ class WaitingRoom {
   }
 }
 
-/** What to do next, for a person: plain text, also where the log is JSON, so that it can be pasted. */
-function firstServer (base: string, password: string | undefined): string {
+/** A command that adds a first server. It is plain text even where the log is JSON, so that it can be pasted into a shell. */
+function firstServerHint (base: string, password: string | undefined): string {
   const credentials =
     password === undefined
       ? '"{\\"username\\":\\"admin\\",\\"password\\":\\"$ADMIN_PASSWORD\\"}"'
       : `'${JSON.stringify({ username: 'admin', password })}'`
   const json = "-H 'content-type: application/json'"
   const login = `curl -s ${base}/api/auth/login ${json} -d ${credentials} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'`
-  return `\nAdd a first server:\n\ncurl -s ${base}/api/servers -H "x-auth-token: $(${login})" ${json} -d '{"name":"everything","config":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything"]}}'\n\n`
+  const server = { name: 'everything', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-everything'] } }
+  const add = `curl -s ${base}/api/servers -H "x-auth-token: $(${login})" ${json} -d '${JSON.stringify(server)}'`
+  return `\nAdd a first server:\n\n${add}\n\n`
 }
 
 start().catch((error: unknown) => {

@@ -1,15 +1,18 @@
 import type { Processes } from './processes.ts'
 
-/** What every measurement is given. */
+/** The resources of a measurement. */
 export interface Bench {
   processes: Processes
   /** A temporary folder, removed at the end. */
   folder: string
   /** Fewer rounds and calls. */
   quick: boolean
-  /** A line of progress. */
-  say: (progress: string) => void
+  /** Prints a line of progress. */
+  log: (progress: string) => void
 }
 
-/** A measurement: its heading, and a function that answers the Markdown under it. Processes it starts and does not stop are ended after it. */
-export interface Measurement { title: string, run: (bench: Bench) => Promise<string> }
+export interface Measurement {
+  title: string
+  /** Resolves with the Markdown below the title. Processes that it leaves running are stopped after it. */
+  run: (bench: Bench) => Promise<string>
+}

@@ -6,11 +6,11 @@ import { path } from '../test/helpers/hub.ts'
 const entry = path('dist/server.js')
 const folders = ['schemas', 'protocol', 'db', 'plugins', 'routes'].map(path)
 
-/** `npm run build` where dist is missing, or older than a source. */
-export function ensureBuilt (say: (progress: string) => void): void {
+/** Runs `npm run build` where dist is missing, or older than a source. */
+export function ensureBuilt (log: (progress: string) => void): void {
   const built = statSync(entry, { throwIfNoEntry: false })?.mtimeMs ?? 0
   if (Math.max(...sources().map((file) => statSync(file).mtimeMs)) <= built) return
-  say('npm run build')
+  log('npm run build')
   const { status } = spawnSync('npm', ['run', 'build'], { cwd: path('.'), stdio: ['ignore', 2, 2], timeout: 180_000 })
   if (status !== 0) throw new Error('npm run build failed')
 }

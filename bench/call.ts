@@ -3,10 +3,13 @@ import { compare, type Target } from './compare.ts'
 import type { Load } from './drive.ts'
 import { startGateway } from './gateway.ts'
 import { echoCall } from './jobs.ts'
-import { untilListed } from './tools.ts'
+import { waitUntilListed } from './tools.ts'
 import { httpServer, startEcho, startReference, stdioServer } from './upstreams.ts'
 
-/** An echo call through the gateway, the reference, and straight to the upstream, at several numbers of calls in flight; a second reference shows the noise. */
+/**
+ * An echo call through the gateway, through the reference and directly to the upstream, with several numbers of calls in flight. A second
+ * reference shows the noise.
+ */
 export const call: Measurement = { title: 'Echo call', run }
 
 const loads: Array<Load & { rounds: number }> = [
@@ -16,7 +19,7 @@ const loads: Array<Load & { rounds: number }> = [
 ]
 
 async function run (bench: Bench): Promise<string> {
-  const { processes, quick, say } = bench
+  const { processes, quick, log } = bench
   const echo = await startEcho(processes)
   const reference = await startReference(processes, echo)
   const again = await startReference(processes, echo)
@@ -28,12 +31,12 @@ async function run (bench: Bench): Promise<string> {
     { name: 'reference again', endpoint: { ...gateway.endpoint('/mcp'), port: again.port }, pid: again.running.pid },
     { name: 'direct', endpoint: { ...gateway.endpoint('/mcp'), port: echo.port } }
   ]
-  for (const { endpoint } of targets) await untilListed(gateway, endpoint, 1)
+  for (const { endpoint } of targets) await waitUntilListed(gateway, endpoint, 1)
   const parts: string[] = []
   for (const { inFlight, calls, rounds } of loads) {
     const load = { inFlight, calls: quick ? calls / 5 : calls }
     const counted = quick ? Math.min(rounds, 3) : rounds
-    const compared = await compare({ targets, job: echoCall, load, rounds: counted, say })
+    const compared = await compare({ targets, job: echoCall, load, rounds: counted, log })
     parts.push(`${inFlight} in flight, ${counted} rounds of ${load.calls} calls each:`, compared)
   }
   return parts.join('\n\n')

@@ -3,35 +3,35 @@ import { figuresOf, type Figures } from './figures.ts'
 import type { Endpoint } from './session.ts'
 import { cell, table } from './table.ts'
 
-/** Something to call. Without a pid nobody's CPU is counted. */
+/** An endpoint to measure. Its CPU time is measured if its pid is given. */
 export interface Target { name: string, endpoint: Endpoint, pid?: number }
 
 export interface Comparison {
-  /** Measured alternately; one of them is called `reference`. */
+  /** Measured alternately. One of them has the name `reference`. */
   targets: Target[]
   job: Job
   /** The calls of one round. */
   load: Load
   rounds: number
-  say: (progress: string) => void
+  log: (progress: string) => void
 }
 
 /** Figures by the target's name. */
 type Round = Map<string, Figures>
 
-/** The slices of a round: the machine's speed drifts within seconds, so the targets take turns many times a second. */
+/** Slices of a round: the machine's speed drifts within seconds, so the targets alternate many times a second. */
 const slices = 20
 
 const columns = [['cpu', 3], ['rate', 0], ['p50', 2], ['p99', 2]] as const
 const header = ['', 'CPU ms per call', 'ratio', 'calls/s', 'ratio', 'p50 ms', 'ratio', 'p99 ms', 'ratio']
 
-/** Rounds over all targets, after one that is not counted; a Markdown table whose ratios are taken within each round. */
-export async function compare ({ targets, job, load, rounds, say }: Comparison): Promise<string> {
+/** Measures all targets in rounds, after one for warming up. Returns a Markdown table, whose ratios are taken within each round. */
+export async function compare ({ targets, job, load, rounds, log }: Comparison): Promise<string> {
   const measured: Round[] = []
   for (let number = 0; number <= rounds; number++) {
     const round = await measure(targets, job, load)
     const progress = [...round].map(([name, { cpu, rate }]) => `${name} ${cpu > 0 ? `${cpu.toFixed(3)} ms, ` : ''}${rate.toFixed(0)}/s`)
-    say(`${load.inFlight} in flight, ${number === 0 ? 'warm-up' : `round ${number}/${rounds}`}: ${progress.join(' · ')}`)
+    log(`${load.inFlight} in flight, ${number === 0 ? 'warm-up' : `round ${number}/${rounds}`}: ${progress.join(' · ')}`)
     if (number > 0) measured.push(round)
   }
   return table(header, targets.map(({ name, pid }) => [name, ...columns.flatMap(([figure, digits]) => {
@@ -42,7 +42,7 @@ export async function compare ({ targets, job, load, rounds, say }: Comparison):
   })]))
 }
 
-/** One round, in slices, forward and backward over the targets. */
+/** One round in slices, which go over the targets forward and backward by turns. */
 async function measure (targets: Target[], job: Job, { calls, inFlight }: Load): Promise<Round> {
   const drives = new Map(targets.map(({ name }): [string, Driven[]] => [name, []]))
   for (let slice = 0; slice < slices; slice++) {

@@ -1,25 +1,29 @@
 import { connect, type Socket } from 'node:net'
 
-/** One HTTP answer: header names in lower case, the body whole and without its chunk framing. */
-export interface Answer { status: number, headers: Map<string, string>, body: string }
+/** An HTTP response: header names in lower case, the whole body without its chunk framing. */
+export interface HttpResponse { status: number, headers: Map<string, string>, body: string }
 
-interface Waiting { resolve: (answer: Answer) => void, reject: (error: Error) => void }
+interface PendingRequest { resolve: (response: HttpResponse) => void, reject: (error: Error) => void }
 
 const headEnd = Buffer.from('\r\n\r\n')
 const lineEnd = Buffer.from('\r\n')
-const silentFor = 30_000
+/** Time without data after which a request fails, in ms. */
+const socketTimeout = 30_000
 
-/** A keep-alive HTTP/1.1 connection to a port of this machine, one request at a time: next to no CPU beside what is measured. */
+/**
+ * A keep-alive HTTP/1.1 connection to a port of this machine, with one request at a time. It is a minimal client, so that it takes little
+ * CPU from the processes that are measured.
+ */
 export class Connection {
   readonly #socket: Socket
-  #waiting: Waiting | undefined
+  #pending: PendingRequest | undefined
   #received: Buffer = Buffer.alloc(0)
 
   private constructor (socket: Socket) {
     this.#socket = socket
     socket.setNoDelay(true)
-    socket.setTimeout(silentFor, () => { socket.destroy(new Error(`no answer for ${silentFor} ms`)) })
-    socket.on('data', (chunk) => { this.#take(chunk) })
+    socket.setTimeout(socketTimeout, () => { socket.destroy(new Error(`no answer for ${socketTimeout} ms`)) })
+    socket.on('data', (chunk) => { this.#receive(chunk) })
     socket.on('error', (error) => { this.#fail(error) })
     socket.on('close', () => { this.#fail(new Error('the connection was closed')) })
   }
@@ -35,11 +39,11 @@ export class Connection {
     })
   }
 
-  /** Sends one request, head and body as they go over the wire; rejects when the connection ends, or is silent for 30 s. */
-  async send (request: string): Promise<Answer> {
+  /** Sends one request, given as its text. Rejects where the connection ends, or no data arrives for 30 s. */
+  async send (request: string): Promise<HttpResponse> {
     return await new Promise((resolve, reject) => {
       if (this.#socket.destroyed) throw new Error('the connection is closed')
-      this.#waiting = { resolve, reject }
+      this.#pending = { resolve, reject }
       this.#socket.write(request)
     })
   }
@@ -48,24 +52,24 @@ export class Connection {
     this.#socket.destroy()
   }
 
-  #take (chunk: Buffer): void {
+  #receive (chunk: Buffer): void {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
-    const answer = parse(this.#received)
-    if (answer === undefined) return
+    const response = parse(this.#received)
+    if (response === undefined) return
     this.#received = Buffer.alloc(0)
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    waiting?.resolve(answer)
+    const pending = this.#pending
+    this.#pending = undefined
+    pending?.resolve(response)
   }
 
   #fail (error: Error): void {
-    this.#waiting?.reject(error)
-    this.#waiting = undefined
+    this.#pending?.reject(error)
+    this.#pending = undefined
   }
 }
 
-/** A whole answer, or undefined while bytes are missing. */
-function parse (bytes: Buffer): Answer | undefined {
+/** A complete response; undefined while bytes are missing. */
+function parse (bytes: Buffer): HttpResponse | undefined {
   const end = bytes.indexOf(headEnd)
   if (end < 0) return undefined
   const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n')

@@ -2,20 +2,23 @@ import { Connection } from './connection.ts'
 import { Session, resultOf, type Endpoint } from './session.ts'
 import { cpuTime } from './cpu.ts'
 
-/** A JSON-RPC request that can be sent again and again. `id` counts from 1. */
+/** A JSON-RPC request that is sent many times. `id` counts from 1. */
 export interface Job {
   /** The request as JSON text. */
   request: (id: number) => string
-  /** Whether this `result` is the right one for that id. */
-  right: (result: unknown, id: number) => boolean
+  /** Whether a `result` is correct for the request with this id. */
+  isCorrect: (result: unknown, id: number) => boolean
 }
 
 export interface Load { calls: number, inFlight: number }
 
-/** What a drive took: CPU of the process that was given, wall clock, each call's latency; all in ms. */
+/** The cost of a drive in ms: CPU time of the measured process, wall-clock time, and each call's latency. */
 export interface Driven { cpu: number, wall: number, latencies: number[] }
 
-/** One session, `calls` requests of it with `inFlight` under way at any time, each on its own connection; throws at the first wrong answer. */
+/**
+ * Sends `calls` requests in one session, with `inFlight` at any time, each on its own connection.
+ * @throws at the first wrong response
+ */
 export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: Load, pid?: number): Promise<Driven> {
   const connections = await Promise.all(Array.from({ length: inFlight }, async () => await Connection.open(endpoint.port)))
   try {
@@ -28,9 +31,9 @@ export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: 
       while (sent < calls) {
         const id = ++sent
         const began = performance.now()
-        const answer = await connection.send(session.encode(job.request(id)))
+        const response = await connection.send(session.encode(job.request(id)))
         latencies.push(performance.now() - began)
-        if (!job.right(resultOf(answer, id), id)) throw new Error(`wrong answer to request ${id}: ${answer.body.slice(0, 500)}`)
+        if (!job.isCorrect(resultOf(response, id), id)) throw new Error(`wrong response to request ${id}: ${response.body.slice(0, 500)}`)
       }
     }
     const used = (): number => pid === undefined ? 0 : cpuTime(pid)

@@ -1,5 +1,5 @@
-// The echo upstream over streamable HTTP, on any path, answering in JSON. PORT from the environment.
-// SILENT=1: takes connections and what is sent on them, and never answers.
+// The echo upstream over streamable HTTP, on any path, with responses in JSON. It listens on PORT of the environment.
+// SILENT=1: accepts connections and reads from them, and never responds.
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
 import { createServer as createSilence } from 'node:net'

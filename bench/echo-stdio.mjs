@@ -1,4 +1,4 @@
-// The echo upstream over stdio: JSON-RPC, a message a line. Ends with its input.
+// The echo upstream over stdio: one JSON-RPC message per line. It exits at the end of its input.
 import { answer } from './echo.mjs'
 
 let rest = ''

@@ -1,4 +1,4 @@
-// The upstream's answers, the same over HTTP and stdio. TOOLS=<n>: how many tools it lists, the first of them `echo`.
+// The responses of the echo upstream, over HTTP and stdio. It lists TOOLS tools, the first of them `echo`.
 
 const echo = {
   name: 'echo',
@@ -18,11 +18,13 @@ const others = Array.from({ length: Math.max(0, Number(process.env.TOOLS ?? 1) -
     required: ['key']
   }
 }))
+/** @typedef {{ name?: string, protocolVersion?: string, arguments?: { message?: string } }} Params */
+
 const listed = JSON.stringify({ tools: [echo, ...others] })
 
 /**
- * One JSON-RPC message to its answer as JSON text; undefined where none is due (notifications, responses).
- * @param {{ id?: string | number, method?: string, params?: { name?: string, protocolVersion?: string, arguments?: { message?: string } } }} message
+ * The response to a JSON-RPC message as JSON text; undefined for notifications and responses.
+ * @param {{ id?: string | number, method?: string, params?: Params }} message
  * @returns {string | undefined}
  */
 export function answer ({ id, method, params }) {

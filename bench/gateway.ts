@@ -8,23 +8,23 @@ import type { Endpoint } from './session.ts'
 import type { Listening } from './upstreams.ts'
 
 export interface Gateway extends Listening {
-  /** An MCP endpoint of it, with the key that opens it. */
+  /** An MCP endpoint of the gateway, with its key. */
   endpoint: (path: string) => Endpoint
 }
 
 export interface GatewayOptions {
   mcpServers: Record<string, object>
-  /** Loads the memory probe, which answers on an IPC channel. */
+  /** Loads the memory probe, which reports on an IPC channel. */
   probe?: boolean
 }
 
-/** Another command to start in place of the gateway's build, its words parted by spaces. */
+/** A command to start in place of the gateway's build, with its arguments separated by spaces. */
 export const override = process.env.BENCH_GATEWAY
 
 const command = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
 const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 
-/** The gateway's build (or what stands in for it) as a process with a new folder and settings; ready at the first 200 of GET /health. */
+/** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
 export async function startGateway ({ processes, folder }: Bench, { mcpServers, probe = false }: GatewayOptions): Promise<Gateway> {
   const home = await mkdtemp(join(folder, 'gateway-'))
   const key = bearerKey({ name: 'bench' })

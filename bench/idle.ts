@@ -7,10 +7,10 @@ import { echoCall } from './jobs.ts'
 import { memoryOf, type Memory } from './memory.ts'
 import { Session, type Endpoint } from './session.ts'
 import { cell, table } from './table.ts'
-import { untilListed } from './tools.ts'
+import { waitUntilListed } from './tools.ts'
 import { httpServer, startEcho, type Listening } from './upstreams.ts'
 
-/** What a session costs that does nothing: opened and left without a socket, or with its GET stream open. */
+/** The memory of an idle session, without a socket or with its GET stream open. */
 export const idle: Measurement = { title: 'Idle sessions', run }
 
 const rounds = 3
@@ -26,7 +26,7 @@ async function run (bench: Bench): Promise<string> {
     const held: Held[] = []
     for (let round = 1; round <= rounds; round++) {
       held.push(await hold(bench, echo, sessions, streams))
-      bench.say(`${name}, round ${round}/${rounds}: ${perSession(held.slice(-1), 'collected', sessions)} KiB a session`)
+      bench.log(`${name}, round ${round}/${rounds}: ${perSession(held.slice(-1), 'collected', sessions)} KiB a session`)
     }
     rows.push([
       name,
@@ -45,16 +45,17 @@ async function run (bench: Bench): Promise<string> {
   ]
   return [
     `Each of ${rounds} rounds on a gateway just started, after ${2 * sessions} plain calls. The growth, divided by the sessions. ` +
-      'As it stands: 2 s after the last session, garbage included. RSS grows only once the pages that the warm-up left free are used up: the heap is the steadier figure.',
+      'As it stands: 2 s after the last session, garbage included. RSS grows only once the pages that the warm-up left free ' +
+      'are used up: the heap is the steadier figure.',
     table(header, rows)
   ].join('\n\n')
 }
 
-/** Opens so many sessions on a new gateway, and reads its memory before and after. */
+/** Opens `sessions` sessions on a new gateway, and measures its memory before and after. */
 async function hold (bench: Bench, echo: Listening, sessions: number, streams: boolean): Promise<Held> {
   const gateway = await startGateway(bench, { mcpServers: { echo: httpServer(echo) }, probe: true })
   const endpoint = gateway.endpoint('/mcp/echo')
-  await untilListed(gateway, endpoint, 1)
+  await waitUntilListed(gateway, endpoint, 1)
   await drive(endpoint, echoCall, { calls: 2 * sessions, inFlight: 8 })
   const before = await memoryOf(gateway.running)
   const closers = await open(endpoint, sessions, streams)
@@ -64,7 +65,7 @@ async function hold (bench: Bench, echo: Listening, sessions: number, streams: b
   return { before, after }
 }
 
-/** Opens the sessions over one connection, which is closed at the end; answers what closes the streams. */
+/** Opens the sessions over one connection, which is then closed. Returns functions that close the GET streams. */
 async function open (endpoint: Endpoint, sessions: number, streams: boolean): Promise<Array<() => void>> {
   const connection = await Connection.open(endpoint.port)
   const closers: Array<() => void> = []
@@ -79,7 +80,7 @@ async function open (endpoint: Endpoint, sessions: number, streams: boolean): Pr
   }
 }
 
-/** A session's GET stream on a socket of its own, once its head is here. */
+/** Opens a session's GET stream on a socket of its own, and waits for its head. Returns a function that closes it. */
 async function listen ({ port, path, token }: Endpoint, session: string): Promise<() => void> {
   return await new Promise((resolve, reject) => {
     const headers = {
@@ -88,9 +89,9 @@ async function listen ({ port, path, token }: Endpoint, session: string): Promis
       'mcp-session-id': session,
       'mcp-protocol-version': '2025-11-25'
     }
-    const request = get({ host: '127.0.0.1', port, path, headers, agent: false, timeout: 10_000 }, (answer) => {
-      if (answer.statusCode !== 200) reject(new Error(`${path} answered GET with ${answer.statusCode}`))
-      answer.on('error', () => {}).resume()
+    const request = get({ host: '127.0.0.1', port, path, headers, agent: false, timeout: 10_000 }, (response) => {
+      if (response.statusCode !== 200) reject(new Error(`${path} answered GET with ${response.statusCode}`))
+      response.on('error', () => {}).resume()
       request.setTimeout(0)
       resolve(() => { request.destroy() })
     })
@@ -99,7 +100,7 @@ async function listen ({ port, path, token }: Endpoint, session: string): Promis
   })
 }
 
-/** Growth in KiB a session, of each round. */
+/** The growth of a figure in each round, in KiB per session. */
 function perSession (held: Held[], figure: keyof Memory, sessions: number): number[] {
   return held.map(({ before, after }) => (after[figure] - before[figure]) / sessions)
 }

@@ -1,9 +1,9 @@
 import type { Job } from './drive.ts'
 
-/** `tools/call` of echo with a message of its own each time. */
+/** `tools/call` of `echo`, with a different message each time. */
 export const echoCall: Job = {
   request: (id) => `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"echo","arguments":{"message":"${message(id)}"}}}`,
-  right: (result, id) => {
+  isCorrect: (result, id) => {
     const { content } = result as { content?: Array<{ type?: string, text?: string }> }
     return content?.length === 1 && content[0]?.type === 'text' && content[0].text === message(id)
   }
@@ -11,10 +11,10 @@ export const echoCall: Job = {
 
 const message = (id: number): string => `call ${id} of the bench, a short line of plain text`
 
-/** `tools/list` that must hold so many tools, in one page. */
+/** `tools/list` with `count` tools on one page. */
 export function toolList (count: number): Job {
   return {
     request: (id) => `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{}}`,
-    right: (result) => (result as { tools?: unknown[] }).tools?.length === count
+    isCorrect: (result) => (result as { tools?: unknown[] }).tools?.length === count
   }
 }

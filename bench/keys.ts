@@ -13,27 +13,27 @@ import { echoCall } from './jobs.ts'
 import { Processes, waitFor } from './processes.ts'
 import type { Endpoint } from './session.ts'
 import { spread, type Spread } from './statistics.ts'
-import { untilListed } from './tools.ts'
+import { waitUntilListed } from './tools.ts'
 import { httpServer, startEcho, type Listening } from './upstreams.ts'
 
-/** What a call may cost with so many keys stored, in that of a call with one. */
+/** Max cost of a call with 10,000 stored keys, relative to a call with one. */
 export const keysBound = 1.15
 const many = 10_000
 
 export interface KeysOptions {
   processes: Processes
-  /** For the settings of the gateways; the caller removes it. */
+  /** The folder for the gateways' settings; the caller removes it. */
   folder: string
   /** Pairs of slices, and the calls of each. */
   pairs: number
   calls: number
-  /** The gateway's command line; its build (or BENCH_GATEWAY), unless said. */
+  /** The gateway's command line; default: its build, or BENCH_GATEWAY. */
   command?: string[]
 }
 
 /**
- * Whole-call CPU of `tools/call` with 10,000 keys stored, in that of one key: two gateways before one upstream take turns, and each
- * slice is compared with the one beside it. The key that is used is the last one.
+ * CPU time of a `tools/call` with 10,000 stored keys, relative to one with one key. Two gateways in front of one upstream are measured
+ * alternately, and each slice is compared with the next one. The key in use is the last one stored.
  */
 export async function measureKeys ({
   processes,
@@ -50,7 +50,7 @@ export async function measureKeys ({
   for (const gateway of [one, all, one, all]) await slice(gateway)
   const ratios: number[] = []
   for (let pair = 0; pair < pairs; pair++) {
-    // Which one comes first alternates: the machine's speed drifts.
+    // The order alternates, since the machine's speed drifts.
     const forward = pair % 2 === 0
     const first = await slice(forward ? one : all)
     const second = await slice(forward ? all : one)
@@ -63,7 +63,7 @@ interface Started extends Listening { endpoint: Endpoint }
 
 const perCall = ({ cpu, latencies }: Driven): number => cpu / latencies.length
 
-/** The nth key; stored as a gateway stores it, by its hash. */
+/** The nth key as a gateway stores it, by its hash. */
 function key (n: number, token: string): object {
   const id = `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
   return {
@@ -87,7 +87,7 @@ async function start (processes: Processes, folder: string, command: string[], e
   })
   const ready = await waitFor(async () => { (await Connection.open(port)).close(); return true }, running)
   const endpoint = { port, path: '/mcp/echo', token: tokenOf(count - 1) }
-  await untilListed({ port, running, ready }, endpoint, 1)
+  await waitUntilListed({ port, running, ready }, endpoint, 1)
   return { port, running, ready, endpoint }
 }
 
@@ -103,7 +103,8 @@ async function main (): Promise<void> {
   const { median, min, max } = await measureKeys({ processes, folder, pairs: 40, calls: 1_000 })
   await processes.stopAll()
   process.stdout.write(
-    `CPU of a call with ${many} keys, in that of a call with one: ${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}); at most ${keysBound}\n`
+    `CPU of a call with ${many} keys, relative to one key: ${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}); ` +
+      `at most ${keysBound}\n`
   )
   if (median > keysBound) process.exitCode = 1
 }

@@ -1,5 +1,5 @@
-// Loaded into the gateway (--import) where memory is measured: at any message on the IPC channel it collects garbage
-// and answers {heap}: bytes in use, inside and outside V8's heap. The gateway knows nothing of it.
+// Loaded into the gateway by --import to measure its memory: at each message on the IPC channel it collects garbage and sends {heap},
+// the bytes in use inside and outside V8's heap.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 

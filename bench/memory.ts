@@ -3,24 +3,32 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Running } from './processes.ts'
 
-/** Memory of a process in KiB: resident as it stands, the same after a garbage collection, and what its JavaScript then holds (V8's heap and what hangs on it). */
-export interface Memory { standing: number, collected: number, heap: number }
+/** Memory of a process, in KiB. */
+export interface Memory {
+  /** Resident set size before a garbage collection. */
+  standing: number
+  /** Resident set size after a garbage collection. */
+  collected: number
+  /** Used by JavaScript after a garbage collection, inside and outside V8's heap. */
+  heap: number
+}
 
-const rest = 2_000
-const afterCollection = 500
+/** Idle time before the first reading, and after the garbage collection, in ms. */
+const settleTime = 2_000
+const collectionTime = 500
 
-/** Reads a process that was started with the memory probe, after 2 s of rest, and again after a garbage collection. */
+/** The memory of a process with the memory probe, after 2 s without work, and again after a garbage collection. */
 export async function memoryOf ({ child, pid }: Running): Promise<Memory> {
-  await sleep(rest)
+  await sleep(settleTime)
   const standing = resident(pid)
   const answered = once(child, 'message', { signal: AbortSignal.timeout(10_000) })
   child.send('collect')
   const [{ heap }] = await answered as [{ heap: number }]
-  await sleep(afterCollection)
+  await sleep(collectionTime)
   return { standing, collected: resident(pid), heap: heap / 1_024 }
 }
 
-/** Resident set size in KiB, summed over the pages (the one in /proc/<pid>/status lags behind). */
+/** Resident set size in KiB, summed over the pages; that in /proc/<pid>/status lags behind. */
 function resident (pid: number): number {
   return Number(/^Rss: +(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'latin1'))?.[1])
 }

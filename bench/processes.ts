@@ -1,23 +1,32 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A process of ours: when it was spawned (`performance.now()`), and the end of what it printed. */
-export interface Running { pid: number, child: ChildProcess, spawned: number, output: () => string }
+/** A process that was started here. */
+export interface Running {
+  pid: number
+  child: ChildProcess
+  /** The time at which it was spawned, by `performance.now()`. */
+  spawned: number
+  /** The end of its output. */
+  output: () => string
+}
 
 export interface StartOptions {
   env: Record<string, string>
-  /** An IPC channel beside the pipes. */
+  /** Opens an IPC channel beside the pipes. */
   ipc?: boolean
 }
 
-const keptOutput = 8_000
-const patience = 12_000
+/** Max characters of output that are kept of each process. */
+const maxOutput = 8_000
+/** Time from SIGTERM to SIGKILL, in ms. */
+const stopTimeout = 12_000
 
-/** The processes under measurement: each started here, and ended here by its own pid. */
+/** The processes under measurement. Each is stopped by its own pid. */
 export class Processes {
   readonly #started = new Set<Running>()
 
-  /** Starts a command with PATH and the given environment, nothing more. */
+  /** Starts a command whose environment is PATH and the given variables. */
   start ([command = '', ...args]: string[], { env, ipc = false }: StartOptions): Running {
     const spawned = performance.now()
     const child = spawn(command, args, {
@@ -25,7 +34,7 @@ export class Processes {
       stdio: ipc ? ['ignore', 'pipe', 'pipe', 'ipc'] : ['ignore', 'pipe', 'pipe']
     })
     let output = ''
-    const keep = (chunk: unknown): void => { output = (output + String(chunk)).slice(-keptOutput) }
+    const keep = (chunk: unknown): void => { output = (output + String(chunk)).slice(-maxOutput) }
     child.stdout?.on('data', keep)
     child.stderr?.on('data', keep)
     child.on('error', keep)
@@ -35,29 +44,29 @@ export class Processes {
     return running
   }
 
-  /** SIGTERM, and SIGKILL after 12 s. */
+  /** Stops a process by SIGTERM, and by SIGKILL after 12 s. */
   async stop (running: Running): Promise<void> {
     this.#started.delete(running)
     const { child } = running
     if (hasEnded(running)) return
     const ended = new Promise((resolve) => { child.once('exit', resolve) })
     child.kill('SIGTERM')
-    const killer = setTimeout(() => { child.kill('SIGKILL') }, patience)
+    const killer = setTimeout(() => { child.kill('SIGKILL') }, stopTimeout)
     await ended
     clearTimeout(killer)
   }
 
-  /** The end of what each process that was not stopped has printed, of those that died too. */
+  /** The end of the output of each process that was not stopped, also of those that have exited. */
   output (): string {
     return [...this.#started].map(({ child, output }) => `${child.spawnargs.join(' ')}: ${output()}`).join('\n')
   }
 
-  /** SIGKILL to whatever still runs, at once: the last thing this process does. */
+  /** Kills all remaining processes without waiting, when this process exits. */
   killAll (): void {
     for (const { child } of this.#started) child.kill('SIGKILL')
   }
 
-  /** SIGTERM to all, and SIGKILL after 12 s. */
+  /** Stops all processes by SIGTERM, and by SIGKILL after 12 s. */
   async stopAll (): Promise<void> {
     await Promise.all([...this.#started].map(async (running) => { await this.stop(running) }))
   }
@@ -67,7 +76,11 @@ function hasEnded ({ child }: Running): boolean {
   return child.exitCode !== null || child.signalCode !== null
 }
 
-/** Tries every 2 ms until the condition holds (it may throw meanwhile), and answers how many ms that was after spawning; throws when the process ends, or after 30 s. */
+/**
+ * Waits until a condition holds, tested every 2 ms; it may throw meanwhile.
+ * @returns the time since the process was spawned, in ms
+ * @throws where the process ends, or after 30 s
+ */
 export async function waitFor (condition: () => Promise<boolean>, running: Running): Promise<number> {
   const end = performance.now() + 30_000
   let cause: unknown

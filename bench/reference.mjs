@@ -1,5 +1,5 @@
-// The reference: the least a Node process between client and upstream can do, a node:http pass-through proxy.
-// PORT and UPSTREAM (a URL; only its host and port count) from the environment.
+// The reference: a node:http pass-through proxy, the least that a Node process between client and upstream can do. The environment
+// gives PORT and UPSTREAM, a URL of which host and port are used.
 import http from 'node:http'
 
 const upstream = new URL(process.env.UPSTREAM ?? '')

@@ -8,22 +8,30 @@ const file = new URL('RESULTS.md', import.meta.url)
 
 const introduction = `# Measured
 
-Written by \`npm run bench\` (\`-- --quick\`, \`-- --only call,list,idle,start\`). Figures are the median of the rounds, with (minimum–maximum).
-A ratio is to the reference, a bare node:http pass-through proxy before the same upstream, within the same round, where all take turns many
-times a second; what noise is left shows in the row of a second reference. CPU is the measured process's own, all threads, neither client's nor upstream's.
+Written by \`npm run bench\` (\`-- --quick\`, \`-- --only call,list,idle,start\`). Figures are the median of the rounds,
+with (minimum–maximum).
+Ratios are to the reference, a bare node:http pass-through proxy in front of the same upstream, within the same round, in which all targets
+alternate many times a second; the row of a second reference shows the remaining noise. CPU is that of the measured process with all its
+threads, without client and upstream.
 `
 
-/** One line: when, on what, against what. Quick runs are for a look, not for comparing. */
+/** The conditions of a run on one line: date, machine, reference. Figures of quick runs are too noisy to be compared. */
 export function machine (quick: boolean): string {
   const cores = cpus()
   const load = loadavg()[0]?.toFixed(1) ?? '?'
   return (
-    `${new Date().toISOString().slice(0, 10)} · ${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'} · Node ${process.version} · ` +
-    `load ${load} at the start · reference ${basename(referenceFile)}${override === undefined ? '' : ` · in the gateway's place: ${override}`}${quick ? ' · quick' : ''}`
+    `${new Date().toISOString().slice(0, 10)} · ${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'} · ` +
+    `Node ${process.version} · ` +
+    `load ${load} at the start · reference ${basename(referenceFile)}` +
+    `${override === undefined ? '' : ` · in the gateway's place: ${override}`}${quick ? ' · quick' : ''}`
   )
 }
 
-/** Puts a section in its place in RESULTS.md, where `order` says which headings there are; the others stay as they were. Answers the whole text. */
+/**
+ * Replaces one section of RESULTS.md; the others stay as they are.
+ * @param order all titles, in the order of the sections
+ * @returns the whole text
+ */
 export function writeResults (title: string, section: string, order: string[]): string {
   const sections = new Map([...read(), [title, section]])
   const text = [

@@ -12,7 +12,8 @@ import { machine, writeResults } from './results.ts'
 import { start } from './start.ts'
 
 const all = { call, list, idle, start }
-const atMost = 20 * 60_000
+/** In ms. */
+const timeout = 20 * 60_000
 
 const { values } = parseArgs({
   options: { quick: { type: 'boolean', default: false }, only: { type: 'string', default: Object.keys(all).join(',') } }
@@ -29,21 +30,21 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => { process.exit(130) })
 setTimeout(() => {
-  process.stderr.write(`stopped after ${atMost / 60_000} minutes\n`)
+  process.stderr.write(`stopped after ${timeout / 60_000} minutes\n`)
   process.exit(1)
-}, atMost).unref()
+}, timeout).unref()
 
 if (override === undefined) ensureBuilt((progress) => { process.stderr.write(`${progress}\n`) })
 let results = ''
 for (const [name, { title, run }] of Object.entries(all)) {
   if (!wanted.includes(name)) continue
-  const say = (progress: string): void => { process.stderr.write(`${name}: ${progress}\n`) }
+  const log = (progress: string): void => { process.stderr.write(`${name}: ${progress}\n`) }
   const conditions = machine(values.quick)
   try {
-    const measured = await run({ processes, folder, quick: values.quick, say })
+    const measured = await run({ processes, folder, quick: values.quick, log })
     results = writeResults(title, `${conditions}\n\n${measured}`, Object.values(all).map(({ title }) => title))
   } catch (error) {
-    say(`failed; what the processes printed:\n${processes.output()}`)
+    log(`failed; output of the processes:\n${processes.output()}`)
     throw error
   }
   await processes.stopAll()

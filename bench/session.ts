@@ -1,5 +1,4 @@
-import type { Connection } from './connection.ts'
-import { type Answer } from './connection.ts'
+import type { Connection, HttpResponse } from './connection.ts'
 
 /** An MCP endpoint on 127.0.0.1. */
 export interface Endpoint { port: number, path: string, token: string }
@@ -7,7 +6,7 @@ export interface Endpoint { port: number, path: string, token: string }
 const version = '2025-11-25'
 const clientInfo = { name: 'bench', version: '1.0.0' }
 
-/** A legacy MCP session over streamable HTTP, as a client with no capabilities of its own. */
+/** A session of MCP 2025-11-25 over streamable HTTP, of a client without capabilities. */
 export class Session {
   readonly endpoint: Endpoint
   readonly id: string
@@ -19,27 +18,27 @@ export class Session {
     this.#head = `${head('POST', endpoint)}Mcp-Session-Id: ${id}\r\n`
   }
 
-  /** `initialize` and `notifications/initialized` over a connection that stays the caller's; throws on any other answer than MCP's. */
+  /** Opens a session over a connection, which it does not close. @throws where a response is not MCP's */
   static async open (connection: Connection, endpoint: Endpoint): Promise<Session> {
     const params = { protocolVersion: version, capabilities: {}, clientInfo }
-    const answer = await connection.send(
+    const response = await connection.send(
       withBody(head('POST', endpoint), JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
     )
-    resultOf(answer, 0)
-    const id = answer.headers.get('mcp-session-id')
-    if (id === undefined) throw new Error(`${endpoint.path} opened no session: ${answer.body.slice(0, 500)}`)
+    resultOf(response, 0)
+    const id = response.headers.get('mcp-session-id')
+    if (id === undefined) throw new Error(`${endpoint.path} opened no session: ${response.body.slice(0, 500)}`)
     const session = new Session(endpoint, id)
     const { status } = await connection.send(session.encode(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })))
     if (status !== 202) throw new Error(`${endpoint.path} answered a notification with ${status}`)
     return session
   }
 
-  /** A JSON-RPC message as the bytes of its POST. */
+  /** The POST request of a JSON-RPC message, as text. */
   encode (body: string): string {
     return withBody(this.#head, body)
   }
 
-  /** DELETE: the session is over. */
+  /** Ends the session by DELETE. */
   async end (connection: Connection): Promise<void> {
     const { status } = await connection.send(`${head('DELETE', this.endpoint)}Mcp-Session-Id: ${this.id}\r\n\r\n`)
     if (status >= 300) throw new Error(`${this.endpoint.path} answered DELETE with ${status}`)
@@ -55,8 +54,8 @@ function withBody (headers: string, body: string): string {
   return `${headers}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 }
 
-/** The `result` of the JSON-RPC answer with this id, from JSON or from the last event of a stream; throws on anything else. */
-export function resultOf ({ status, headers, body }: Answer, id: number): unknown {
+/** The `result` of a JSON-RPC response, from JSON or from the last event of a stream. @throws where it is an error, or has another id */
+export function resultOf ({ status, headers, body }: HttpResponse, id: number): unknown {
   const streamed = headers.get('content-type')?.startsWith('text/event-stream') ?? false
   const text = streamed ? body.slice(body.lastIndexOf('data:') + 5) : body
   const wrong = new Error(`request ${id} was answered ${status}: ${body.slice(0, 500)}`)

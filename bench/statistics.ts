@@ -1,4 +1,4 @@
-/** What several rounds gave. */
+/** The spread of the values of several rounds. */
 export interface Spread { median: number, min: number, max: number }
 
 export function spread (values: number[]): Spread {
@@ -6,10 +6,10 @@ export function spread (values: number[]): Spread {
   return { median: quantile(sorted, 0.5), min: quantile(sorted, 0), max: quantile(sorted, 1) }
 }
 
-/** The value below which the fraction lies, from values in ascending order (between two of them: in proportion). */
+/** The quantile of values in ascending order, with linear interpolation. */
 export function quantile (sorted: ArrayLike<number>, fraction: number): number {
-  const place = fraction * (sorted.length - 1)
-  const low = sorted[Math.floor(place)] ?? NaN
-  const high = sorted[Math.ceil(place)] ?? NaN
-  return low + (high - low) * (place - Math.floor(place))
+  const position = fraction * (sorted.length - 1)
+  const low = sorted[Math.floor(position)] ?? NaN
+  const high = sorted[Math.ceil(position)] ?? NaN
+  return low + (high - low) * (position - Math.floor(position))
 }

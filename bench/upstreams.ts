@@ -5,18 +5,18 @@ import { waitFor, type Processes, type Running } from './processes.ts'
 
 const file = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
-/** The file that every figure is a ratio to: ours, or another one by REFERENCE=<path>. */
+/** The reference that ratios are taken to: reference.mjs, or the file that REFERENCE names. */
 export const referenceFile = process.env.REFERENCE ?? file('reference.mjs')
 
-/** A process that listens on a port of this machine; `ready`: ms from spawning until it did. */
+/** A process that listens on a port of this machine. `ready`: the time from spawning until then, in ms. */
 export interface Listening { port: number, running: Running, ready: number }
 
-/** An echo upstream over HTTP, on any path; silent: it takes connections and never answers. */
+/** Starts an echo upstream over HTTP, on any path. A silent one accepts connections and never answers. */
 export async function startEcho (processes: Processes, { tools = 1, silent = false } = {}): Promise<Listening> {
   return await listen(processes, [process.execPath, file('echo-http.mjs')], { TOOLS: String(tools), SILENT: silent ? '1' : '0' })
 }
 
-/** The pass-through proxy before an upstream. */
+/** Starts the pass-through proxy in front of an upstream. */
 export async function startReference (processes: Processes, upstream: Listening): Promise<Listening> {
   return await listen(processes, [process.execPath, referenceFile], { UPSTREAM: `http://127.0.0.1:${upstream.port}` })
 }

@@ -1,23 +1,23 @@
 import { Invalid, type Change, type Entity } from './store.ts'
 
-/** The settings as plain JSON, with all that we do not know kept. Never changed in place: parts are shared between versions. */
+/** The settings as plain JSON, including unknown members. Never changed in place: versions share their parts. */
 export type Document = Readonly<Record<string, unknown>>
 type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
 
-/** Which member of an entry is its key, in the sections that are lists. */
+/** The member that is the key of an entry, for the sections that are lists. */
 export const keyMembers = { users: 'username', groups: 'id', bearerKeys: 'id' } as const
 export type ListName = keyof typeof keyMembers
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A value as the file will say it, and the former one itself when the file says the same. */
-function kept (former: unknown, value: unknown): unknown {
+/** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
+function normalized (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
   return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text)
 }
 
-/** An object section while changes are made: a Map, since a member may be called `__proto__`. */
+/** A section that is an object, while changes are applied. A Map, since a member may be named `__proto__`. */
 class Members {
   readonly #former: Record<string, unknown>
   #entries: Map<string, unknown>
@@ -29,71 +29,74 @@ class Members {
 
   put ({ key, value, rename = key }: Entry<'mcpServers'>): void {
     if (value === undefined) { this.#entries.delete(key); return }
-    const plain = kept(this.#entries.get(key), value)
+    const plain = normalized(this.#entries.get(key), value)
     if (rename === key) { this.#entries.set(key, plain); return }
     if (!this.#entries.has(key)) throw new Invalid(`There is no server ${JSON.stringify(key)} to rename.`)
     if (this.#entries.has(rename)) throw new Invalid(`There is already a server ${JSON.stringify(rename)}.`)
     this.#entries = new Map([...this.#entries].map((entry) => entry[0] === key ? [rename, plain] : entry))
   }
 
-  /** The section now; undefined: as it was. */
-  done (): unknown {
+  /** The changed section; undefined: it did not change. */
+  result (): unknown {
     const names = Object.keys(this.#former)
     const same = names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
     return same ? undefined : Object.fromEntries(this.#entries)
   }
 }
 
-/** A list section while changes are made. The first entry with a key is the one that counts; removing takes all of them. */
+/** A section that is a list, while changes are applied. Of several entries with one key, a write changes the first, a removal takes all. */
 class List {
   readonly #former: readonly unknown[]
-  readonly #member: string
+  readonly #keyMember: string
   readonly #entries: unknown[]
-  readonly #placement = new Map<unknown, number[]>()
+  readonly #indexes = new Map<unknown, number[]>()
 
-  constructor (former: readonly unknown[], member: string) {
+  constructor (former: readonly unknown[], keyMember: string) {
     this.#former = former
-    this.#member = member
+    this.#keyMember = keyMember
     this.#entries = [...former]
-    former.forEach((entry, at) => { if (isObject(entry)) this.#note(entry[member], at) })
+    former.forEach((entry, at) => { if (isObject(entry)) this.#addIndex(entry[keyMember], at) })
   }
 
   put ({ entity, key, value, rename }: Entry<ListName>): void {
-    if (rename !== undefined && rename !== key) throw new Invalid(`${entity} keep their "${this.#member}".`)
-    const places = this.#placement.get(key) ?? []
+    if (rename !== undefined && rename !== key) throw new Invalid(`${entity} keep their "${this.#keyMember}".`)
+    const indexes = this.#indexes.get(key) ?? []
     if (value === undefined) {
-      for (const at of places) this.#entries[at] = undefined
-      this.#placement.delete(key)
+      for (const at of indexes) this.#entries[at] = undefined
+      this.#indexes.delete(key)
       return
     }
-    if ((value as Record<string, unknown>)[this.#member] !== key) throw new Invalid(`"${this.#member}" must be ${JSON.stringify(key)}.`)
-    const at = places[0] ?? this.#entries.length
-    this.#entries[at] = kept(this.#entries[at], value)
-    if (places.length === 0) this.#note(key, at)
+    if ((value as Record<string, unknown>)[this.#keyMember] !== key) {
+      throw new Invalid(`"${this.#keyMember}" must be ${JSON.stringify(key)}.`)
+    }
+    const at = indexes[0] ?? this.#entries.length
+    this.#entries[at] = normalized(this.#entries[at], value)
+    if (indexes.length === 0) this.#addIndex(key, at)
   }
 
-  /** Each entry as the function gives it. */
+  /** Replaces each entry by the result of the function. */
   map (change: (entry: Record<string, unknown>) => unknown): void {
     this.#entries.forEach((entry, at) => { if (isObject(entry)) this.#entries[at] = change(entry) })
   }
 
-  /** The section now; undefined: as it was. */
-  done (): unknown {
+  /** The changed section; undefined: it did not change. */
+  result (): unknown {
     const entries = this.#entries.filter((entry) => entry !== undefined)
     return entries.length === this.#former.length && entries.every((entry, at) => entry === this.#former[at]) ? undefined : entries
   }
 
-  #note (key: unknown, at: number): void {
-    const places = this.#placement.get(key)
-    if (places) places.push(at)
-    else this.#placement.set(key, [at])
+  #addIndex (key: unknown, at: number): void {
+    const indexes = this.#indexes.get(key)
+    if (indexes) indexes.push(at)
+    else this.#indexes.set(key, [at])
   }
 }
 
+/** Renames an element of a list; the same object is returned when nothing changes. */
 const renamedIn = (names: unknown, from: string, to: string): unknown =>
   Array.isArray(names) && names.includes(from) ? names.map((name: unknown) => (name === from ? to : name)) : names
 
-/** A group with a server under its new name. */
+/** Renames a server in the members of a group. */
 function renameMember (group: Record<string, unknown>, from: string, to: string): unknown {
   if (!Array.isArray(group.servers)) return group
   const servers = group.servers.map((member: unknown) =>
@@ -102,35 +105,35 @@ function renameMember (group: Record<string, unknown>, from: string, to: string)
   return servers.every((member, at) => member === (group.servers as unknown[])[at]) ? group : { ...group, servers }
 }
 
-/** A key with a server under its new name. */
+/** Renames a server in the scope of a key. */
 function renameAllowed (key: Record<string, unknown>, from: string, to: string): unknown {
   const allowedServers = renamedIn(key.allowedServers, from, to)
   return allowedServers === key.allowedServers ? key : { ...key, allowedServers }
 }
 
 /**
- * The document with all changes made; what they do not touch is the same object as before, and the whole document when they
- * change nothing. A renamed server also gets its new name in groups and in the scopes of keys.
- * @throws Invalid when a change does not fit the document, or the section is there but of another kind than ours
+ * Applies changes to a document. Unchanged parts stay the same objects, and so does the document if nothing changes. A server is also
+ * renamed in groups and in the scopes of keys.
+ * @throws Invalid when a change contradicts the document, or a section is not of the expected type
  */
 export function apply (document: Document, changes: readonly Change[]): Document {
   const sections = new Map<string, Members | List>()
   let system: unknown = document.systemConfig
   const servers = (): Members => {
-    const section =
-      sections.get('mcpServers') ?? new Members(isObject(document.mcpServers) ? document.mcpServers : fresh(document, 'mcpServers', {}))
+    const former = document.mcpServers
+    const section = sections.get('mcpServers') ?? new Members(isObject(former) ? former : emptySection(document, 'mcpServers', {}))
     sections.set('mcpServers', section)
     return section as Members
   }
   const list = (name: ListName): List => {
     const former = document[name]
-    const section = sections.get(name) ?? new List(Array.isArray(former) ? former : fresh(document, name, []), keyMembers[name])
+    const section = sections.get(name) ?? new List(Array.isArray(former) ? former : emptySection(document, name, []), keyMembers[name])
     sections.set(name, section)
     return section as List
   }
 
   for (const change of changes) {
-    if (change.entity === 'systemConfig') system = kept(system, change.value)
+    if (change.entity === 'systemConfig') system = normalized(system, change.value)
     else if (change.entity === 'mcpServers') {
       servers().put(change)
       const { key, value, rename } = change
@@ -143,16 +146,16 @@ export function apply (document: Document, changes: readonly Change[]): Document
   }
 
   const changed = [...sections]
-    .map(([name, section]): [string, unknown] => [name, section.done()])
+    .map(([name, section]): [string, unknown] => [name, section.result()])
     .filter(([, value]) => value !== undefined)
   if (system !== document.systemConfig) changed.push(['systemConfig', system])
   return changed.length === 0 ? document : { ...document, ...Object.fromEntries(changed) }
 }
 
-/** An empty section for one that is missing. */
-function fresh<Section> (document: Document, name: string, empty: Section): Section {
+/** The value for a missing section. @throws Invalid when the section exists, and so is not of the expected type */
+function emptySection<Section> (document: Document, name: string, empty: Section): Section {
   if (document[name] !== undefined && document[name] !== null) {
-    throw new Invalid(`"${name}" in the settings is of another kind than it should be, and is kept as it is: mend it first.`)
+    throw new Invalid(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`)
   }
   return empty
 }

@@ -7,18 +7,21 @@ import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
 import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
 import type { Server, Snapshot, StoredGroup } from './store.ts'
 
-/** What a section of the document says, and the section that says it. */
+/** The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable entries. */
 interface Section<Item> { readonly raw: unknown, readonly items: ReadonlyMap<string, Item>, readonly problems: readonly string[] }
 
-/** A document, and the snapshot that it says. */
+/** A document and the snapshot that was read from it. */
 export interface Reading {
   readonly document: Document
   readonly snapshot: Snapshot
   readonly sections: { servers: Section<Server>, groups: Section<StoredGroup>, keys: Section<BearerKey>, users: Section<User> }
 }
 
-/** A check of a schema: what is wrong with a value, as a phrase. Compiled once; the slow way is taken only for the words. */
-function check (schema: TSchema): (value: unknown) => string | undefined {
+/**
+ * Makes a validator for a schema, which returns the first problem of a value as a clause. The schema is compiled once; the slow validation
+ * runs only for the message.
+ */
+function validatorOf (schema: TSchema): (value: unknown) => string | undefined {
   const compiled = TypeCompiler.Compile(schema)
   return (value) => {
     if (compiled.Check(value)) return undefined
@@ -29,20 +32,20 @@ function check (schema: TSchema): (value: unknown) => string | undefined {
 
 const locked = new WeakMap<object, string>()
 
-/** Marks an entry whose secrets cannot be opened, with the reason as a sentence: it is kept as it is, and not used. */
-export const lock = (entry: object, why: string): void => { locked.set(entry, why) }
+/** Marks an entry whose secrets cannot be opened, with the reason as a message. The entry is kept unchanged, and not used. */
+export const lock = (entry: object, reason: string): void => { locked.set(entry, reason) }
 
-/** Why an entry is locked; undefined: it is not. */
+/** The reason why an entry is locked; undefined: it is not locked. */
 export const lockOf = (entry: unknown): string | undefined => isObject(entry) ? locked.get(entry) : undefined
 
-/** A reader of a list section. What it made of an entry is remembered with the entry, which never changes. */
+/** Makes a reader for a section that is a list. Results are cached by entry, since entries are immutable. */
 function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schema, make: (entry: Static<Schema>) => Item) {
-  const wrong = check(schema)
+  const validate = validatorOf(schema)
   const known = new WeakMap<object, { item: Item } | { problem: string }>()
   const readEntry = (entry: unknown): { item: Item } | { problem: string } => {
     const before = isObject(entry) ? known.get(entry) : undefined
     if (before) return before
-    const problem = lockOf(entry) ?? wrong(entry)
+    const problem = lockOf(entry) ?? validate(entry)
     const result = problem === undefined ? { item: make(entry as Static<Schema>) } : { problem }
     if (isObject(entry)) known.set(entry, result)
     return result
@@ -51,7 +54,7 @@ function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schem
     const raw = document[name]
     if (former && former.raw === raw) return former
     if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
-    if (!Array.isArray(raw)) return { raw, items: new Map(), problems: [`"${name}" is no list; it is ignored`] }
+    if (!Array.isArray(raw)) return { raw, items: new Map(), problems: [`"${name}" is not a list; it is ignored`] }
     const items = new Map<string, Item>()
     const problems: string[] = []
     raw.forEach((entry: Record<string, unknown>, at) => {
@@ -72,13 +75,13 @@ const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGr
   members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
 }))
 
-const wrongServer = check(ServerConfig)
+const validateServer = validatorOf(ServerConfig)
 const knownServers = new WeakMap<object, Server>()
 
 function readServer (name: string, config: unknown): Server {
   const before = isObject(config) ? knownServers.get(config) : undefined
   if (before?.name === name) return before
-  const problem = nameProblem(name) ?? lockOf(config) ?? wrongServer(config) ?? incomplete(config as ServerConfig)
+  const problem = nameProblem(name) ?? lockOf(config) ?? validateServer(config) ?? incomplete(config as ServerConfig)
   const server: Server = { name, config: isObject(config) ? config : {}, ...(problem === undefined ? {} : { problem }) }
   if (isObject(config)) knownServers.set(config, server)
   return server
@@ -88,7 +91,7 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   const raw = document.mcpServers
   if (former && former.raw === raw) return former
   if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
-  if (!isObject(raw)) return { raw, items: new Map(), problems: ['"mcpServers" is no object; it is ignored'] }
+  if (!isObject(raw)) return { raw, items: new Map(), problems: ['"mcpServers" is not an object; it is ignored'] }
   const items = new Map<string, Server>()
   const problems: string[] = []
   for (const name of Object.keys(raw)) {
@@ -100,33 +103,36 @@ function readServers (document: Document, former: Section<Server> | undefined): 
 }
 
 /**
- * Looks at an edit: a section that becomes another kind of thing says nothing of its entries, and would be taken for an empty one.
- * @throws Error with a phrase
+ * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be gone.
+ * @throws Error with a clause as its message
  */
 export function checkKinds (former: Document, next: Document): void {
   for (const name of ['mcpServers', ...Object.keys(keyMembers)]) {
     const [before, now] = [former[name], next[name]]
     const fits = name === 'mcpServers' ? isObject : Array.isArray
-    if (now !== undefined && !fits(now) && fits(before)) throw new Error(`"${name}" is no ${name === 'mcpServers' ? 'object' : 'list'}`)
+    if (now !== undefined && !fits(now) && fits(before)) {
+      throw new Error(`"${name}" is not ${name === 'mcpServers' ? 'an object' : 'a list'}`)
+    }
   }
 }
 
-const wrongSystem = check(SystemConfig)
+const validateSystem = validatorOf(SystemConfig)
 
-function lockedSystem ({ systemConfig }: Document): string[] {
-  const why = lockOf(systemConfig)
-  return why === undefined ? [] : [`the secrets in "systemConfig" are left out: ${why}`]
+function problemsOfSystem ({ systemConfig }: Document): string[] {
+  const reason = lockOf(systemConfig)
+  return reason === undefined ? [] : [`the secrets in "systemConfig" are left out: ${reason}`]
 }
 
 /**
- * What a settings document says. Entries that cannot be used are kept out (servers: marked) and reported, never fatal. What is
- * the same object in the document as in the former reading is not looked at again, and is the same object in the snapshot.
- * @throws Error when the system configuration cannot be used: guessing who may enter would be worse than not starting
+ * Reads a settings document into a snapshot. Unusable entries are left out (servers: marked) and reported; they are never fatal. Parts
+ * that are the same objects as in the former reading are not read again, and stay the same objects in the snapshot.
+ * @throws Error when the system configuration is invalid: guessing who has access would be worse than not starting
  */
 export function read (document: Document, version: number, former?: Reading): Reading {
   const system = document.systemConfig ?? {}
-  const wrong = former && former.document.systemConfig === document.systemConfig ? undefined : wrongSystem(system)
-  if (wrong !== undefined) throw new Error(`"systemConfig" cannot be used: ${wrong}`)
+  const isSameSystem = former !== undefined && former.document.systemConfig === document.systemConfig
+  const problem = isSameSystem ? undefined : validateSystem(system)
+  if (problem !== undefined) throw new Error(`"systemConfig" cannot be used: ${problem}`)
   const sections = {
     servers: readServers(document, former?.sections.servers),
     groups: readGroups(document, former?.sections.groups),
@@ -142,12 +148,12 @@ export function read (document: Document, version: number, former?: Reading): Re
       groups: sections.groups.items,
       keys: sections.keys.items,
       users: sections.users.items,
-      system: former && former.document.systemConfig === document.systemConfig ? former.snapshot.system : system,
-      problems: [...Object.values(sections).flatMap(({ problems }) => problems), ...lockedSystem(document)]
+      system: isSameSystem ? former.snapshot.system : system,
+      problems: [...Object.values(sections).flatMap(({ problems }) => problems), ...problemsOfSystem(document)]
     }
   }
 }
 
-/** Whether there is a token in plain, as somebody may write one into the file. */
+/** Whether the settings hold a token in plain text, as a person may write one into the file. */
 export const holdsTokens = ({ keys, system }: Snapshot): boolean =>
   system.routing?.bearerAuthKey !== undefined || [...keys.values()].some(({ token }) => token !== undefined)

@@ -4,17 +4,17 @@ import { Invalid, type Change, type Snapshot } from './store.ts'
 
 const schemas = { users: User, groups: Group, bearerKeys: BearerKey, systemConfig: SystemConfig }
 
-/** What two usernames have in common when they are one: NFKC and case folding (`ß` is `ss`, `K` the Kelvin sign is `k`). */
+/** Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`. */
 export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
- * What is written must be readable again. Servers are not looked at: one that cannot be used is kept, with its problem.
+ * Checks that changed values can be read again. Servers are not checked: an unusable one is stored, with its problem.
  * @throws Invalid
  */
 export function checkValues (changes: readonly Change[]): void {
   for (const change of changes) {
     if (change.entity === 'mcpServers') {
-      // A group could not hold such a member.
+      // A group cannot have a member with an empty name.
       if (change.rename === '') throw new Invalid('A server needs a name.')
       continue
     }
@@ -29,9 +29,9 @@ export function checkValues (changes: readonly Change[]): void {
 }
 
 /**
- * What must always hold, of the snapshot that a commit would make. Only what the commit itself breaks counts: what the former one
- * already violated does not stand in the way of other changes. The ids of keys and groups are unique by being the keys of a Map.
- * @throws Invalid with a sentence
+ * Checks the invariants of the snapshot that a commit would make. Only violations by the commit itself count: a violation in the former
+ * snapshot does not prevent other changes. The ids of keys and groups need no check, since they are keys of a Map.
+ * @throws Invalid
  */
 export function checkInvariants (former: Snapshot, next: Snapshot): void {
   if (next.users !== former.users) {
@@ -52,7 +52,7 @@ export function checkInvariants (former: Snapshot, next: Snapshot): void {
 
 const adminsOf = ({ users }: Snapshot): number => [...users.values()].filter(({ isAdmin }) => isAdmin === true).length
 
-/** The name of the first new item that another item also bears. */
+/** The name of the first new item that equals the name of another item. */
 function firstClash<Item> (
   items: Iterable<Item>,
   nameOf: (item: Item) => string,
@@ -60,13 +60,13 @@ function firstClash<Item> (
   isNew: (item: Item) => boolean
 ): string | undefined {
   const all = [...items]
-  const news = all.filter(isNew)
-  if (news.length === 0) return undefined
+  const added = all.filter(isNew)
+  if (added.length === 0) return undefined
   const count = new Map<string, number>()
   for (const item of all) {
     const name = fold(nameOf(item))
     count.set(name, (count.get(name) ?? 0) + 1)
   }
-  const clash = news.find((item) => (count.get(fold(nameOf(item))) ?? 0) > 1)
+  const clash = added.find((item) => (count.get(fold(nameOf(item))) ?? 0) > 1)
   return clash && nameOf(clash)
 }

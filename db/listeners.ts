@@ -1,27 +1,27 @@
 import type { Snapshot } from './store.ts'
 
-/** Who is told of the snapshots that somebody else made. */
+/** The listeners for snapshots that this process did not commit itself. */
 export class Listeners {
   readonly #listeners = new Set<(snapshot: Snapshot) => void>()
-  readonly #warn: (sentence: string) => void
+  readonly #warn: (message: string) => void
 
-  constructor (warn: (sentence: string) => void) {
+  constructor (warn: (message: string) => void) {
     this.#warn = warn
   }
 
-  /** @returns the function that ends it */
+  /** @returns a function that removes the listener */
   add (listener: (snapshot: Snapshot) => void): () => void {
     this.#listeners.add(listener)
     return () => { this.#listeners.delete(listener) }
   }
 
-  /** One that throws keeps no other from being told. */
-  tell (snapshot: Snapshot): void {
+  /** Calls all listeners. An error of one is logged and does not affect the others. */
+  notify (snapshot: Snapshot): void {
     for (const listener of this.#listeners) {
       try {
         listener(snapshot)
       } catch (error) {
-        this.#warn(`A change of the settings could not be taken up everywhere: ${error instanceof Error ? error.message : String(error)}`)
+        this.#warn(`A change of the settings could not be applied everywhere: ${error instanceof Error ? error.message : String(error)}`)
       }
     }
   }

@@ -1,4 +1,4 @@
-import { MemoryCounters } from './counters.ts'
+import { MemoryCounters } from './memory/counters.ts'
 import { JsonFileStore } from './json/file.ts'
 import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
@@ -7,23 +7,23 @@ import { seed } from './seed.ts'
 import type { Storage, Vault } from './store.ts'
 
 export interface StorageOptions {
-  /** The settings file. A database that nothing was ever stored in begins with what it holds. */
+  /** The settings file. An empty database is initialized with its content. */
   settingsPath: string
-  /** A database instead of it: `postgres://…`, or `pglite://<folder>`. */
+  /** The database to use instead of the file: `postgres://…`, or `pglite://<folder>`. */
   dbUrl?: string
   /** How long to wait for the database at the start, in ms. */
   startupTimeout: number
-  /** Keeps secrets out of the database's tables. The settings file has them in plain: people edit it. */
+  /** Seals secrets in the database. The settings file has them in plain text, since people edit it. */
   vault: Vault
-  /** Told in a sentence of what happens between calls: an edit on disk that cannot be used, a database that went away. */
-  warn: (sentence: string) => void
-  /** Told in a sentence of what is being waited for at the start. */
-  info: (sentence: string) => void
+  /** Receives warnings about events between calls, such as an invalid edit of the file, or a database that became unavailable. */
+  warn: (message: string) => void
+  /** Receives a message when the start must wait for the database. */
+  info: (message: string) => void
 }
 
 /**
- * The storage that the environment asks for; its store is not loaded yet. The only place that knows there is more than one kind.
- * @throws Error with one clear sentence when it cannot be had
+ * Opens the configured storage, without loading its store. This is the only place that knows that there are several adapters.
+ * @throws Error with one sentence when it cannot be opened
  */
 export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
   if (dbUrl === undefined) {
@@ -36,7 +36,7 @@ export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault,
       vectors: new MemoryVectors()
     }
   }
-  // Loaded only now: who keeps settings in a file needs no driver in memory.
+  // Imported here, so that the drivers are not loaded where settings are kept in a file.
   const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),

@@ -1,78 +1,85 @@
-// What is kept beside the settings and is no part of them. Every method throws StorageError when the storage cannot be used now; of
-// a write it is then not known whether it was made. Times are in ms since 1970.
+// The ports for data that is no part of the settings. Every method throws StorageError when the storage cannot be used now; whether a write
+// was made is then unknown. Times are in ms since 1970.
 
-/** Most that is kept of each kind, where a stranger could make it grow. */
-export const most = {
-  /** Grants that wait to be taken, and as many that were; beyond: the oldest go. */
+/** Max entries of each kind of data that unauthenticated clients can make grow. */
+export const maxEntries = {
+  /** Grants that wait to be taken, and as many that were taken; beyond, the oldest are removed. */
   grants: 100_000,
-  /** Tokens in a database, and in a settings file, which is written as a whole each time; beyond: the families with the most tokens go. */
+  /** Tokens in a database; beyond, the families with the most tokens are removed. */
   tokens: 1_000_000,
+  /** Tokens in a settings file, which each change writes as a whole. */
   tokensInFile: 20_000,
-  /** Numbers in all embeddings that are kept in memory, four bytes each; beyond: the oldest go. */
+  /** Numbers of all embeddings in memory, four bytes each; beyond, the oldest embeddings are removed. */
   vectorNumbers: 32 * 1024 * 1024
 } as const
 
-/** How long it is remembered of what is over (a grant that was taken, a family that was revoked) that it is, in ms. */
-export const remembered = 60 * 60_000
+/** How long a taken grant and a revoked family are remembered, in ms. */
+export const retention = 60 * 60_000
 
-/** What taking a grant has found: its value, for the one who came first; that it was taken, for all others. */
+/** The result of taking a grant. The first caller gets the value; all others learn that it was taken. */
 export type Taken =
-  { readonly first: true; readonly family: string; readonly value: unknown } | { readonly first: false; readonly family: string }
+  { readonly first: true, readonly family: string, readonly value: unknown } | { readonly first: false, readonly family: string }
 
-/** What can be taken once: authorization codes, states of a login. Kept under the SHA-256 of what was given out; in a database the value is sealed. */
+/**
+ * Values that can be taken once, such as authorization codes and states of a login. They are stored under the SHA-256 of the secret that
+ * was issued; a database stores the value sealed.
+ */
 export interface Grants {
   /**
    * @param hash SHA-256, in hex, of at least 128 random bits
-   * @param family what all tokens are called that come of it: whoever takes it a second time is told, and revokes them
+   * @param family of all tokens issued for the grant: if it is taken a second time, the caller learns the family and revokes them
    * @param value plain JSON
    */
   put: (hash: string, family: string, value: unknown, expiresAt: number) => Promise<void>
-  /** Of all callers on all replicas one is the first. It is remembered for an hour that it was taken. @returns undefined: there is none, it has expired, or is forgotten */
+  /**
+   * Takes a grant. Of all callers on all replicas, exactly one is the first. A taken grant is remembered for an hour.
+   * @returns undefined: the grant is unknown, has expired, or was taken longer ago
+   */
   take: (hash: string) => Promise<Taken | undefined>
 }
 
 export type TokenKind = 'access' | 'refresh'
 
-/** Who has let which client in. All tokens that come of it are one family, and end with it. */
+/** An authorization of a client by a user. All tokens issued for it are one family, and are revoked together. */
 export interface Authorization { readonly family: string, readonly clientId: string, readonly username?: string }
 
-/** A token as it is issued. */
+/** A token to be stored. */
 export interface Issued {
-  /** SHA-256 of the token, in hex. The token itself is kept nowhere. */
+  /** SHA-256 of the token, in hex. The token itself is never stored. */
   readonly hash: string
   readonly kind: TokenKind
-  /** Scopes with spaces between them. */
+  /** Scopes, separated by spaces. */
   readonly scope: string
-  /** Whom it is for (RFC 8707). */
+  /** The resource that the token is for (RFC 8707). */
   readonly resource?: string
   readonly expiresAt: number
 }
 
-/** A token as it is found. */
+/** A stored token. */
 export type Token = Authorization & Issued
 
-/** One member says which tokens end: that one alone, or all of a family, a client or a user. */
+/** The tokens to revoke: one token, or all of a family, a client or a user. */
 export type Revocation =
   { readonly hash: string } | { readonly family: string } | { readonly clientId: string } | { readonly username: string }
 
 /** Access and refresh tokens of the authorization server. */
 export interface Tokens {
-  /** Adds tokens to a family; where it was revoked in the last hour, they are of no use. */
+  /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
   put: (authorization: Authorization, issued: readonly Issued[]) => Promise<void>
-  /** @returns undefined: unknown, expired, used or revoked */
+  /** Finds a valid token. @returns undefined: it is unknown, expired, used or revoked */
   find: (hash: string) => Promise<Token | undefined>
   /**
-   * Gives others of the same family for a refresh token, which is used then. Of all callers on all replicas one has swapped; for the
-   * others it is reused, and the family is revoked.
-   * @returns unknown: there is no such refresh token, or it has expired or was revoked
+   * Exchanges a refresh token for new tokens of the same family, and marks it as used. Of all callers on all replicas, one succeeds; for
+   * the others the token is `reused`, and the family is revoked.
+   * @returns `unknown`: there is no such refresh token, or it has expired or was revoked
    */
   swap: (hash: string, issued: readonly Issued[]) => Promise<'swapped' | 'reused' | 'unknown'>
-  revoke: (what: Revocation) => Promise<void>
+  revoke: (target: Revocation) => Promise<void>
 }
 
 export type ActivityStatus = 'success' | 'error'
 
-/** A call that was made. Who records it leaves secrets out, and cuts `input` and `output`, which are text. */
+/** The record of a call. The caller removes secrets, and truncates `input` and `output`, which are text. */
 export interface Activity {
   /** A UUID. */
   readonly id: string
@@ -92,13 +99,13 @@ export interface Activity {
   readonly errorMessage?: string
 }
 
-/** Which activities: those that are so in all that is given; `from` included, `to` not. */
+/** A filter for activities, which must match all given members; `from` is inclusive, `to` exclusive. */
 export interface ActivityFilter extends Partial<Pick<Activity, 'server' | 'tool' | 'status' | 'group' | 'username' | 'keyId'>> {
   readonly from?: number
   readonly to?: number
 }
 
-/** What there is to filter by, sorted; at most 1,000 of each. */
+/** The values to filter by, sorted; at most 1,000 of each. */
 export interface ActivityValues {
   readonly servers: readonly string[]
   readonly tools: readonly string[]
@@ -107,36 +114,42 @@ export interface ActivityValues {
   readonly keys: ReadonlyArray<{ readonly id: string, readonly name?: string }>
 }
 
-/** The record of calls. Only a database keeps one. */
+/** The record of calls. Available with a database only. */
 export interface Activities {
-  /** Adds a batch. One that is there already, by its id, is not added again: whoever was told of an error may give the batch again. */
+  /** Adds a batch. Activities that exist already, by id, are skipped: after an error the same batch may be added again. */
   append: (batch: readonly Activity[]) => Promise<void>
-  /** Newest first. @param page from 1, of so many @returns `total`: of all pages */
+  /** Lists a page, newest first. @param page from 1 @param limit entries per page @returns `total`: entries on all pages */
   list: (filter: ActivityFilter, page: number, limit: number) => Promise<{ activities: Activity[], total: number }>
   find: (id: string) => Promise<Activity | undefined>
   values: (filter: ActivityFilter) => Promise<ActivityValues>
-  /** How many there are, how many of them failed, and their mean duration in ms; 0 where there are none. */
+  /** The number of calls and of failed calls, and the mean duration in ms; 0 if there are none. */
   stats: (filter: ActivityFilter) => Promise<{ total: number, errors: number, duration: number }>
-  /** Removes those from before that time. @returns how many they were */
+  /** Removes the activities before a time. @returns the number of removed ones */
   cleanup: (before: number) => Promise<number>
 }
 
-/** An embedding, and the hash of what was embedded. */
+/** An embedding, and the hash of the embedded text. */
 export interface Vector { readonly id: string, readonly hash: string, readonly embedding: readonly number[] }
 
-/** Embeddings, in collections: those of one have been made by one model. */
+/** Embeddings in collections. All embeddings of a collection were made by the same model. */
 export interface Vectors {
-  /** Adds vectors, or puts them in the place of those of the same ids. @throws RangeError when one has no direction: no numbers, or all zero, or one that is not finite */
+  /**
+   * Adds vectors, or replaces those with the same ids.
+   * @throws RangeError when a vector has no direction: it is empty, all zero, or holds a number that is not finite
+   */
   put: (collection: string, vectors: readonly Vector[]) => Promise<void>
-  /** The hashes of those that are there: what has another one, or none, must be embedded. */
+  /** The hashes of the stored vectors. A text whose hash differs or is missing must be embedded again. */
   hashes: (collection: string, ids: readonly string[]) => Promise<Map<string, string>>
-  /** Of those ids the ones that are most like an embedding, best first. Vectors of another length do not count. @returns `score`: the cosine, from -1 to 1 */
+  /**
+   * Finds the vectors among `ids` that are most similar to an embedding, best first. Vectors of another length are ignored.
+   * @returns `score`: the cosine, from -1 to 1
+   */
   nearest: (
     collection: string,
     embedding: readonly number[],
     ids: readonly string[],
     count: number
-  ) => Promise<Array<{ id: string; score: number }>>
-  /** Removes all others of the collection. */
+  ) => Promise<Array<{ id: string, score: number }>>
+  /** Removes all vectors of the collection except those with these ids. */
   keep: (collection: string, ids: readonly string[]) => Promise<void>
 }

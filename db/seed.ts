@@ -1,48 +1,50 @@
 import { readFile } from 'node:fs/promises'
 import { isObject, type Document } from './apply.ts'
 import { read } from './document.ts'
+import { errorCode } from './error-code.ts'
+import { readError } from './json/load.ts'
 import { parse } from './json/parse.ts'
 
 /**
- * What a settings file holds; it is only read.
- * @returns undefined: there is no such file
- * @throws Error with a sentence when it is there and cannot be used
+ * Reads and checks a settings file, without a lock.
+ * @returns undefined: the file does not exist
+ * @throws Error when the file exists and cannot be used
  */
 export async function readSettings (path: string): Promise<Document | undefined> {
   let bytes: Buffer
   try {
     bytes = await readFile(path)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
-    if (code === 'ENOENT') return undefined
-    throw new Error(`The settings file ${path} cannot be read (${code}). Check that it is a file and that this user may read it.`)
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw readError(error, path)
   }
   const document = parse(bytes, path)
   try {
     read(document, 1)
   } catch (error) {
-    throw new Error(
-      `The settings file ${path} cannot be used: ${error instanceof Error ? error.message : String(error)}. It was left as it is: mend it.`
-    )
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new Error(`The settings file ${path} cannot be used: ${reason}. It was left as it is: correct it.`)
   }
   return document
 }
 
 /**
- * The document that an empty database begins with: the settings file's, its servers private. Where nobody had chosen a visibility,
- * a mark says so.
- * @param warn told which servers were public
+ * Returns the first content of an empty database: the settings file with all servers private. Servers without a visibility are marked by
+ * `visibilityDefaulted`.
+ * @param warn receives a message that lists the servers that were public
  */
-export async function seed (path: string, warn: (sentence: string) => void): Promise<Document> {
+export async function seed (path: string, warn: (message: string) => void): Promise<Document> {
   const document = await readSettings(path) ?? {}
   const { mcpServers } = document
   if (!isObject(mcpServers)) return document
-  const open = Object.entries(mcpServers)
+  const publicServers = Object.entries(mcpServers)
     .filter(([, config]) => isObject(config) && config.visibility === 'public' && config.visibilityDefaulted !== true)
     .map(([name]) => JSON.stringify(name))
-  if (open.length > 0) {
+  if (publicServers.length > 0) {
     warn(
-      `${open.length} public servers of the settings file became private in the database: ${open.slice(0, 20).join(', ')}${open.length > 20 ? ' …' : ''}. Give them visibility "public" again if that is wanted.`
+      `${publicServers.length} public servers of the settings file became private in the database: ` +
+      `${publicServers.slice(0, 20).join(', ')}${publicServers.length > 20 ? ' …' : ''}. ` +
+      'Set their visibility to "public" again if you want that.'
     )
   }
   return { ...document, mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }

@@ -2,16 +2,16 @@ import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schem
 import type { ServerConfig } from '../schemas/server.ts'
 import type { Activities, Grants, Tokens, Vectors } from './ports.ts'
 
-/** A configured server. `problem` says why it is kept but not connected. */
+/** A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. */
 export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string }
 
-/** Neither disabled nor configured in a way that cannot be used. */
+/** Whether a server is enabled and has a valid config. */
 export const isUsable = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined
 
-/** A group with its members in one form. */
+/** A group with all members as objects. */
 export interface StoredGroup extends Omit<Group, 'servers'> { readonly members: readonly GroupMember[] }
 
-/** All that is written down, at one moment. Immutable; a change makes another one with a higher version. */
+/** The settings at one moment. Immutable; a change makes a new snapshot with a higher version. */
 export interface Snapshot {
   readonly version: number
   /** In the order of configuration. */
@@ -22,42 +22,42 @@ export interface Snapshot {
   readonly keys: ReadonlyMap<string, BearerKey>
   readonly users: ReadonlyMap<string, User>
   readonly system: SystemConfig
-  /** What was read but cannot be used, in sentences. */
+  /** Messages about entries that were read and cannot be used. */
   readonly problems: readonly string[]
 }
 
-/** What can be written, each under its key: a username, a server's name, a group's or key's id. */
+/** The entities that can be written, by section. Their keys are usernames, names of servers, and ids of groups and keys. */
 export interface Entities { users: User, mcpServers: ServerConfig, groups: Group, bearerKeys: BearerKey }
 export type Entity = keyof Entities
 
-/** One thing to write. Without a value it is removed; `rename` (servers) also gives it another key in the same place. */
+/** A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place. */
 export type Change =
   | { [Name in Entity]: { entity: Name, key: string, value: Entities[Name] | undefined, rename?: string } }[Entity]
   | { entity: 'systemConfig', value: SystemConfig }
 
 /**
- * Where what is written down is kept. One contract, held by one suite of tests for every adapter: a commit that resolved is on
- * stable storage, whole; one that rejected changed nothing; a reader never sees half of one.
+ * The storage of the settings. One test suite checks this contract for every adapter: a commit that resolved is completely on stable
+ * storage; one that rejected has changed nothing; a reader never sees a part of one.
  */
 export interface Store {
-  /** @throws Error with one clear sentence when what is there cannot be read; it is then left as it is */
+  /** @throws Error with one sentence when the stored settings cannot be read; they are then left unchanged */
   load: () => Promise<Snapshot>
   /**
    * Writes all changes, or none.
-   * @param baseVersion the version of the snapshot that the changes were worked out from
-   * @throws Conflict when that is not the newest any more · Invalid when an invariant would break · StorageError
+   * @param baseVersion the version of the snapshot that the changes are based on
+   * @throws Conflict when a newer snapshot exists · Invalid when an invariant would be violated · StorageError
    */
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
-  /** Told of each new snapshot that somebody else made: an edit on disk, another replica. Returns the function that ends it. */
+  /** Listens for snapshots made outside this process, by an edit on disk or another replica. Returns a function that stops it. */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
-  /** Whether it can be read and written now, or only read where that is all that is wanted; the reason in words when not. */
+  /** The reason why the store cannot be read and written now (`readonly`: cannot be read); undefined: it can. */
   health: (readonly?: boolean) => string | undefined
-  /** Gives up on what waits for an answer, since the process ends. Absent where nothing waits for long. */
+  /** Aborts pending operations, since the process ends. Absent where operations cannot take long. */
   hurry?: () => void
   close: () => Promise<void>
 }
 
-/** Somebody else was faster: read again, and work the changes out anew. `edited`: it was an edit on disk. */
+/** The settings were changed by somebody else: the changes must be worked out again from the new snapshot. `edited`: by an edit on disk. */
 export class Conflict extends Error {
   readonly edited: boolean
   constructor (message: string, edited: boolean) {
@@ -67,12 +67,12 @@ export class Conflict extends Error {
   }
 }
 
-/** The changes would break what must always hold. */
+/** The changes would violate an invariant. */
 export class Invalid extends Error {
   override readonly name = 'Invalid'
 }
 
-/** Nothing can be written now. `full`: for lack of space; `failing`: the disk reports errors. */
+/** The storage cannot be used now. `full`: it has no space left; `failing`: the disk reports errors. */
 export class StorageError extends Error {
   readonly full: boolean
   readonly failing: boolean
@@ -84,50 +84,52 @@ export class StorageError extends Error {
   }
 }
 
-/** The last known catalogues, a cache: one JSON text a server. Losing it costs time, never data. */
+/** A cache of the last known catalogues: one JSON text per server. Losing it costs time, never data. */
 export interface CatalogueCache {
   read: (server: string) => Promise<string | undefined>
-  /** @param text piece by piece; a large one is not made at once */
+  /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
 }
 
-/** Counts that all replicas add to: what rate limits are made of. */
+/** Counters shared by all replicas, for rate limits. */
 export interface Counters {
   /**
-   * Adds one under a key.
-   * @param window how long the count lives from its first hit, in ms
-   * @returns the count now, and the ms until it starts anew
+   * Increments the counter of a key.
+   * @param window lifetime of the counter from its first hit, in ms
+   * @returns the new count, and `left`: the ms until it starts again at 0
    */
   hit: (key: string, window: number) => Promise<{ count: number, left: number }>
-  /** Forgets a count. */
+  /** Removes a counter. */
   reset: (key: string) => Promise<void>
 }
 
-/** Keeps what is secret out of sight where a database keeps it: a table shows masks, and beside them one sealed text. */
+/** Seals secrets for a database: a table stores values with masks in place of their secrets, and one sealed text beside each value. */
 export interface Vault {
   /**
-   * @param value what is to be stored, plain JSON
-   * @param place where it is stored, as `systemConfig` or `mcpServers/<name>`: a sealed text opens nowhere else
-   * @param plain members, as `options` or `openapi.schema`, of which only what people are not shown is a secret: of all others every text
-   * and number is one, and so is every address that holds more than a place. Without it only what people are not shown is.
-   * @returns the value with masks where its secrets were, and the secrets sealed; null: it has none
+   * Separates a value from its secrets.
+   * @param value to store, plain JSON
+   * @param place where it is stored, such as `systemConfig` or `mcpServers/<name>`: a sealed text can be opened for that place only
+   * @param plain members, such as `options` or `openapi.schema`, in which a value is a secret only if it is never shown to people. In all
+   * other members every text and number is a secret, and so is every address with more than a location. Without this parameter, the first
+   * rule holds for all members.
+   * @returns the value with masks in place of its secrets, and the sealed secrets; null: it has none
    */
   hide: <Value>(value: Value, place: string, plain?: ReadonlySet<string>) => { value: Value, sealed: string | null }
-  /** Undoes `hide`. @throws Error with a sentence when the key that sealed it is not at hand, or it was sealed elsewhere */
+  /** Reverses `hide`. @throws Error when the key that sealed the text is not available, or the text was sealed for another place */
   reveal: <Value>(value: Value, sealed: string | null, place: string) => Value
-  /** Where a value shows masks in the place of secrets, as `headers.Authorization`. Stored, they would be taken for secrets. */
+  /** The paths of masks in a value, such as `headers.Authorization`. If they were stored, they would be taken for secrets. */
   masks: (value: unknown) => string[]
-  /** Whether a sealed text should be sealed anew, since another key than the newest made it. */
+  /** Whether a text was sealed with a former key, and should be sealed again with the newest. */
   outdated: (sealed: string) => boolean
 }
 
-/** All that one kind of storage keeps. */
+/** The ports of one kind of storage. */
 export interface Storage {
   store: Store
   counters: Counters
   grants: Grants
   tokens: Tokens
   vectors: Vectors
-  /** Kept by a database only. */
+  /** Available with a database only. */
   activities?: Activities
 }

@@ -1,4 +1,4 @@
-// `npm run demo`: the built gateway over three real servers from npm, with a key, ready to be called. Ctrl-C ends it.
+// `npm run demo`: starts the built gateway with three servers from npm and a key. Ctrl-C stops it.
 import { spawn } from 'node:child_process'
 import { randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -41,7 +41,7 @@ writeFileSync(
   { mode: 0o600 }
 )
 
-// A group of its own: Ctrl-C reaches this script only, which then ends the gateway once, in order.
+// In a process group of its own, so that Ctrl-C reaches this script only, which then stops the gateway gracefully.
 const hub = spawn(process.execPath, [join(root, 'dist/server.js')], {
   env: { ...process.env, PORT: port, SETTINGS_PATH: join(folder, 'mcp_settings.json') },
   stdio: ['ignore', 'inherit', 'inherit'],

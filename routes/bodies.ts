@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { bytesOf, readJson, readText } from '../plugins/body/index.ts'
 
-/** How much a body may hold, as the settings say now: `routing.jsonBodyLimit`. */
+/** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
-/** Bodies are JSON of bounded size and depth, or nothing. For the scope that calls it and those below. */
+/** Parses bodies of the calling scope and its children as JSON of bounded size and depth. An empty body is undefined. */
 export function jsonBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(
@@ -13,7 +13,7 @@ export function jsonBodies (app: FastifyInstance): void {
   )
 }
 
-/** Bodies are the text of JSON, as it came, of bounded size. For the scope that calls it and those below. */
+/** Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. */
 export function textBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser(

@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal } from '../plugins/access/view.ts'
 import type { Caller } from '../plugins/tools/tools.ts'
+import { disconnectSignal } from './disconnect.ts'
 
 /** The caller of a request that runs something. Its `gone` aborts when the connection closes. */
 export function callerOf (request: FastifyRequest, reply: FastifyReply, principal: Principal): Caller {
-  const gone = new AbortController()
-  reply.raw.once('close', () => { gone.abort() })
-  return { principal, headers: request.headers, address: request.ip, gone: gone.signal }
+  return { principal, headers: request.headers, address: request.ip, gone: disconnectSignal(reply) }
 }

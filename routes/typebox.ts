@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyPluginOptions, FastifyTypeProvider, RawServerDefault } from 'fastify'
 import type { Static, TSchema } from '@sinclair/typebox'
 
-/** Handlers get the types that their TypeBox schemas say. */
+/** Types of handlers from their TypeBox schemas. */
 export interface TypeBoxTypeProvider extends FastifyTypeProvider {
   validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
   serializer: this['schema'] extends TSchema ? Static<this['schema']> : unknown
@@ -15,7 +15,7 @@ export type FastifyPluginAsyncTypebox<Options extends FastifyPluginOptions = Rec
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a request does: READONLY, OAuth scopes, Origin checks and HEAD derive from it. */
+    /** The effect of a request: READONLY, OAuth scopes, Origin checks and HEAD derive from it. */
     effect?: 'read' | 'change' | 'run'
   }
 }

@@ -2,10 +2,10 @@ import { Type, type TSchema } from '@sinclair/typebox'
 import { GroupMember } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
-/** What a management route answers when it went well. */
+/** The response of a management route that succeeded. */
 export const Success = <Data extends TSchema>(data: Data) =>
   Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
-/** ... and when there is nothing to show. */
+/** The same without data. */
 export const Done = Type.Object(
   { success: Type.Literal(true), message: Type.Optional(Type.String()) },
   { examples: [{ success: true, message: 'It was removed' }] }
@@ -59,7 +59,7 @@ const Item = Type.Object(
   }
 )
 
-/** They are answered as the texts that they came as: whoever answers with a record writes it (`writeRecords`). */
+/** Items are written as the JSON text in which the upstream sent them: routes serialize their records with `writeRecords`. */
 const Items = Type.Unsafe<object>(Type.Array(Item))
 
 export const ServerRecord = Type.Object(
@@ -67,7 +67,7 @@ export const ServerRecord = Type.Object(
     name: Type.String(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
     error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
-    warnings: Type.Optional(Type.Array(Type.String(), { description: 'What is not as it is configured, though it works' })),
+    warnings: Type.Optional(Type.Array(Type.String(), { description: 'Problems that do not keep the server from working' })),
     tools: Items,
     prompts: Items,
     resources: Items,
@@ -99,19 +99,19 @@ export const ServerRecord = Type.Object(
 )
 
 export const Page = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'At most so many' })),
-  cursor: Type.Optional(Type.String({ description: 'Where the page before ended: the `nextCursor` of its answer' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, description: 'Max entries of the page' })),
+  cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' })),
   fields: Type.Optional(Type.String({ description: 'Only these members, comma-separated' }))
 })
 
-/** A list, whole or a page of it. */
+/** A complete list, or one page of it. */
 export const PageOf = <Item extends TSchema>(item: Item) => Type.Object({
   success: Type.Literal(true),
   data: Type.Array(item),
   nextCursor: Type.Optional(Type.String({ description: 'Send it as `cursor` for the next page; absent on the last one' }))
 })
 
-/** A config is checked by the gateway itself, which says what is wrong in words. */
+/** Not described further here: the gateway checks configs itself, with clearer messages. */
 const Config = Type.Object({}, { additionalProperties: true })
 export const NewServer = Type.Object(
   { name: Type.String(), config: Config },
@@ -129,7 +129,7 @@ export const ServerUpdate = Type.Object(
 export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
-/** What is wrong with one of them is said of it; the others are stored. */
+/** Each entry is checked alone: an invalid one is reported in the results, and the others are stored. */
 export const NewServers = Type.Object(
   { servers: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }) },
   {
@@ -254,6 +254,6 @@ export const NewKey = Type.Object({
 }, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] })
 export const KeyUpdate = Type.Partial(NewKey, {
   examples: [{ enabled: false }],
-  description: 'A user may change `name` and `enabled` only; `kind` and `owner` stay, and may come back as they are'
+  description: 'A user may change `name` and `enabled` only; `kind` and `owner` may be sent unchanged'
 })
 export const KeyId = Type.Object({ id: Type.String() })

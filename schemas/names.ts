@@ -1,4 +1,4 @@
-/** Names that would meet a route, or `Object.prototype`, if a server or group bore them. */
+/** Names that servers and groups must not have, since they are part of a route or a member of `Object.prototype`. */
 const reserved = new Set([
   ...Object.getOwnPropertyNames(Object.prototype),
   'call',
@@ -19,8 +19,9 @@ const reserved = new Set([
   'resources'
 ])
 
-/** What nobody can see is no letter, whatever Unicode says; a mark stands on a letter. */
+/** A letter, mark or digit. Characters that are not displayed are excluded, even if Unicode classifies them as letters. */
 const letter = '(?!\\p{Default_Ignorable_Code_Point})[\\p{L}\\p{M}\\p{N}]'
+/** Starts with a letter, a digit or a hyphen, not with a combining mark; ends without a space. */
 const grammar = new RegExp(`^(?!\\p{M})(?:${letter}|-)(?:(?:${letter}|[._ -])*(?:${letter}|[._-]))?$`, 'u')
 
 function wordProblem (name: string): string | undefined {
@@ -30,19 +31,20 @@ function wordProblem (name: string): string | undefined {
   return undefined
 }
 
-/** Of two ways to write the same letters a new name takes the composed one, so that no two names look alike. */
+/** New names must be in Unicode NFC, so that two names of the same letters are equal. */
 const composedProblem = (name: string): string | undefined =>
   name === name.normalize('NFC') ? undefined : 'the name must be written with composed letters (Unicode NFC)'
 
 /**
- * Why a server or group may not bear this name, as a sentence; undefined when it may.
- * 1–128 code points, letters and digits of any script, `.`, `_`, `-` and inner space; not starting with `.`, `$` or `_`.
+ * The reason why a server or group must not have this name, as a clause; undefined: it may.
+ * Valid names have 1 to 128 code points: letters and digits of any script, `.`, `_`, `-` and inner spaces. They do not start with `.`, `$`
+ * or `_`.
  */
 export const nameProblem = (name: string): string | undefined =>
   wordProblem(name) ?? (reserved.has(name) ? `the name ${JSON.stringify(name)} is reserved` : undefined)
 
-/** As `nameProblem`, for a name that is new. */
+/** The same for a new name. */
 export const newNameProblem = (name: string): string | undefined => nameProblem(name) ?? composedProblem(name)
 
-/** Why a member of a group may not get this alias: it stands in a server's place in the names of tools, but in no route. */
+/** The same for a new alias of a group member. It replaces the server's name in names of tools, but is in no route: none is reserved. */
 export const aliasProblem = (name: string): string | undefined => wordProblem(name) ?? composedProblem(name)

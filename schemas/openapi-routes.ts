@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** What a failure on the open routes says. */
+/** The response of an open route that failed. */
 export const OpenFailure = Type.Object({
   success: Type.Literal(false),
   error: Type.String({ description: 'A code that stays the same' }),
@@ -9,17 +9,17 @@ export const OpenFailure = Type.Object({
 
 export const DocumentQuery = Type.Object({
   title: Type.Optional(Type.String({ description: "The document's title" })),
-  description: Type.Optional(Type.String({ description: 'What the document says of itself' })),
+  description: Type.Optional(Type.String({ description: "The document's description" })),
   version: Type.Optional(Type.String({ description: "The document's version" })),
   serverUrl: Type.Optional(
     Type.String({
-      description: 'Where the operations are, as the caller reaches them: an absolute http or https address, up to 2,048 bytes'
+      description: 'Base address of the operations: an absolute http or https address, up to 2,048 bytes'
     })
   ),
-  includeDisabled: Type.Optional(Type.Boolean({ description: 'With disabled tools. Running them is still 404' })),
+  includeDisabled: Type.Optional(Type.Boolean({ description: 'Includes disabled tools. Running them is still 404' })),
   servers: Type.Optional(Type.String({ description: 'Only these servers, comma-separated' }))
 })
-/** A document of one group or server has no choice of servers. */
+/** For a document of one group or server, which cannot select servers. */
 export const PartQuery = Type.Omit(DocumentQuery, ['servers'])
 export const PartName = Type.Object({ name: Type.String({ description: 'A group by id or name, else a server' }) })
 
@@ -54,13 +54,13 @@ export const PartToolPath = Type.Object({
   tool: Type.String()
 })
 
-/** What is sent as the text that it came in, or is kept in. */
+/** A response that is sent as JSON text, and not serialized again. */
 const AsText = (description: string, example: object) =>
   Type.Unsafe<string>(Type.Object({}, { additionalProperties: true, description, examples: [example] }))
 export const ToolResult = AsText('The MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`', {
   content: [{ type: 'text', text: 'Hello' }]
 })
-/** The same beside what was called, on the management API. */
+/** The result of a tool with its name and arguments, on the management API. */
 export const CalledTool = Type.Object({
   toolName: Type.String(),
   arguments: Type.Object({}, { additionalProperties: true, description: 'As they were given' }),

@@ -4,16 +4,18 @@ import { StringEnum } from './string-enum.ts'
 const Text = (description: string) => Type.Optional(Type.String({ description }))
 const Scopes = Type.Optional(Type.Array(Type.String(), { description: 'oauth2, openIdConnect: scopes to ask for' }))
 
-/** What each kind of credentials takes. */
+/** The members of all types of credentials. */
 const members = {
   name: Text('apiKey: the name of the header, query parameter or cookie; default: as the description says'),
-  in: Type.Optional(StringEnum(['header', 'query', 'cookie'], { description: 'apiKey: where it goes; default: as the description says' })),
+  in: Type.Optional(StringEnum(['header', 'query', 'cookie'], {
+    description: 'apiKey: the location of the key; default: as the description says'
+  })),
   value: Text('apiKey: the key'),
-  scheme: Text('http: bearer or basic, or another word to stand before the credentials'),
-  token: Text('http bearer, oauth2, openIdConnect: a token that is there already'),
+  scheme: Text('http: bearer, basic or another authentication scheme'),
+  token: Text('http bearer, oauth2, openIdConnect: an existing token'),
   username: Text('http basic'),
   password: Text('http basic'),
-  credentials: Text('http: what stands behind the scheme, as it is'),
+  credentials: Text('http: the credentials after the scheme, sent unchanged'),
   tokenUrl: Text('oauth2: the token endpoint; default: as the description says'),
   url: Text('openIdConnect: the issuer, or its discovery document; default: as the description says'),
   clientId: Text('oauth2, openIdConnect: for a token by client credentials'),
@@ -22,7 +24,7 @@ const members = {
 }
 const Members = Type.Object(members)
 
-/** How an API's calls are authorized. The members stand beside `type`, or below it in an object of its name, as MCPHub has them. */
+/** The credentials of an API's calls. The members are beside `type`, or in an object with the name of the type, as MCPHub has them. */
 export const OpenApiSecurity = Type.Object({
   type: StringEnum(['none', 'apiKey', 'http', 'oauth2', 'openIdConnect']),
   ...members,
@@ -33,7 +35,7 @@ export const OpenApiSecurity = Type.Object({
 })
 export type OpenApiSecurity = Static<typeof OpenApiSecurity>
 
-/** What is written down of a server of type `openapi` beside its address. */
+/** The settings of a server of type `openapi` beside its `url`. */
 export const OpenApiConfig = Type.Object({
   url: Text('Address of the description, JSON or YAML'),
   schema: Type.Optional(Type.Union([Type.Object({}), Type.String()], { description: 'The description itself: an object, or its text' })),
@@ -42,7 +44,7 @@ export const OpenApiConfig = Type.Object({
 })
 export type OpenApiConfig = Static<typeof OpenApiConfig>
 
-/** The members of the credentials, wherever they stand. */
+/** The members of the credentials, from either place. */
 export function securityOf ({
   type,
   apiKey,
@@ -54,7 +56,7 @@ export function securityOf ({
   return { ...flat, ...{ none: undefined, apiKey, http, oauth2, openIdConnect }[type], type }
 }
 
-/** What the credentials lack, as a sentence; undefined: nothing. */
+/** A sentence about the member that the credentials lack; undefined: they are complete. */
 export function securityProblem (security: OpenApiSecurity | undefined): string | undefined {
   if (!security) return undefined
   const { type, value, scheme, token, username, password, credentials, clientId, clientSecret } = securityOf(security)

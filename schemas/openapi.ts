@@ -3,14 +3,16 @@ import { Failure } from './api.ts'
 import { ServerConfig } from './server.ts'
 import { SystemSections } from './system.ts'
 
-/** What the management API's own OpenAPI document says of itself; the routes say the rest. */
+/** The general part of the management API's OpenAPI document. The paths come from the routes. */
 export const describeApi = (version: string, basePath: string) => ({
   openapi: '3.1.0',
   info: {
     title: 'Tool-Hub management API',
     version,
     description:
-      'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. MCP itself is spoken at `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp`, by MCP clients, and is not described here.',
+      'Log in with `POST /api/auth/login` and send the token in `x-auth-token`, or send a system bearer key. ' +
+      'Answers are `{success, data?, message?}`; failures `{success: false, message, code?, errors?}`. ' +
+      'The MCP endpoints `/mcp`, `/mcp/{groupOrServer}` and `/{user}/mcp` are for MCP clients, and are not described here.',
     license: { name: 'MIT', identifier: 'MIT' }
   },
   servers: [{ url: basePath === '' ? '/' : basePath }],
@@ -23,7 +25,7 @@ export const describeApi = (version: string, basePath: string) => ({
   security: [{ login: [] }, { bearerKey: [] }] as Array<Record<string, string[]>>
 })
 
-/** The parts of an OpenAPI document that are looked at here. */
+/** The parts of an OpenAPI document that are used here. */
 interface Operation {
   summary?: string
   operationId?: string
@@ -53,7 +55,7 @@ interface Schema {
 
 const component = (schema: TSchema): Schema => JSON.parse(JSON.stringify(schema)) as Schema
 
-/** A value that fits a schema, put together from the examples in it; undefined where a part that is required has none. */
+/** Composes an example of a schema from the examples in it; undefined: a required part has none. */
 function exampleOf ({ examples, enum: choices, properties, required = [], items, anyOf }: Schema): unknown {
   const given = examples?.[0] ?? choices?.[0] ?? (anyOf?.[0] && exampleOf(anyOf[0]))
   if (given !== undefined) return given
@@ -64,7 +66,7 @@ function exampleOf ({ examples, enum: choices, properties, required = [], items,
   return members.length > 0 && required.every((key) => members.some(([name]) => name === key)) ? Object.fromEntries(members) : undefined
 }
 
-/** An answer with an example of it, where its schema has the parts of one. */
+/** Adds an example to a response, if one can be composed from its schema. */
 const withExample = ({ content = {}, ...response }: Response): Response => ({
   ...response,
   content: Object.fromEntries(
@@ -75,7 +77,7 @@ const withExample = ({ content = {}, ...response }: Response): Response => ({
   )
 })
 
-/** As PUT takes it: `null` restores the default, of a member or of a whole section. */
+/** The schema for PUT: each member and section also accepts `null`, which restores its default. */
 const resettable = (schema: Schema): Schema => ({
   ...schema,
   ...(schema.properties && {
@@ -88,24 +90,24 @@ const resettable = (schema: Schema): Schema => ({
 })
 
 const failures: Record<string, string> = {
-  400: 'What was sent does not fit; `errors` says where',
-  401: 'No credential, or none that is accepted here',
-  403: 'Known, but not allowed; or the gateway is read-only',
-  404: 'Not there, or not visible to you',
-  409: 'The settings were changed elsewhere meanwhile: read again, and send again; or there are secrets that cannot be opened',
+  400: 'The request is invalid; `errors` says where',
+  401: 'The credential is missing or not accepted',
+  403: 'Authenticated, but not allowed; or the gateway is read-only',
+  404: 'It does not exist, or is not visible to you',
+  409: 'The settings were changed meanwhile: read them again, and repeat the request; or there are secrets that cannot be opened',
   413: 'Larger than `routing.jsonBodyLimit`',
   415: 'Not JSON',
-  429: 'Too many; `Retry-After` says when to come back',
+  429: 'Too many requests; `Retry-After` says when to try again',
   502: 'The upstream failed, or is not connected',
-  503: 'The storage is away, or a limit is reached',
+  503: 'The storage is unavailable, or a limit is reached',
   504: 'The upstream took too long',
   507: 'The disk is full'
 }
 
-/** ... which the shape of an operation does not tell. */
+/** Failures of single operations that do not follow from their shape. */
 const otherFailures: Record<string, number[]> = { '/api/auth/change-password': [429], '/api/mcp-settings/export': [409] }
 
-/** How an operation can fail, as its shape tells: who may call it, what it takes, what it does. */
+/** The statuses of an operation's failures, as they follow from its shape: its method, credentials, parameters and body. */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {
   const open = security?.length === 0
   const runs = requestBody !== undefined && /^\/api\/(tools\/call|mcp)\//.test(path)
@@ -122,7 +124,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)
 
-/** `PUT /api/groups/{id}/servers/batch` is `putGroupsByIdServersBatch`: what a generated client calls it. */
+/** The operationId, for generated clients: `PUT /api/groups/{id}/servers/batch` becomes `putGroupsByIdServersBatch`. */
 const nameOf = (method: string, path: string): string =>
   method +
   path
@@ -138,7 +140,7 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
-/** Points every `config` of a server to its schema. */
+/** Replaces the schema of each `config` member by a reference to `ServerConfig`. */
 const withConfigs = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withConfigs)
   if (typeof value !== 'object' || value === null) return value
@@ -152,8 +154,8 @@ const withConfigs = (value: unknown): unknown => {
 }
 
 /**
- * The document with what no single route says: names of operations, how each can fail, the schemas of what the gateway checks itself.
- * The MCP endpoints, which have no summary, are left out: they are no REST.
+ * Adds to the document what the routes do not declare: operationIds, failures, and schemas of the bodies that the gateway checks itself.
+ * Routes without a summary are left out: these are the MCP endpoints.
  */
 export function completeApi (given: object): object {
   const document = withConfigs(given) as Document

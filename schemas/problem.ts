@@ -1,7 +1,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 
-/** The first thing that is wrong with a value, in words: where, and what is expected. Undefined: nothing is. */
+/** The first violation of a schema: its path, and a message about what is expected. Undefined: the value is valid. */
 export function problemOf (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
   const error = Value.Errors(schema, value).First()
   if (!error) return undefined

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { OpenApiConfig, securityProblem } from './openapi-upstream.ts'
 import { StringEnum } from './string-enum.ts'
 
-/** What an admin says of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
+/** An admin's override of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
 export const ItemOverride = Type.Object({
   enabled: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String())
@@ -12,11 +12,11 @@ export type ItemOverride = Static<typeof ItemOverride>
 const Overrides = Type.Optional(Type.Record(Type.String(), ItemOverride))
 const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 - 1 })
 
-/** What is written down of one upstream server. Members that are not listed are kept as they are. */
+/** The config of an upstream server. Unknown members are kept unchanged. */
 export const ServerConfig = Type.Object({
   type: Type.Optional(
     StringEnum(['stdio', 'sse', 'streamable-http', 'openapi'], {
-      description: 'How to reach the server; without it, `command` means stdio and `url` streamable-http with fall-back to sse'
+      description: 'Transport to the server; without it, `command` means stdio, and `url` streamable-http with fall-back to sse'
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
@@ -34,7 +34,7 @@ export const ServerConfig = Type.Object({
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
   storedByUser: Type.Optional(
-    Type.Boolean({ description: 'Set by the gateway: who stored this config last is no admin, so it reaches public addresses only' })
+    Type.Boolean({ description: 'Set by the gateway: stored last by a user without admin rights, so limited to public addresses' })
   ),
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
@@ -44,8 +44,8 @@ export const ServerConfig = Type.Object({
   oauth: Type.Optional(Type.Object({})),
   proxy: Type.Optional(
     Type.Object({
-      url: Type.Optional(Type.String({ description: 'An http or https proxy that a remote server is reached through' })),
-      noProxy: Type.Optional(Type.String({ description: 'Hosts reached without it: names, `.suffix`, `*`; comma-separated' }))
+      url: Type.Optional(Type.String({ description: 'An http or https proxy for connections to a remote server' })),
+      noProxy: Type.Optional(Type.String({ description: 'Hosts that are connected to without it: names, `.suffix`, `*`; comma-separated' }))
     })
   ),
   openapi: Type.Optional(OpenApiConfig),
@@ -62,7 +62,7 @@ export const ServerConfig = Type.Object({
 })
 export type ServerConfig = Static<typeof ServerConfig>
 
-/** What a config of its kind lacks, as a sentence; undefined: nothing. */
+/** A message about what a config of its type lacks; undefined: it is complete. */
 export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig): string | undefined {
   if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'
   if (!url && (type !== 'openapi' || (!openapi?.url && openapi?.schema === undefined))) {
@@ -76,7 +76,7 @@ export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig
   return type === 'openapi' ? securityProblem(openapi?.security) : undefined
 }
 
-/** What holds a variable is checked when it is filled in. */
+/** An address with a variable (`${NAME}`) passes here, and is checked once the variable is replaced. */
 const isWebAddress = (text: string): boolean =>
   /\$\{[A-Za-z_]\w*\}/.test(text) || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
 

@@ -3,7 +3,7 @@ import { StringEnum } from './string-enum.ts'
 
 const Selector = Type.Optional(Type.Union([Type.Literal('all'), Type.Array(Type.String())]))
 
-/** A server in a group, and which of its items belong to it: `all`, or a list of own names (resources: URIs). */
+/** A server in a group, with the items that the group contains: `all`, or a list of own names (resources: URIs). */
 export const GroupMember = Type.Object({
   name: Type.String({ minLength: 1 }),
   tools: Selector,
@@ -22,7 +22,7 @@ export const Group = Type.Object({
 })
 export type Group = Static<typeof Group>
 
-/** A credential for the MCP endpoints; `token` in a file that a person wrote, `tokenHash` (SHA-256, hex) otherwise. */
+/** A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, else a `tokenHash` (SHA-256, hex). */
 export const BearerKey = Type.Object({
   id: Type.String({ minLength: 1 }),
   name: Type.String(),
@@ -62,7 +62,7 @@ export type Routing = Static<typeof Routing>
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
   bearerAuthKeyMigrated: Type.Optional(
-    Type.Boolean({ description: 'That `routing.bearerAuthKey` became a key once, set by the gateway: it never does again' })
+    Type.Boolean({ description: 'Set by the gateway once `routing.bearerAuthKey` was migrated to a key, which happens only once' })
   ),
   install: Type.Optional(
     Type.Object({

@@ -7,14 +7,14 @@ const Seconds = (value: number) =>
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
 const Text = (description?: string) => Type.Optional(Type.String({ maxLength: 4_096, description }))
 
-/** The system configuration as the API takes and shows it. What is stored beside it is kept, and can only be sent back as it was shown. */
+/** The system configuration as the API accepts and shows it. Other stored members are kept, and may only be sent back unchanged. */
 export const SystemSections = Type.Object(
   {
     routing: Type.Optional(Routing),
     install: Type.Optional(
       Type.Object({
-        pythonIndexUrl: Text('Package index that children are told of'),
-        npmRegistry: Text('npm registry that children are told of'),
+        pythonIndexUrl: Text('Python package index, passed to child processes'),
+        npmRegistry: Text('npm registry, passed to child processes'),
         baseUrl: Text('Public address of this gateway')
       })
     ),

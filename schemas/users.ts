@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Account } from './api.ts'
 
-/** A user as it may be shown. */
+/** A user, without the password hash. */
 export const UserRecord = Type.Object(
   { username: Type.String(), isAdmin: Type.Boolean() },
   { examples: [{ username: 'ada', isAdmin: false }] }
@@ -9,7 +9,7 @@ export const UserRecord = Type.Object(
 
 const Username = Type.String({ description: '1 to 128 letters and digits of any script, and `@ . _ - +`' })
 
-/** Passwords are checked by the gateway itself, which says in sentences what they lack. */
+/** The schema does not check passwords: the gateway does, with a message for each missing criterion. */
 export const NewUser = Type.Object({
   username: Username,
   password: Type.String({ description: 'At least 8 characters with a letter, a digit and a special character; at most 256 bytes' }),
@@ -28,12 +28,12 @@ export const UserStats = Type.Object(
   { examples: [{ totalUsers: 3, adminUsers: 1, regularUsers: 2 }] }
 )
 
-const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'What would make the password stronger' }))
+const Warnings = Type.Optional(Type.Array(Type.String(), { description: 'Suggestions for a stronger password' }))
 
 export const Registration = Type.Object({
   username: Username,
   password: Type.String({ description: 'At least 6 characters, at most 256 bytes' }),
-  isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only an admin may say true' }))
+  isAdmin: Type.Optional(Type.Boolean({ default: false, description: 'Only an admin may set true' }))
 }, { examples: [{ username: 'ada', password: 'Analytical-1' }] })
 
 export const Registered = Type.Object({
@@ -52,6 +52,6 @@ export const PasswordChange = Type.Object({
 export const PasswordChanged = Type.Object({
   success: Type.Literal(true),
   message: Type.String(),
-  token: Type.String({ description: 'Takes the place of the tokens of before, which all end' }),
+  token: Type.String({ description: 'A new token; all former ones are invalid' }),
   warnings: Warnings
 })

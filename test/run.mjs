@@ -1,26 +1,33 @@
-// Runs every test file with node's own runner and closes with one line a person (and CI) can read.
-// `node test/run.mjs gateway mcp` runs only the files whose name contains one of the words; `--system` those in test/system, which
-// need more than Node and npm and say what they install; `--soak` those in test/soak, which take long.
-import { run } from 'node:test'
-import { spec as Spec } from 'node:test/reporters'
-import { execFileSync } from 'node:child_process'
+// Runs the tests with tap, one process a file, and closes with one line a person (and CI) can read: `N passed, N failed`, which counts
+// tests and their subtests. `node test/run.mjs gateway mcp` runs only the files whose path contains one of the words; `--system` those in
+// test/system, which start whole processes and say what they need beyond Node and npm; `--soak` those in test/soak, which take long;
+// `--coverage` measures what the tests reach.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, statSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { Parser } from 'tap-parser'
+import { stringify } from 'yaml'
 
-process.env.NODE_OPTIONS = `${process.env.NODE_OPTIONS ?? ''} --import=tsx`.trim()
 const args = process.argv.slice(2)
 const kind = args.includes('--system') ? 'system/' : args.includes('--soak') ? 'soak/' : undefined
+const coverage = args.includes('--coverage')
 const words = args.filter((arg) => !arg.startsWith('--'))
 const root = new URL('./', import.meta.url)
+const project = new URL('../', import.meta.url)
 const files = readdirSync(root, { recursive: true })
   .map(String)
   .filter((name) => name.endsWith(kind === 'soak/' ? '.ts' : '.test.ts'))
   .filter((name) => kind === undefined ? !/^(system|soak)\//.test(name) : name.startsWith(kind))
   .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
   .sort()
-  .map((name) => new URL(name, root).pathname)
+  .map((name) => `test/${name}`)
+if (files.length === 0) {
+  console.error('no test file has such a path')
+  process.exit(1)
+}
 
-// Gateways are started from the build, in half the time: hundreds of them are. It is made anew when a source is newer.
-const project = new URL('../', import.meta.url)
+// Whole gateways are started from the build, in half the time. It is made anew when a source is newer.
 const build = new URL('dist/server.js', project)
 const sources = [
   'app.ts',
@@ -33,15 +40,60 @@ if (!existsSync(build) || sources.some((name) => statSync(new URL(name, project)
   console.log('building, since sources are newer than dist/')
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: project, stdio: 'inherit' })
 }
-process.env.TOOL_HUB_TEST_BUILD = 'dist/server.js'
 
 let passed = 0
 let failed = 0
-const stream = run({ files, concurrency: 2, timeout: kind === 'soak/' ? 6 * 3_600_000 : 180_000 })
-stream.on('test:pass', (event) => { if (event.details.type !== 'suite' && !event.file?.endsWith(event.name)) passed++ })
-stream.on('test:fail', (event) => { if (event.details.type !== 'suite') { failed++; process.exitCode = 1 } })
-stream.on('end', () => {
-  console.log(`${passed} passed, ${failed} failed`)
-  if (passed === 0) process.exitCode = 1
-})
-stream.compose(new Spec()).pipe(process.stdout)
+let skipped = 0
+const indented = (text, by) => text.trimEnd().replace(/^(?=.)/gm, ' '.repeat(by))
+const seconds = (ms) => `${((ms ?? 0) / 1_000).toFixed(2)} s`
+
+/** Prints the results that a parser of TAP reads, and counts the tests among them. @param depth 0: the files; deeper: tests */
+function follow (parser, depth) {
+  let isTest = false
+  let failedBefore = failed
+  parser.on('child', (child) => {
+    isTest = true
+    failedBefore = failed
+    follow(child, depth + 1)
+  })
+  parser.on('comment', (comment) => {
+    if (depth > 0 && !/^# (Subtest: |time=)/.test(comment)) console.log(indented(comment, 2 * depth))
+  })
+  parser.on('assert', ({ ok, name, time, skip, diag }) => {
+    if (skip) {
+      skipped++
+      console.log(indented(`- ${name} (skipped: ${skip})`, 2 * depth))
+    } else if (isTest) {
+      if (depth > 0) ok ? passed++ : failed++
+      // A file that fails though no test in it did: it crashed, or took too long.
+      else if (!ok && failed === failedBefore) failed++
+      console.log(indented(`${ok ? '✔' : '✖'} ${name} (${seconds(time)})`, 2 * depth))
+    }
+    // A point that is no test says what is wrong with the test around it: an exception, mostly.
+    if (!ok && (!isTest || depth === 0)) console.log(indented(`${isTest ? '' : `${name}\n`}${indented(stringify(diag ?? {}), 2)}`, 2 * depth))
+    isTest = false
+  })
+}
+
+const started = Date.now()
+const tap = new URL('node_modules/tap/dist/esm/run.mjs', project)
+const child = spawn(
+  process.execPath,
+  [
+    fileURLToPath(tap),
+    '--reporter=tap',
+    ...(kind === 'soak/' ? [`--timeout=${6 * 3_600}`, '--jobs=1'] : []),
+    ...(coverage ? ['--no-disable-coverage', '--allow-incomplete-coverage', '--coverage-report=text', '--coverage-report=html'] : []),
+    ...files
+  ],
+  { cwd: project, env: { ...process.env, TOOL_HUB_TEST_BUILD: 'dist/server.js' }, stdio: ['ignore', 'pipe', 'inherit'] }
+)
+const parser = new Parser()
+follow(parser, 0)
+child.stdout.pipe(parser)
+if (coverage) parser.on('extra', (text) => { process.stdout.write(text) })
+const [[code]] = await Promise.all([once(child, 'close'), once(parser, 'complete')])
+if (code !== 0 && failed === 0) failed++
+console.log(`${files.length} files in ${seconds(Date.now() - started)}${skipped === 0 ? '' : `, ${skipped} tests skipped`}`)
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1

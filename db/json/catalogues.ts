@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import pLimit, { type LimitFunction } from 'p-limit'
 import type { CatalogueCache } from '../store.ts'
 
-/** The catalogue cache as one file a server, named by the hash of the server's name. */
+/** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
-  /** The write under way for each path: the next one waits for it. */
-  readonly #writing = new Map<string, Promise<void>>()
+  /** Files that are being written, each with a limit of one write at a time. */
+  readonly #writing = new Map<string, LimitFunction>()
 
   constructor (folder: string) {
     this.#folder = folder
@@ -19,13 +20,17 @@ export class CatalogueFiles implements CatalogueCache {
 
   async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
-    const writing = (this.#writing.get(path) ?? Promise.resolve()).catch(() => {}).then(async () => {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-      await writeFile(`${path}.tmp`, text, { mode: 0o600 })
-      await rename(`${path}.tmp`, path)
-    })
-    this.#writing.set(path, writing)
-    await writing.finally(() => { if (this.#writing.get(path) === writing) this.#writing.delete(path) })
+    const limit = this.#writing.get(path) ?? pLimit(1)
+    this.#writing.set(path, limit)
+    try {
+      await limit(async () => {
+        await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+        await writeFile(`${path}.tmp`, text, { mode: 0o600 })
+        await rename(`${path}.tmp`, path)
+      })
+    } finally {
+      if (limit.activeCount + limit.pendingCount === 0) this.#writing.delete(path)
+    }
   }
 
   #path (server: string): string {

@@ -1,53 +1,52 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import pLimit from 'p-limit'
 import { apply, type Document } from '../apply.ts'
-import { checkInvariants, checkValues } from '../invariants.ts'
-import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
-import { Listeners } from '../listeners.ts'
-import { begin, readable } from './begin.ts'
-import { Disk } from './disk.ts'
 import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
-import { FileLock, Held } from './lock.ts'
+import { FileLock, LockHeldError } from '../file-lock.ts'
+import { checkInvariants, checkValues } from '../invariants.ts'
+import { Listeners } from '../listeners.ts'
+import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
+import { Disk } from './disk.ts'
+import { loadDocument, withReadError } from './load.ts'
 import { parse } from './parse.ts'
-import { Queue } from '../queue.ts'
 import { share } from './share.ts'
+import type { SectionFile, SectionUpdate } from './tokens.ts'
 import { Watcher } from './watcher.ts'
-import type { Kept, SectionFile } from './tokens.ts'
-import { Edited, storageError } from './write.ts'
+import { FileEdited, toStorageError } from './write.ts'
 
-/** How long a bad edit must stay the same before it is told, ms: an editor may be in the middle of it. */
-const patience = 500
-/** How often to try whether a disk that refused can be written again, ms. */
-const probeEvery = 5_000
+/** How long an invalid edit must persist until it is logged, in ms: an editor may still be writing. */
+const reportInvalidAfter = 500
+/** Min time between two attempts to write after a failed write, in ms. */
+const probeInterval = 5_000
 
-const edited = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
-const sentence = (error: unknown): string => error instanceof Error ? error.message : String(error)
+const invalidEdit = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 const toBytes = (document: Document): Buffer => Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
 
 /**
- * The settings in one JSON file that people may edit too. Whatever looks at the file or writes it does so in one queue, so that
- * memory and disk are never compared halfway. A file that is there but cannot be used is never taken for an empty one, and never
- * written over.
+ * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that memory and disk are
+ * never compared in the middle of a change. A file that exists but cannot be used is never taken for an empty one, and never overwritten.
  */
 export class JsonFileStore implements Store, SectionFile {
   readonly #path: string
-  readonly #warn: (sentence: string) => void
+  readonly #warn: (message: string) => void
   readonly #disk: Disk
-  readonly #queue = new Queue()
+  readonly #queue = pLimit(1)
   readonly #listeners: Listeners
   #lock: FileLock | undefined
   #watcher: Watcher | undefined
-  #now: Reading | undefined
-  /** What is on disk and cannot be used; `since`: the time it was seen first. */
-  #bad: { why: string, since: number, told: boolean } | undefined
-  /** The file is gone; it is told at the second look, since an editor may be about to put another one there. */
-  #gone: 'seen' | 'told' | undefined
-  /** Why the last try to write failed. */
-  #trouble: { why: string, since: number } | undefined
-  #looking = false
-  #closed = false
+  #reading: Reading | undefined
+  /** The content of the file is invalid; `since`: when that was first seen. */
+  #invalid: { reason: string, since: number, isReported: boolean } | undefined
+  /** The file is missing. That is reported at the second check, since an editor may be about to replace it. */
+  #missing: 'seen' | 'reported' | undefined
+  /** The last write failed. */
+  #writeFailure: { reason: string, since: number } | undefined
+  #isChecking = false
+  #isClosed = false
 
-  constructor (path: string, warn: (sentence: string) => void = () => {}) {
+  constructor (path: string, warn: (message: string) => void = () => {}) {
     this.#path = path
     this.#warn = warn
     this.#disk = new Disk(path)
@@ -55,24 +54,24 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   async load (): Promise<Snapshot> {
-    return await this.#queue.add(async () => {
-      if (this.#closed) throw new Error('The store is closed.')
-      if (this.#now) {
-        if (await this.#look() === 'bad') throw new Error(this.#bad?.why)
-        return this.#now.snapshot
+    return await this.#queue(async () => {
+      if (this.#isClosed) throw new Error('The store is closed.')
+      if (this.#reading) {
+        if (await this.#checkFile() === 'invalid') throw new Error(this.#invalid?.reason)
+        return this.#reading.snapshot
       }
-      const lock = await this.#enter()
+      const lock = await this.#openLock()
       try {
-        const { document, problems } = await begin({
+        const { document, problems } = await loadDocument({
           disk: this.#disk,
           path: this.#path,
-          locked: lock.held,
+          isLocked: lock.isHeld,
           recover: async () => await this.#recover()
         })
         const reading = this.#read(document)
-        this.#now = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
-        this.#watcher = new Watcher(await this.#disk.place(), () => { this.#tick() })
-        return this.#now.snapshot
+        this.#reading = { ...reading, snapshot: { ...reading.snapshot, problems: [...problems, ...reading.snapshot.problems] } }
+        this.#watcher = new Watcher(await this.#disk.realPath(), () => { this.#onPossibleChange() })
+        return this.#reading.snapshot
       } catch (error) {
         lock.release()
         throw error
@@ -81,14 +80,14 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   async commit (changes: readonly Change[], baseVersion: number): Promise<Snapshot> {
-    return await this.#queue.add(async () => {
-      if (this.#closed) throw new StorageError('The store is closed.', false)
+    return await this.#queue(async () => {
+      if (this.#isClosed) throw new StorageError('The store is closed.', false)
       if (baseVersion !== this.#loaded().snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
-      // Again where an edit came while we wrote, and it was not one of what the file says.
+      // Repeated if the file was edited during the write, and the edit did not change the settings.
       for (;;) {
-        const found = await this.#look()
-        if (found === 'bad') {
-          throw new Conflict('The settings file was edited and cannot be used as it is; mend it first. The log says what is wrong.', true)
+        const found = await this.#checkFile()
+        if (found === 'invalid') {
+          throw new Conflict(invalidEdit, true)
         }
         if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
         const former = this.#loaded()
@@ -98,7 +97,8 @@ export class JsonFileStore implements Store, SectionFile {
         const next = read(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
         if (!await this.#write(document)) continue
-        this.#now = next
+        this.#reading = next
+        // Tokens in plain text were replaced by hashes: they must not survive in the backup.
         if (holdsTokens(former.snapshot) && !holdsTokens(next.snapshot)) await this.#disk.renewBackup()
         return next.snapshot
       }
@@ -109,19 +109,19 @@ export class JsonFileStore implements Store, SectionFile {
     return this.#loaded().document[name]
   }
 
-  /** Beside `commit`, for what snapshots do not tell: readers go on with the version they have. */
-  async keep<Result> (name: string, change: (value: unknown) => Kept<Result>): Promise<Result> {
-    return await this.#queue.add(async () => {
-      if (this.#closed) throw new StorageError('The store is closed.', false)
+  /** Like `commit`, for sections that are no part of snapshots: the version of the snapshot stays the same. */
+  async updateSection<Result> (name: string, change: (value: unknown) => SectionUpdate<Result>): Promise<Result> {
+    return await this.#queue(async () => {
+      if (this.#isClosed) throw new StorageError('The store is closed.', false)
       for (;;) {
-        if (await this.#look() === 'bad') throw new StorageError(edited, false)
-        const now = this.#loaded()
-        const { value, result, written } = change(now.document[name])
-        if (value === now.document[name]) return result
-        const document = { ...now.document, [name]: value }
+        if (await this.#checkFile() === 'invalid') throw new StorageError(invalidEdit, false)
+        const former = this.#loaded()
+        const { value, result, onWritten } = change(former.document[name])
+        if (value === former.document[name]) return result
+        const document = { ...former.document, [name]: value }
         if (!await this.#write(document)) continue
-        this.#now = { ...now, document }
-        written?.()
+        this.#reading = { ...former, document }
+        onWritten?.()
         return result
       }
     })
@@ -132,13 +132,14 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   health (readonly = false): string | undefined {
-    if (this.#closed) return 'The store is closed.'
-    return this.#bad ? edited : readonly ? undefined : this.#trouble?.why
+    if (this.#isClosed) return 'The store is closed.'
+    if (this.#invalid) return invalidEdit
+    return readonly ? undefined : this.#writeFailure?.reason
   }
 
   async close (): Promise<void> {
-    await this.#queue.add(async () => {
-      this.#closed = true
+    await this.#queue(async () => {
+      this.#isClosed = true
       this.#watcher?.close()
       this.#listeners.clear()
       this.#lock?.release()
@@ -146,51 +147,57 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   #loaded (): Reading {
-    if (!this.#now) throw new Error('load comes first')
-    return this.#now
+    if (!this.#reading) throw new Error('load comes first')
+    return this.#reading
   }
 
-  /** @returns whether it was written; false: the file was edited since the last look @throws StorageError */
+  /** Writes a document. @returns false: the file was edited since the last check, and nothing was written @throws StorageError */
   async #write (document: Document): Promise<boolean> {
     try {
-      await this.#hold()
+      await this.#acquireLock()
       await this.#disk.write(toBytes(document))
-      this.#trouble = undefined
+      this.#writeFailure = undefined
       return true
     } catch (error) {
-      if (error instanceof Edited) return false
-      const failure = storageError(error)
-      this.#trouble = { why: failure.message, since: Date.now() }
+      if (error instanceof FileEdited) return false
+      const failure = toStorageError(error)
+      this.#writeFailure = { reason: failure.message, since: Date.now() }
       throw failure
     }
   }
 
-  /** The lock, where the folder lets us have one: without it we can read, and not write. @throws Error when another process has it */
-  async #enter (): Promise<FileLock> {
-    const place = await this.#disk.place()
-    this.#lock = new FileLock(place)
+  /**
+   * Acquires the lock. If the folder is not writable, the store opens without the lock, for reading.
+   * @throws Error when another process holds it
+   */
+  async #openLock (): Promise<FileLock> {
+    const path = await this.#disk.realPath()
+    this.#lock = new FileLock(path)
     try {
-      await mkdir(dirname(place), { recursive: true, mode: 0o700 })
-      await this.#lock.hold()
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await this.#lock.acquire()
     } catch (error) {
-      if (error instanceof Held) {
-        throw new Error(`The settings file ${this.#path} is ${error.message}. Stop that one first, or give this one another SETTINGS_PATH.`)
+      if (error instanceof LockHeldError) {
+        throw new Error(
+          `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another SETTINGS_PATH.`
+        )
       }
-      this.#trouble = { why: storageError(error).message, since: Date.now() }
-      this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#trouble.why}`)
+      this.#writeFailure = { reason: toStorageError(error).message, since: Date.now() }
+      this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#writeFailure.reason}`)
     }
     return this.#lock
   }
 
-  async #hold (): Promise<void> {
-    await this.#lock?.hold().catch((error: unknown) => {
-      throw error instanceof Held ? new StorageError(`The settings file is ${error.message}. Nothing was changed.`, false) : error
+  /** Acquires the lock before a write, if it could not be acquired at the start. */
+  async #acquireLock (): Promise<void> {
+    await this.#lock?.acquire().catch((error: unknown) => {
+      throw error instanceof LockHeldError ? new StorageError(`The settings file is ${error.message}. Nothing was changed.`, false) : error
     })
   }
 
-  /** Mends a file that a write in place left in part. @returns whether it was that */
+  /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
   async #recover (): Promise<boolean> {
-    return this.#lock?.held === true && await this.#disk.recover().catch(() => false)
+    return this.#lock?.isHeld === true && await this.#disk.recover().catch(() => false)
   }
 
   #read (document: Document, former?: Reading): Reading {
@@ -198,62 +205,73 @@ export class JsonFileStore implements Store, SectionFile {
       if (former) checkKinds(former.document, document)
       return read(document, (former?.snapshot.version ?? 0) + 1, former)
     } catch (error) {
-      throw new Error(`The settings file ${this.#path} cannot be used: ${sentence(error)}. It was left as it is: mend it.`)
+      throw new Error(`The settings file ${this.#path} cannot be used: ${messageOf(error)}. It was left as it is: correct it.`)
     }
   }
 
-  /** Takes up what somebody else made of the file. Bad: it cannot be used, and what is in memory stays. */
-  async #look (): Promise<'same' | 'gone' | 'edited' | 'bad'> {
-    const former = this.#now
+  /** Reads the file if it was edited. An edit that is invalid leaves the settings in memory as they are. */
+  async #checkFile (): Promise<'same' | 'gone' | 'edited' | 'invalid'> {
+    const former = this.#reading
     if (!former) return 'same'
     try {
-      const found = await readable(this.#disk.look(), this.#path)
+      const found = await withReadError(this.#disk.check(), this.#path)
       if (found === 'same' || found === 'gone') {
-        this.#bad = undefined
+        this.#invalid = undefined
         return found
       }
       const document = share(former.document, parse(found.bytes, this.#path))
       const next = document === former.document ? former : this.#read(document, former)
-      this.#disk.take(found)
-      this.#bad = undefined
+      this.#disk.remember(found)
+      this.#invalid = undefined
       if (next === former) return 'same'
-      this.#now = next
-      this.#listeners.tell(next.snapshot)
+      this.#reading = next
+      this.#listeners.notify(next.snapshot)
       return 'edited'
     } catch (error) {
-      if (await this.#recover()) return await this.#look()
-      const why = sentence(error)
-      if (this.#bad?.why !== why) this.#bad = { why, since: Date.now(), told: false }
-      return 'bad'
+      if (await this.#recover()) return await this.#checkFile()
+      const reason = messageOf(error)
+      if (this.#invalid?.reason !== reason) this.#invalid = { reason, since: Date.now(), isReported: false }
+      return 'invalid'
     }
   }
 
-  #tick (): void {
-    if (this.#looking || this.#closed) return
-    this.#looking = true
-    void this.#queue.add(async () => {
-      if (this.#closed) return
-      const found = await this.#look()
-      if (found === 'gone' && this.#gone === 'seen') {
-        this.#warn(`The settings file ${this.#path} is gone. What was in force stays in force; the next change writes the file anew.`)
-      }
-      this.#gone = found !== 'gone' ? undefined : this.#gone === undefined ? 'seen' : 'told'
-      if (this.#bad && !this.#bad.told && Date.now() - this.#bad.since >= patience) {
-        this.#bad.told = true
-        this.#warn(`${this.#bad.why} What was in force stays in force, and nothing is written until then.`)
-      }
-      if (this.#trouble && Date.now() - this.#trouble.since >= probeEvery) await this.#probe()
-    }).catch((error: unknown) => { this.#warn(sentence(error)) }).finally(() => { this.#looking = false })
+  /** Checks the file in the background, unless a check is waiting already. */
+  #onPossibleChange (): void {
+    if (this.#isChecking || this.#isClosed) return
+    this.#isChecking = true
+    void this.#queue(async () => {
+      if (this.#isClosed) return
+      this.#reportMissing(await this.#checkFile() === 'gone')
+      this.#reportInvalid()
+      if (this.#writeFailure && Date.now() - this.#writeFailure.since >= probeInterval) await this.#probe()
+    }).catch((error: unknown) => { this.#warn(messageOf(error)) }).finally(() => { this.#isChecking = false })
   }
 
-  /** Whether a disk that refused can be written again, so that `health` does not wait for the next change. */
+  #reportMissing (isMissing: boolean): void {
+    if (!isMissing) {
+      this.#missing = undefined
+    } else if (this.#missing === undefined) {
+      this.#missing = 'seen'
+    } else if (this.#missing === 'seen') {
+      this.#missing = 'reported'
+      this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates the file again.`)
+    }
+  }
+
+  #reportInvalid (): void {
+    if (!this.#invalid || this.#invalid.isReported || Date.now() - this.#invalid.since < reportInvalidAfter) return
+    this.#invalid.isReported = true
+    this.#warn(`${this.#invalid.reason} The last valid settings stay in force, and nothing is written until the file is corrected.`)
+  }
+
+  /** Tries to write again after a failed write, so that `health` does not depend on the next change. */
   async #probe (): Promise<void> {
     try {
-      await this.#hold()
+      await this.#acquireLock()
       await this.#disk.probe()
-      this.#trouble = undefined
+      this.#writeFailure = undefined
     } catch (error) {
-      this.#trouble = { why: storageError(error).message, since: Date.now() }
+      this.#writeFailure = { reason: toStorageError(error).message, since: Date.now() }
     }
   }
 }

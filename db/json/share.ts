@@ -1,10 +1,10 @@
 import { isObject, keyMembers, type Document } from '../apply.ts'
 
-const sameText = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
 /**
- * A document as it was read anew, with the former one's objects in all places where the two say the same: entries of the
- * sections, whole sections, the whole document. What is still the same object has not changed.
+ * Replaces equal parts of a document that was read again by the objects of the former one: entries of sections, whole sections, or the
+ * whole document. Identity then means equality: what is a different object has changed.
  */
 export function share (former: Document, next: Document): Document {
   const shared = Object.entries(next).map(([name, value]): [string, unknown] => {
@@ -13,31 +13,33 @@ export function share (former: Document, next: Document): Document {
     if (Object.hasOwn(keyMembers, name) && Array.isArray(before) && Array.isArray(value)) {
       return [name, shareList(before, value, keyMembers[name as keyof typeof keyMembers])]
     }
-    return [name, before !== undefined && sameText(before, value) ? before : value]
+    return [name, before !== undefined && isSameJson(before, value) ? before : value]
   })
-  const names = Object.keys(former)
-  const same = names.length === shared.length && shared.every(([name, value], at) => name === names[at] && value === former[name])
-  return same ? former : Object.fromEntries(shared)
+  return isSameObject(former, shared) ? former : Object.fromEntries(shared)
 }
 
 function shareMembers (former: Record<string, unknown>, next: Record<string, unknown>): Record<string, unknown> {
-  const names = Object.keys(former)
   const entries = Object.entries(next).map(([name, value]): [string, unknown] => [
     name,
-    Object.hasOwn(former, name) && sameText(former[name], value) ? former[name] : value
+    Object.hasOwn(former, name) && isSameJson(former[name], value) ? former[name] : value
   ])
-  const same = names.length === entries.length && entries.every(([name, value], at) => name === names[at] && value === former[name])
-  return same ? former : Object.fromEntries(entries)
+  return isSameObject(former, entries) ? former : Object.fromEntries(entries)
 }
 
-function shareList (former: readonly unknown[], next: readonly unknown[], member: string): readonly unknown[] {
+/** Whether an object has exactly these members, in this order, with identical values. */
+function isSameObject (object: Readonly<Record<string, unknown>>, entries: ReadonlyArray<[string, unknown]>): boolean {
+  const names = Object.keys(object)
+  return names.length === entries.length && entries.every(([name, value], at) => name === names[at] && value === object[name])
+}
+
+/** @param keyMember the member that identifies an entry of the list */
+function shareList (former: readonly unknown[], next: readonly unknown[], keyMember: string): readonly unknown[] {
   const byKey = new Map<unknown, unknown>()
-  for (const entry of former) if (isObject(entry) && !byKey.has(entry[member])) byKey.set(entry[member], entry)
+  for (const entry of former) if (isObject(entry) && !byKey.has(entry[keyMember])) byKey.set(entry[keyMember], entry)
   const entries = next.map((entry) => {
-    const before = isObject(entry) ? byKey.get(entry[member]) : undefined
-    return before !== undefined && sameText(before, entry) ? before : entry
+    const before = isObject(entry) ? byKey.get(entry[keyMember]) : undefined
+    return before !== undefined && isSameJson(before, entry) ? before : entry
   })
-  return former.length === entries.length && entries.every((entry, at) => entry === former[at] || sameText(entry, former[at]))
-    ? former
-    : entries
+  const isSame = former.length === entries.length && entries.every((entry, at) => entry === former[at] || isSameJson(entry, former[at]))
+  return isSame ? former : entries
 }

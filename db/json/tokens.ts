@@ -1,41 +1,41 @@
 import { isObject, type Document } from '../apply.ts'
-import { most, remembered, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../ports.ts'
+import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../ports.ts'
 import { StorageError } from '../store.ts'
 
-/** What becomes of a section: the same value is not written; `written` is called once another one is, before anybody else sees it. */
-export interface Kept<Result> { readonly value: unknown, readonly result: Result, readonly written?: () => void }
+/** The new value of a section; an identical value is not written. `onWritten` is called once it is written, before the next update. */
+export interface SectionUpdate<Result> { readonly value: unknown, readonly result: Result, readonly onWritten?: () => void }
 
-/** A settings file, as its tokens need it. */
+/** Access to a section of a settings file. */
 export interface SectionFile {
-  /** A section that is no part of snapshots, as it stands in the file. */
+  /** The value of a section as it is in the file. For sections that are no part of snapshots. */
   section: (name: string) => unknown
-  /** Makes another one of it, durably, one after the other. @throws StorageError when nothing was changed, and what `change` throws */
-  keep: <Result>(name: string, change: (value: unknown) => Kept<Result>) => Promise<Result>
+  /** Changes a section durably; updates run one at a time. @throws StorageError when nothing was changed, or the error of `change` */
+  updateSection: <Result>(name: string, change: (value: unknown) => SectionUpdate<Result>) => Promise<Result>
 }
 
-/** The section of the settings file. */
+/** The name of the section of tokens. */
 const section = 'oauthTokens'
 
-/** A token as it stands in the file. One that was swapped stays as a used one. */
+/** A token as it is stored in the file. A refresh token that was swapped is kept as `used`. */
 type Entry = Token & { readonly used?: boolean }
 type Entries = ReadonlyMap<string, Entry>
 
 /**
- * Tokens in the settings file. Entries of another shape are somebody else's, and stay. While the process runs, an edit can take
- * tokens away, and brings none back: an editor that was open for a while would make used tokens new.
+ * Tokens in the settings file. Entries of another shape are kept unchanged. While the process runs, an edit of the file can remove tokens
+ * but not add any: saving an older version from an editor would make used tokens valid again.
  */
 export class FileTokens implements Tokens {
   readonly #file: SectionFile
-  readonly #most: number
-  /** What the section said, and what that means; undefined: it was not looked at yet. */
+  readonly #maxTokens: number
+  /** The last value of the section with the tokens in it; undefined: it was not read yet. */
   #known: { readonly value: unknown, readonly entries: Entries } | undefined
-  /** Families that were revoked lately, and until when that is remembered. */
+  /** Recently revoked families, each with the time when it may be forgotten. */
   readonly #revoked = new Map<string, number>()
 
-  /** @param count how many tokens are kept */
-  constructor (file: SectionFile, count: number = most.tokensInFile) {
+  /** @param count max tokens kept; beyond, the families with the most tokens are removed */
+  constructor (file: SectionFile, count: number = maxEntries.tokensInFile) {
     this.#file = file
-    this.#most = count
+    this.#maxTokens = count
   }
 
   async put (authorization: Authorization, issued: readonly Issued[]): Promise<void> {
@@ -63,14 +63,11 @@ export class FileTokens implements Tokens {
     })
   }
 
-  async revoke (what: Revocation): Promise<void> {
-    if ('family' in what) this.#remember(what.family)
+  async revoke (target: Revocation): Promise<void> {
+    if ('family' in target) this.#remember(target.family)
     await this.#change((entries) => {
-      if (!('hash' in what)) {
-        this.#revoke(entries, ({ family, clientId, username }) =>
-          'family' in what ? family === what.family : 'clientId' in what ? clientId === what.clientId : username === what.username
-        )
-      } else if (entries.get(what.hash)?.used !== true) entries.delete(what.hash)
+      if (!('hash' in target)) this.#revoke(entries, (token) => isAffected(token, target))
+      else if (entries.get(target.hash)?.used !== true) entries.delete(target.hash)
     })
   }
 
@@ -90,7 +87,7 @@ export class FileTokens implements Tokens {
     }
   }
 
-  /** What was used stays: it tells when it is used again. */
+  /** Removes tokens. Used ones are kept, so that their reuse is detected. */
   #revoke (entries: Map<string, Entry>, which: (token: Entry) => boolean): void {
     for (const token of [...entries.values()].filter(which)) {
       this.#remember(token.family)
@@ -100,18 +97,18 @@ export class FileTokens implements Tokens {
 
   #remember (family: string): void {
     for (const [former, until] of this.#revoked) {
-      if (until > Date.now() && this.#revoked.size < this.#most) break
+      if (until > Date.now() && this.#revoked.size < this.#maxTokens) break
       this.#revoked.delete(former)
     }
-    this.#revoked.set(family, Date.now() + remembered)
+    this.#revoked.set(family, Date.now() + retention)
   }
 
-  /** Works on a copy of what there is; where that changes something, it is written. @throws StorageError */
+  /** Runs work on a copy of the tokens, and writes them if it changes any. @throws StorageError */
   async #change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
-    return await this.#file.keep(section, (value) => {
+    return await this.#file.updateSection(section, (value) => {
       if (value !== undefined && value !== null && !Array.isArray(value)) {
         throw new StorageError(
-          `"${section}" in the settings is of another kind than it should be, and is kept as it is: mend it first.`,
+          `"${section}" in the settings is not of the expected type, and is kept as it is: correct it first.`,
           false
         )
       }
@@ -119,31 +116,37 @@ export class FileTokens implements Tokens {
       const changed = new Map(former)
       const result = work(changed)
       if (changed.size === former.size && [...changed].every(([hash, token]) => former.get(hash) === token)) return { value, result }
-      const entries = bounded(changed, this.#most)
+      const entries = bounded(changed, this.#maxTokens)
       const next = [...(value ?? []).filter((entry) => !isEntry(entry)), ...entries.values()]
-      return { value: next, result, written: () => { this.#known = { value: next, entries } } }
+      return { value: next, result, onWritten: () => { this.#known = { value: next, entries } } }
     })
   }
 
-  /** What a value of the section means. One that is not ours is an edit. */
+  /** The tokens in a value of the section. A value that this object did not write is an edit: it can only remove tokens. */
   #entries (value: unknown): Entries {
     if (this.#known !== undefined && this.#known.value === value) return this.#known.entries
-    const said = new Map((Array.isArray(value) ? value : []).filter(isEntry).map((entry) => [entry.hash, entry]))
+    const found = new Map((Array.isArray(value) ? value : []).filter(isEntry).map((entry) => [entry.hash, entry]))
     this.#known = {
       value,
-      entries: this.#known === undefined ? said : new Map([...this.#known.entries].filter(([hash]) => said.has(hash)))
+      entries: this.#known === undefined ? found : new Map([...this.#known.entries].filter(([hash]) => found.has(hash)))
     }
     return this.#known.entries
   }
 }
 
-/** A document without tokens of ours: elsewhere they would not hear of being revoked, and come back from there. */
+/** Whether a revocation of a family, client or user includes a token. */
+function isAffected ({ family, clientId, username }: Token, target: Exclude<Revocation, { readonly hash: string }>): boolean {
+  if ('family' in target) return family === target.family
+  return 'clientId' in target ? clientId === target.clientId : username === target.username
+}
+
+/** Removes the tokens from a document. A copy of it must not bring back tokens that are revoked after it was made. */
 export function withoutTokens (document: Document): Document {
   const value = document[section]
   return Array.isArray(value) && value.some(isEntry) ? { ...document, [section]: value.filter((entry) => !isEntry(entry)) } : document
 }
 
-/** Without what has expired; where they are still too many, without the families that have most. */
+/** Removes expired tokens; if there are still too many, also the families with the most tokens. */
 function bounded (entries: Entries, count: number): Entries {
   const tokens = [...entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
   if (tokens.length <= count) return new Map(tokens)

@@ -1,24 +1,24 @@
 import { watch, type FSWatcher } from 'node:fs'
 import { basename, dirname } from 'node:path'
 
-/** How often to look, ms: what the system does not tell of is still seen well within 3 s. */
-const period = 1_000
-/** How long to wait for the rest of a burst of events, ms. */
-const pause = 50
+/** Poll interval in ms, for changes that the system does not report: they are to be noticed well within 3 s. */
+const pollInterval = 1_000
+/** Delay after an event of the system, in ms, so that a burst of events leads to one check. */
+const debounce = 50
 
-/** Says when a file may have changed: at the system's word, and once a second anyway. Keeps no process alive. */
+/** Calls back when a file may have changed: on events of the file system, and once a second anyway. Does not keep the process alive. */
 export class Watcher {
   readonly #timer: NodeJS.Timeout
   readonly #watch: FSWatcher | undefined
-  #soon: NodeJS.Timeout | undefined
+  #debouncing: NodeJS.Timeout | undefined
 
-  constructor (path: string, look: () => void) {
-    this.#timer = setInterval(look, period).unref()
+  constructor (path: string, onChange: () => void) {
+    this.#timer = setInterval(onChange, pollInterval).unref()
     try {
-      // The folder, since a replaced file is another one. Where it cannot be watched the timer is enough.
+      // The folder is watched, since a replaced file is a different file. If that fails, the timer is enough.
       this.#watch = watch(dirname(path), { persistent: false }, (_, name) => {
         if (name !== null && name !== basename(path)) return
-        this.#soon ??= setTimeout(() => { this.#soon = undefined; look() }, pause).unref()
+        this.#debouncing ??= setTimeout(() => { this.#debouncing = undefined; onChange() }, debounce).unref()
       })
       this.#watch.on('error', () => { this.#watch?.close() })
     } catch {}
@@ -26,7 +26,7 @@ export class Watcher {
 
   close (): void {
     clearInterval(this.#timer)
-    clearTimeout(this.#soon)
+    clearTimeout(this.#debouncing)
     this.#watch?.close()
   }
 }

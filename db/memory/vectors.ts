@@ -1,37 +1,31 @@
-import { most, type Vector, type Vectors } from '../ports.ts'
+import { maxEntries, type Vector, type Vectors } from '../ports.ts'
+import { unitVector } from '../unit-vector.ts'
 
-/** A vector of length 1 in the same direction. @throws RangeError when it has none */
-export function unit (embedding: readonly number[]): Float32Array {
-  const length = Math.sqrt(embedding.reduce((sum, each) => sum + each * each, 0))
-  if (!Number.isFinite(length) || length === 0) throw new RangeError('An embedding has no direction: it is empty, all zero, or not finite.')
-  return Float32Array.from(embedding, (each) => each / length)
-}
-
-/** Embeddings in this process alone; they are made anew after a restart. Bounded: the oldest go first. */
+/** Embeddings of this process alone; they are made again after a restart. When there are too many, the oldest are removed. */
 export class MemoryVectors implements Vectors {
-  readonly #most: number
+  readonly #maxNumbers: number
   /** By collection and id. */
-  readonly #collections = new Map<string, Map<string, { hash: string; unit: Float32Array }>>()
+  readonly #collections = new Map<string, Map<string, { hash: string, unit: Float32Array }>>()
   #numbers = 0
 
-  /** @param numbers how many numbers are kept, in all embeddings */
-  constructor (numbers: number = most.vectorNumbers) {
-    this.#most = numbers
+  /** @param numbers max numbers kept, over all embeddings */
+  constructor (numbers: number = maxEntries.vectorNumbers) {
+    this.#maxNumbers = numbers
   }
 
   async put (collection: string, added: readonly Vector[]): Promise<void> {
-    const units = added.map(({ embedding }) => unit(embedding))
+    const units = added.map(({ embedding }) => unitVector(embedding))
     added.forEach(({ id, hash }, at) => {
       const own = units[at]
       if (own === undefined) return
-      // Behind all others of the collection, and the collection behind all others: the first ones are the oldest.
+      // Inserted at the end of the collection, and the collection at the end of all, so that the first ones are the oldest.
       this.#remove(collection, id)
       const vectors = this.#collections.get(collection) ?? new Map()
       this.#collections.delete(collection)
       this.#collections.set(collection, vectors.set(id, { hash, unit: own }))
       this.#numbers += own.length
     })
-    while (this.#numbers > this.#most) {
+    while (this.#numbers > this.#maxNumbers) {
       const [[name, vectors] = []] = this.#collections
       const oldest = vectors?.keys().next().value
       if (name === undefined || oldest === undefined) return
@@ -54,8 +48,8 @@ export class MemoryVectors implements Vectors {
     embedding: readonly number[],
     ids: readonly string[],
     count: number
-  ): Promise<Array<{ id: string; score: number }>> {
-    const own = unit(embedding)
+  ): Promise<Array<{ id: string, score: number }>> {
+    const own = unitVector(embedding)
     const vectors = this.#collections.get(collection)
     const found = [...new Set(ids)].flatMap((id) => {
       const other = vectors?.get(id)?.unit

@@ -19,9 +19,10 @@ import type { ServerConfig } from '../../schemas/server.ts'
 import type { ActivityStatus, TokenKind } from '../ports.ts'
 
 /**
- * What every entry of the settings has. `position` is its place in the order of configuration, for life; `key` its name (null: an
- * odd or second entry of a file, which is kept and does not count); `spelling` the JSON text of `data` where JSONB would give it
- * back otherwise, as with members in another order; `sealed` the secrets for which `data` has masks.
+ * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never changes. `key`
+ * is its name; null for an entry of a settings file without a valid name, or with the name of an earlier one: it is kept and not used.
+ * `spelling` is the JSON text of `data` if JSONB does not preserve it, for example the order of members. `sealed` holds the encrypted
+ * secrets, in whose places `data` has masks.
  */
 const entry = <Data>() => ({
   position: bigint({ mode: 'number' }).primaryKey(),
@@ -32,37 +33,40 @@ const entry = <Data>() => ({
 })
 
 export const users = pgTable('users', entry<User>())
-/** `name` is the whole name; `key` is cut where an index could not hold it. */
+/** `name` is the full name; `key` is shortened if the full name is too long for an index. */
 export const servers = pgTable('servers', { ...entry<ServerConfig>(), name: text().notNull() })
 export const groups = pgTable('groups', { ...entry<Group>(), name: text().unique() })
 export const bearerKeys = pgTable('bearer_keys', { ...entry<BearerKey>(), tokenHash: text('token_hash').unique() })
-/** One row, or none. */
+/** At most one row. */
 export const systemConfig = pgTable('system_config', entry<SystemConfig>())
-/** Sections of the settings that have no table of their own, kept as they came. */
+/** Sections of the settings without a table of their own, kept unchanged. */
 export const sections = pgTable('sections', { ...entry<unknown>(), name: text().notNull() })
 
-/** One row: how often the settings were changed, and the last commit. */
+/** One row: the number of changes to the settings, and the id of the last commit. */
 export const revision = pgTable('revision', {
   id: integer().primaryKey().default(1),
   version: bigint({ mode: 'number' }).notNull(),
   head: uuid().notNull()
 }, ({ id }) => [check('revision_is_one_row', sql`${id} = 1`)])
 
-/** The last commits: which rows each of them touched, so that others need not read all. Null: too many to tell. */
+/** The last commits, with the rows that each one touched, so that other replicas read only those. Null: too many rows to list. */
 export const commits = pgTable('commits', {
   version: bigint({ mode: 'number' }).primaryKey(),
   id: uuid().notNull(),
   touched: jsonb().$type<Partial<Record<TableName, number[]>>>()
 })
 
-/** Counts that end by themselves; the key is a hash. */
+/** Counters with an expiry, for rate limits; `key` is a hash. */
 export const counters = pgTable('counters', {
   key: text().primaryKey(),
   count: integer().notNull(),
   expires: timestamp({ withTimezone: true }).notNull()
 }, ({ expires }) => [index('counters_expires').on(expires)])
 
-/** What can be taken once, by its hash: `data` and `sealed` as in an entry. Once `taken`, they are empty, and `family` is remembered for a while. */
+/**
+ * Values that can be taken once, by a hash; `data` and `sealed` as for an entry of the settings. Once `taken`, both are null, and the
+ * row with its `family` is kept for a while.
+ */
 export const grants = pgTable('grants', {
   hash: text().primaryKey(),
   family: text().notNull(),
@@ -72,7 +76,10 @@ export const grants = pgTable('grants', {
   expires: timestamp({ withTimezone: true }).notNull()
 }, ({ expires }) => [index('grants_expires').on(expires)])
 
-/** Whose tokens a family is. Revoked, it stays until all of them have expired: none of them counts, also one that comes late. */
+/**
+ * The client and user of a family of tokens. A revoked family is kept until its last token has expired: all its tokens are invalid,
+ * also those that are added after the revocation.
+ */
 export const tokenFamilies = pgTable(
   'token_families',
   {
@@ -89,7 +96,7 @@ export const tokenFamilies = pgTable(
   ]
 )
 
-/** Tokens by their hashes; a refresh token that was swapped stays as a used one. One without its family does not count. */
+/** Tokens by their hashes. A refresh token that was swapped is kept as `used`. A token without a row for its family is invalid. */
 export const tokens = pgTable('tokens', {
   hash: text().primaryKey(),
   family: text().notNull(),
@@ -100,7 +107,7 @@ export const tokens = pgTable('tokens', {
   expires: timestamp({ withTimezone: true }).notNull()
 }, ({ family, expires }) => [index('tokens_family').on(family), index('tokens_expires').on(expires)])
 
-/** Calls that were recorded; `timestamp` is in ms since 1970. */
+/** The recorded calls; `timestamp` in ms since 1970. */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
   timestamp: bigint({ mode: 'number' }).notNull(),
@@ -118,7 +125,7 @@ export const activities = pgTable('activities', {
   errorMessage: text('error_message')
 }, ({ timestamp, username, id }) => [index('activities_timestamp').on(timestamp, id), index('activities_username').on(username, timestamp)])
 
-/** Embeddings as unit vectors; `key` is the hash of an id, `hash` that of what was embedded. */
+/** Embeddings as unit vectors; `key` is the hash of an id, `hash` that of the embedded text. */
 export const vectors = pgTable('vectors', {
   collection: text().notNull(),
   key: text().notNull(),
@@ -127,13 +134,13 @@ export const vectors = pgTable('vectors', {
 }, ({ collection, key }) => [primaryKey({ columns: [collection, key] })])
 
 const tables = { users, mcpServers: servers, groups, bearerKeys, systemConfig, sections }
-/** By the name of the section that each keeps; `sections` keeps the rest. */
+/** Tables of settings, each by the name of the section that it stores; `sections` stores all others. */
 export type TableName = keyof typeof tables
 export const tableNames = Object.keys(tables) as TableName[]
-// Only its type is wanted: all columns that any of these tables has.
+// Used for its type only: all columns of all these tables.
 // eslint-disable-next-line @typescript-eslint/no-unused-vars
 const widest = pgTable('', { ...entry<unknown>(), name: text(), tokenHash: text() })
-/** A row, with all columns that any of these tables has. */
+/** A row with the columns of all these tables. */
 export type Stored = typeof widest.$inferSelect
-/** A table by name, as one with all columns: Drizzle writes and reads those that are there. */
+/** A table by name, typed as one with all columns; Drizzle reads and writes those that exist. */
 export const tableOf = (name: TableName): typeof widest => tables[name] as unknown as typeof widest

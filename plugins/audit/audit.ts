@@ -6,42 +6,43 @@ import type { Committed } from '../settings/settings.ts'
 
 type Json = Record<string, unknown>
 
-/** One thing that somebody wrote. Secrets are masked, passwords and tokens left out. */
+/** One change of one entity. Secrets are masked; passwords and tokens are left out. */
 export interface AuditEntry {
   id: string
   /** ISO 8601. */
   timestamp: string
-  /** Who wrote it; `system`: a bearer key that has no owner. */
+  /** The user who asked for it; `system`: a bearer key without an owner. */
   username: string
   action: 'create' | 'update' | 'delete'
   entity: 'user' | 'server' | 'group' | 'key' | 'systemConfig'
-  /** Its name, before where it has another one now; a key's or group's id is in `before` or `after`. */
+  /** The name of the entity; of a renamed server the former one. The id of a key or group is in `before` or `after`. */
   name: string
-  /** Of what is too large to be kept: `{id?, name?, truncated: true}`. */
+  /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` when it is too large to be kept. */
   before?: Json
+  /** The entity after the change; absent for `delete`. As `before` when it is too large. */
   after?: Json
 }
 
-/** An entry as it is kept: what was written as text, which takes less room. */
-type Kept = Omit<AuditEntry, 'before' | 'after'> & { before?: string, after?: string }
+/** An entry as it is kept: `before` and `after` as JSON text, which takes less memory. */
+type StoredEntry = Omit<AuditEntry, 'before' | 'after'> & { before?: string, after?: string }
 
-/** How many entries are kept, and characters of what was written: in one before or after, and in all. */
+/** Max number of entries, and max characters of one `before` or `after` (`part`) and of all of them (`size`). */
 export interface AuditBounds { entries: number, part: number, size: number }
 
-/** The newest writes of the management API, in memory. Each is also told to whoever listens. */
+/** The newest changes made by the management API, in memory. */
 export class Audit {
   readonly #bounds: AuditBounds
-  readonly #tell: (entry: Kept) => void
-  readonly #entries: Kept[] = []
+  readonly #notify: (entry: StoredEntry) => void
+  readonly #entries: StoredEntry[] = []
   #size = 0
 
-  /** @param tell called for each */
-  constructor (bounds: AuditBounds, tell: (entry: Kept) => void) {
+  /** @param notify called with each new entry */
+  constructor (bounds: AuditBounds, notify: (entry: StoredEntry) => void) {
     this.#bounds = bounds
-    this.#tell = tell
+    this.#notify = notify
   }
 
-  /** What the gateway writes by itself (when a key was last used) is nobody's deed. */
+  /** Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no entries. */
   add (committed: Committed): void {
     if (committed.by === undefined) return
     for (const change of committed.changes) {
@@ -49,15 +50,15 @@ export class Audit {
       if (!entry) continue
       this.#entries.push(entry)
       this.#size += sizeOf(entry)
-      while (this.#entries.length > this.#bounds.entries || this.#size > this.#bounds.size) this.#size -= sizeOf(this.#entries.shift())
-      this.#tell(entry)
+      this.#trim()
+      this.#notify(entry)
     }
   }
 
   /**
    * One page, the newest first.
    * @param cursor the `nextCursor` of the page before, which is absent on the last one
-   * @throws InvalidInput for a cursor that is none, or whose entry is forgotten
+   * @throws InvalidInput for a cursor whose entry is not, or no longer, in the list
    */
   list (limit: number, cursor?: string): { data: AuditEntry[], nextCursor?: string } {
     const newestFirst = [...this.#entries].reverse()
@@ -67,39 +68,52 @@ export class Audit {
     }
     const page = newestFirst.slice(from, from + limit)
     const last = page.at(-1)
-    return { data: page.map(shown), ...(last && from + limit < newestFirst.length ? { nextCursor: last.id } : {}) }
+    const hasMore = last !== undefined && from + limit < newestFirst.length
+    return { data: page.map(toShown), ...(hasMore ? { nextCursor: last.id } : {}) }
+  }
+
+  /** Drops the oldest entries until the others are within the bounds. */
+  #trim (): void {
+    while (this.#entries.length > this.#bounds.entries || this.#size > this.#bounds.size) {
+      this.#size -= sizeOf(this.#entries.shift())
+    }
   }
 }
 
-function toEntry (change: Change, { by = '', former, next }: Committed, most: number): Kept | undefined {
+function toEntry (change: Change, { by = '', former, next }: Committed, maxSize: number): StoredEntry | undefined {
   const { before, after, entity, name } = partsOf(change, former, next)
   if (before === undefined && after === undefined) return undefined
-  const action = before === undefined ? 'create' : after === undefined ? 'delete' : 'update'
   return {
     id: randomUUID(),
     timestamp: new Date().toISOString(),
     username: by,
-    action,
+    action: actionOf(before, after),
     entity,
     name,
-    before: before && textOf(before, most),
-    after: after && textOf(after, most)
+    before: before && textOf(before, maxSize),
+    after: after && textOf(after, maxSize)
   }
 }
 
-function textOf (part: Json, most: number): string {
-  const text = JSON.stringify(part)
-  return text.length > most ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
+function actionOf (before: Json | undefined, after: Json | undefined): AuditEntry['action'] {
+  if (before === undefined) return 'create'
+  return after === undefined ? 'delete' : 'update'
 }
 
-const sizeOf = ({ before = '', after = '' }: Pick<Kept, 'before' | 'after'> = {}): number => before.length + after.length
+function textOf (part: Json, maxSize: number): string {
+  const text = JSON.stringify(part)
+  return text.length > maxSize ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
+}
 
-const shown = ({ before, after, ...entry }: Kept): AuditEntry => ({
+const sizeOf = ({ before = '', after = '' }: Pick<StoredEntry, 'before' | 'after'> = {}): number => before.length + after.length
+
+const toShown = ({ before, after, ...entry }: StoredEntry): AuditEntry => ({
   ...entry,
   ...(before === undefined ? {} : { before: JSON.parse(before) as Json }),
   ...(after === undefined ? {} : { after: JSON.parse(after) as Json })
 })
 
+/** The entity of a change, before and after it. */
 interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
@@ -108,7 +122,7 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
       return { entity: 'systemConfig', name: 'systemConfig', before: maskConfig(former.system), after: maskConfig(next.system) }
     case 'mcpServers': {
       const [before, after] = [former.servers.get(change.key)?.config, next.servers.get(change.rename ?? change.key)?.config]
-      // Both have a name, since that may be what changed.
+      // Both have the name, since a change may be a renaming.
       return {
         entity: 'server',
         name: change.key,
@@ -121,8 +135,8 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
       return {
         entity: 'group',
         name: (after ?? before)?.name ?? change.key,
-        before: before && asWritten(before),
-        after: after && asWritten(after)
+        before: before && withServers(before),
+        after: after && withServers(after)
       }
     }
     case 'bearerKeys': {
@@ -146,6 +160,7 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
   }
 }
 
-const asWritten = ({ members, ...group }: StoredGroup): Json => ({ ...group, servers: members })
+/** A group with its members under the name that the API uses. */
+const withServers = ({ members, ...group }: StoredGroup): Json => ({ ...group, servers: members })
 const withoutToken = ({ token: _token, tokenHash: _hash, ...key }: Json): Json => key
 const withoutPassword = ({ password: _password, ...user }: Json): Json => user

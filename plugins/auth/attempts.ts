@@ -4,73 +4,80 @@ import { errors } from '../errors/list.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { limits } from '../limits/index.ts'
 
-/** Counts one more under a key. @returns how many seconds until the count starts anew, when there are too many; otherwise 0 */
+/** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
-/** Those who wait for their turn under one key. */
+/** The checks under one key, which run one after the other. `waiting` includes the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
 
-/** What strangers try with passwords: bounded in how often, by user and address, and in how much at once. */
+/** Rate limits for logins and registrations: by user and address over time, and by the number of concurrent requests. */
 export class Attempts<Request extends { ip: string }> {
   readonly #failure: Count<Request>
   readonly #registration: Count<Request>
-  readonly #forget: (key: string) => Promise<void>
-  readonly #turns = new Map<string, Queue>()
-  #places: number = limits.passwordRequests
+  readonly #reset: (key: string) => Promise<void>
+  readonly #queues = new Map<string, Queue>()
+  #free: number = limits.passwordRequests
 
-  constructor (failure: Count<Request>, registration: Count<Request>, forget: (key: string) => Promise<void>) {
+  /**
+   * @param failure counts failed logins
+   * @param registration counts registrations
+   * @param reset sets the count of failed logins under a key back to 0
+   */
+  constructor (failure: Count<Request>, registration: Count<Request>, reset: (key: string) => Promise<void>) {
     this.#failure = failure
     this.#registration = registration
-    this.#forget = forget
+    this.#reset = reset
   }
 
   /**
-   * Checks a user's password. Those of one user from one address are checked one after the other, and each counts before it is
-   * checked, so that parallel guesses have no more tries than others; the right password takes the count back.
-   * @param check what it found; undefined: the password is wrong
+   * Checks a user's password. The passwords for one user from one address are checked one after the other, and each counts as a failure
+   * before its check, so that parallel guesses get no more attempts than others. The right password resets the count.
+   * @param check returns what it found, or undefined for a wrong password
    * @throws TooManyFailures, TooManyRequests, TooManyLogins
    */
   async check<Found> (request: Request, username: string, check: () => Promise<Found | undefined>): Promise<Found | undefined> {
     const key = `login ${sha256(`${foldName(username)}\n${normalizeIP(request.ip, 64)}`)}`
-    return await this.#inPlace(async () => await this.#inTurn(key, async () => {
+    return await this.#bounded(async () => await this.#queued(key, async () => {
       const seconds = await this.#failure(request, key)
       if (seconds > 0) throw new errors.TooManyFailures(seconds)
       const found = await check()
-      if (found !== undefined) await this.#forget(key)
+      if (found !== undefined) await this.#reset(key)
       return found
     }))
   }
 
-  /** Makes an account for a stranger. Every try counts, for its address. @throws TooManyRequests, TooManyLogins */
+  /** Registers an account. Every attempt counts under the caller's address. @throws TooManyRequests, TooManyLogins */
   async register<Made> (request: Request, make: () => Promise<Made>): Promise<Made> {
-    return await this.#inPlace(async () => {
+    return await this.#bounded(async () => {
       const seconds = await this.#registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
       if (seconds > 0) throw new errors.TooManyRequests(seconds)
       return await make()
     })
   }
 
-  async #inPlace<Result> (work: () => Promise<Result>): Promise<Result> {
-    if (this.#places === 0) throw new errors.TooManyLogins()
-    this.#places--
+  /** Runs work unless `limits.passwordRequests` are in progress. @throws TooManyLogins */
+  async #bounded<Result> (work: () => Promise<Result>): Promise<Result> {
+    if (this.#free === 0) throw new errors.TooManyLogins()
+    this.#free--
     try {
       return await work()
     } finally {
-      this.#places++
+      this.#free++
     }
   }
 
-  async #inTurn<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
-    const turns = this.#turns.get(key) ?? { waiting: 0, last: Promise.resolve() }
-    if (turns.waiting >= limits.passwordChecksPerUser) throw new errors.TooManyRequests(5)
-    this.#turns.set(key, turns)
-    turns.waiting++
-    const turn = turns.last.then(work)
-    turns.last = turn.catch(() => {})
+  /** Runs work after all earlier work under the same key. @throws TooManyRequests when too much is queued */
+  async #queued<Result> (key: string, work: () => Promise<Result>): Promise<Result> {
+    const queue = this.#queues.get(key) ?? { waiting: 0, last: Promise.resolve() }
+    if (queue.waiting >= limits.passwordChecksPerUser) throw new errors.TooManyRequests(5)
+    this.#queues.set(key, queue)
+    queue.waiting++
+    const running = queue.last.then(work)
+    queue.last = running.catch(() => {})
     try {
-      return await turn
+      return await running
     } finally {
-      if (--turns.waiting === 0) this.#turns.delete(key)
+      if (--queue.waiting === 0) this.#queues.delete(key)
     }
   }
 }

@@ -15,7 +15,7 @@ import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { loginToken, markOf, type LoginClaims } from './steps/jwt.ts'
 import { socialSession } from './steps/social-session.ts'
-import { warnOfOpenDoors } from './warn-open.ts'
+import { warnOfSkippedAuth } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -88,7 +88,7 @@ export default fp<AuthOptions>(async (app, { host, allowedHosts, allowedOrigins,
   const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
   const rules = originRules(host, allowedHosts, allowedOrigins)
   const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
-  warnOfOpenDoors(app, host)
+  warnOfSkippedAuth(app, host)
 
   // On every route: much can be read without a credential, too.
   app.addHook('onRequest', (request, _reply, done) => {

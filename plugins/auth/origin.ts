@@ -1,35 +1,40 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { errors } from '../errors/list.ts'
 
-/** What decides which `Host` and `Origin` are served. */
+/** The values of `Host` and `Origin` that are served. */
 export interface OriginRules {
-  /** Values of `Host` without a port, lower case; undefined: every one is served. */
+  /** Values of `Host` without a port, lower case; undefined: all are served. */
   hosts: ReadonlySet<string> | undefined
-  /** Origins beside the same origin. */
+  /** Origins that are served beside the same origin. */
   origins: ReadonlySet<string>
 }
 
+/** Whether a host name or address stands for this machine. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
+/** A value of `Host` without its port, lower case. */
 const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')
 
 const parsed = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
- * Keeps pages out that were given a name of their own for us (DNS rebinding; MCP Transports, "Security Warning").
- * @param host what the client asked for: `Host`, or what a trusted proxy says it was
+ * Refuses requests to other host names: a page can make its own name resolve to this gateway (DNS rebinding; MCP Transports,
+ * "Security Warning").
+ * @param host `Host`, or what a trusted proxy forwarded
+ * @param baseUrl `install.baseUrl`, whose host is served, too
  * @throws ForeignHost
  */
 export function checkHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): void {
-  if (hosts && !(host !== undefined && (hosts.has(nameOf(host)) || nameOf(host) === parsed(baseUrl)?.hostname))) {
-    throw new errors.ForeignHost()
-  }
+  if (!hosts) return
+  const name = host === undefined ? undefined : nameOf(host)
+  const isServed = name !== undefined && (hosts.has(name) || name === parsed(baseUrl)?.hostname)
+  if (!isServed) throw new errors.ForeignHost()
 }
 
 /**
- * Keeps pages of other sites out (cross-site requests).
+ * Refuses requests of pages of other origins.
  * @param host as for `checkHost`; `protocol` likewise
  * @throws ForeignOrigin
  */
@@ -41,11 +46,14 @@ export function checkOrigin (
   protocol = 'http'
 ): void {
   if (origin === undefined || origins.has(origin) || origin === parsed(baseUrl)?.origin) return
-  // We listen on plain HTTP: behind a proxy that ends TLS, the origin is install.baseUrl's, or what a trusted proxy says.
+  // The gateway listens on plain HTTP. Behind a proxy that terminates TLS, the origin is that of install.baseUrl, or the forwarded one.
   if (origin.toLowerCase() !== `${protocol}://${host?.toLowerCase()}`) throw new errors.ForeignOrigin()
 }
 
-/** The rules from the environment: `Host` is checked when listening on loopback, or when ALLOWED_HOSTS names some. @throws Error naming what is none */
+/**
+ * The rules from the environment. `Host` is checked when the gateway listens on loopback, or when ALLOWED_HOSTS is set.
+ * @throws Error naming the first entry that is invalid
+ */
 export function originRules (listenHost: string, allowedHosts: string, allowedOrigins: string): OriginRules {
   const list = (text: string): string[] => text.split(/[\s,]+/).filter((each) => each !== '')
   const hosts = list(allowedHosts).map(toHost)
@@ -56,26 +64,28 @@ export function originRules (listenHost: string, allowedHosts: string, allowedOr
   }
 }
 
-/** An entry of ALLOWED_HOSTS as `nameOf` gives it of what browsers send. */
+/** An entry of ALLOWED_HOSTS in the form that `nameOf` returns for the `Host` of browsers. @throws Error when it is invalid */
 function toHost (text: string): string {
   const url = parsed(`http://${isIPv6(text) ? `[${text}]` : text}`)
   if (!url || /[/\\?#@*]/.test(text)) {
     throw new Error(
-      `The environment variable ALLOWED_HOSTS cannot have ${JSON.stringify(text)}: expected names as "hub.example.com", without "http://" and path.`
+      `The environment variable ALLOWED_HOSTS cannot have ${JSON.stringify(text)}: ` +
+      'expected names as "hub.example.com", without "http://" and path.'
     )
   }
   return url.hostname
 }
 
-/** An entry of ALLOWED_ORIGINS as browsers send it: in lower case, without a slash at the end, and without the usual port. */
+/** An entry of ALLOWED_ORIGINS as browsers send origins: lower case, no final slash, no default port. @throws Error when it is invalid */
 function toOrigin (text: string): string {
   const origin = text.replace(/\/$/, '').toLowerCase()
   const url = parsed(origin)
   if (!url || !/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#@*]+$/.test(origin)) {
     throw new Error(
-      `The environment variable ALLOWED_ORIGINS cannot have ${JSON.stringify(text)}: expected origins as "https://app.example.com", without a path.`
+      `The environment variable ALLOWED_ORIGINS cannot have ${JSON.stringify(text)}: ` +
+      'expected origins as "https://app.example.com", without a path.'
     )
   }
-  // Those of extensions and apps have schemes of their own.
+  // Origins of browser extensions and apps have other schemes, for which URL knows no origin.
   return url.origin === 'null' ? origin : url.origin
 }

@@ -9,22 +9,18 @@ import { limits } from '../limits/index.ts'
 declare module 'fastify' {
   interface FastifyInstance { attempts: Attempts<FastifyRequest> }
   interface FastifyRequest {
-    /** What an attempt of this request counts under. */
+    /** The key under which an attempt of this request counts. */
     attempt: string
   }
 }
 
-/** The counts of the rate limiter, where all replicas see them. A database that is away is no reason to let guesses through. */
+/** A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts fail rather than go uncounted. */
 function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {
     incr (key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number): void {
       counters.hit(key, window).then(
-        ({ count, left }) => {
-          done(null, { current: count, ttl: left })
-        },
-        (error: unknown) => {
-          done(told(error))
-        }
+        ({ count, left }) => { done(null, { current: count, ttl: left }) },
+        (error: unknown) => { done(toHttpError(error)) }
       )
     }
 
@@ -32,15 +28,16 @@ function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
   }
 }
 
-function told (error: unknown): Error {
+function toHttpError (error: unknown): Error {
   if (error instanceof StorageError) return new errors.StorageAway(error.message)
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** `app.attempts`: what strangers try with passwords. */
+/** `app.attempts`: rate limits for logins and registrations. */
 export default fp(async (app) => {
   await app.register(rateLimit, { global: false, store: storeOn(app.counters) })
   app.decorateRequest('attempt', '')
+  /** @param timeWindow in ms */
   const count = (max: number, timeWindow: number): Count<FastifyRequest> => {
     const hit = app.createRateLimit({ max, timeWindow, keyGenerator: ({ attempt }) => attempt })
     return async (request, key) => {
@@ -49,9 +46,10 @@ export default fp(async (app) => {
       return result.isAllowed || !result.isExceeded ? 0 : Math.max(1, result.ttlInSeconds)
     }
   }
-  const forget = async (key: string): Promise<void> => { await app.counters.reset(key).catch((error: unknown) => { throw told(error) }) }
-  app.decorate(
-    'attempts',
-    new Attempts(count(limits.loginFailures, limits.loginWindow), count(limits.registrations, limits.registrationWindow), forget)
-  )
+  const reset = async (key: string): Promise<void> => {
+    await app.counters.reset(key).catch((error: unknown) => { throw toHttpError(error) })
+  }
+  const failure = count(limits.loginFailures, limits.loginWindow)
+  const registration = count(limits.registrations, limits.registrationWindow)
+  app.decorate('attempts', new Attempts(failure, registration, reset))
 }, { name: 'throttle', dependencies: ['counters'] })

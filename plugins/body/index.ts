@@ -7,7 +7,7 @@ import { limits } from '../limits/index.ts'
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
 
-/** A size as the settings say it (`1mb`, `1.5 MB`, `2048`) in bytes. */
+/** The bytes of a size from the settings: `1mb`, `1.5 MB`, `2048`. */
 export function bytesOf (size: string): number {
   let bytes = sizes.get(size)
   if (bytes === undefined) {
@@ -18,7 +18,11 @@ export function bytesOf (size: string): number {
   return bytes
 }
 
-/** The whole body as text, byte for byte. @throws TooLarge, InvalidUtf8, UnsupportedMediaType */
+/**
+ * The whole body as text, unchanged.
+ * @param limit in bytes
+ * @throws TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding
+ */
 export async function readText (payload: IncomingMessage, limit: number): Promise<string> {
   if (payload.headers['content-encoding'] !== undefined) throw new errors.UnsupportedMediaType()
   if (Number(payload.headers['content-length'] ?? 0) > limit) throw new errors.TooLarge(limit)
@@ -27,7 +31,14 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
   await new Promise<void>((resolve, reject) => {
     payload.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > limit) { payload.removeAllListeners('data'); payload.resume(); reject(new errors.TooLarge(limit)) } else chunks.push(chunk)
+      if (size <= limit) {
+        chunks.push(chunk)
+        return
+      }
+      // The rest is read and thrown away, so that the client gets to see the answer.
+      payload.removeAllListeners('data')
+      payload.resume()
+      reject(new errors.TooLarge(limit))
     })
     payload.on('end', resolve)
     payload.on('error', reject)
@@ -37,11 +48,17 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
   return bytes.toString()
 }
 
-/** The whole body as a JSON value; nothing at all is undefined. @throws as `readText`, and InvalidJson */
+/**
+ * The whole body as a JSON value; undefined when it is empty.
+ * @param limit a size as `bytesOf` takes it
+ * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`, and what `readText` throws
+ */
 export async function readJson (payload: IncomingMessage, limit: string): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit))
   if (text === '') return undefined
-  if (isDeeperThan(text, limits.requestDepth)) throw new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
+  if (isDeeperThan(text, limits.requestDepth)) {
+    throw new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
+  }
   try {
     return JSON.parse(text)
   } catch {

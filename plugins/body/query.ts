@@ -1,7 +1,7 @@
 import type { preValidationHookHandler } from 'fastify'
 import { errors } from '../errors/list.ts'
 
-/** Refuses a query with escapes that are no UTF-8: they would be taken for the text that they are written in. */
+/** Refuses a query whose percent-encoding is not valid UTF-8: Fastify would pass the escapes on as literal text. */
 export const checkQuery: preValidationHookHandler = (request, _reply, done) => {
   const { url, is404 } = request
   const at = url.indexOf('?')

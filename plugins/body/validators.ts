@@ -2,35 +2,35 @@ import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { limits } from '../limits/index.ts'
 
-// A body says what it means: nothing is guessed from another type. Paths and queries are text, and are converted.
-const first = new Ajv({ strict: false })
-const every = new Ajv({ allErrors: true, strict: false })
-const text = new Ajv({ strict: false, coerceTypes: true })
+// Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
+const firstError = new Ajv({ strict: false })
+const allErrors = new Ajv({ allErrors: true, strict: false })
+const coercing = new Ajv({ strict: false, coerceTypes: true })
 
 /**
- * What routes check their input by. All that is wrong with a body is told, or of a large one the first thing: a million wrong elements
- * would be a million findings.
+ * The validator compiler of all routes. It reports all errors of a body, or only the first one of a body with more than
+ * `limits.findingValues` values: a million wrong elements would be a million errors.
  */
 export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPart }) => {
-  if (httpPart !== 'body') return text.compile(schema)
-  const check = first.compile(schema)
-  let tell: ValidateFunction | undefined
+  if (httpPart !== 'body') return coercing.compile(schema)
+  const check = firstError.compile(schema)
+  let checkAll: ValidateFunction | undefined
   return (body: unknown) => {
     if (check(body)) return true
     if (countOf(body, limits.findingValues) > limits.findingValues) return { error: check.errors ?? [] }
-    tell ??= every.compile(schema)
-    tell(body)
-    return { error: tell.errors ?? [] }
+    checkAll ??= allErrors.compile(schema)
+    checkAll(body)
+    return { error: checkAll.errors ?? [] }
   }
 }
 
-/** How many values there are in a JSON value, counted until there are more than `most`. */
-function countOf (value: unknown, most: number): number {
+/** The number of values within a JSON value, itself included; the count stops above `max`. */
+function countOf (value: unknown, max: number): number {
   let count = 1
   if (typeof value !== 'object' || value === null) return count
   for (const each of Object.values(value)) {
-    if (count > most) break
-    count += countOf(each, most - count)
+    if (count > max) break
+    count += countOf(each, max - count)
   }
   return count
 }

@@ -3,24 +3,30 @@ import helmet from '@fastify/helmet'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
-/** What pages may read of an answer, beside what every page may. */
+/** Response headers that scripts may read beside the safelisted ones (CORS). */
 const exposedHeaders = ['mcp-session-id', 'mcp-protocol-version', 'www-authenticate', 'retry-after', 'etag']
 
-/** Which pages may read our answers: those of `install.baseUrl` and ALLOWED_ORIGINS. Registered once, at the root. */
+/** CORS for the origins of `install.baseUrl` and ALLOWED_ORIGINS, and `nosniff` on every answer. Registered once, at the root. */
 export default fp(async (app) => {
   await app.register(cors, {
     origin: (origin, answer) => { answer(null, origin !== undefined && app.auth.trustsOrigin(origin)) },
     methods: ['GET', 'POST', 'PUT', 'DELETE'],
     exposedHeaders,
     maxAge: 600,
-    // An OPTIONS that is no preflight is answered as any other request that leads nowhere.
+    // An OPTIONS that is not a preflight gets the 404 of any other request without a route.
     strictPreflight: false
   })
-  // Also where no scope has headers of its own: what leads nowhere, and errors of MCP.
-  app.addHook('onRequest', (_request, reply, done) => { reply.header('x-content-type-options', 'nosniff'); done() })
+  // Also on answers outside of the scopes with `securityHeaders`: 404s, and errors of the MCP routes.
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('x-content-type-options', 'nosniff')
+    done()
+  })
 }, { name: 'browsers', dependencies: ['auth'] })
 
-/** The headers that keep pages from misusing answers, for the scope that registers it. The documentation page runs scripts of its own. */
+/**
+ * Security headers (CSP, frame options, referrer policy) for the scope that calls it. Scripts come from the same origin only, which is
+ * enough for the documentation page.
+ */
 export async function securityHeaders (app: FastifyInstance): Promise<void> {
   await app.register(helmet, {
     contentSecurityPolicy: {
@@ -35,7 +41,7 @@ export async function securityHeaders (app: FastifyInstance): Promise<void> {
         'style-src': ["'self'", "'unsafe-inline'"]
       }
     },
-    // Whether TLS ends here is not ours to know; the proxy that ends it says it.
+    // TLS ends at a proxy, if at all, so the proxy is what can send HSTS.
     hsts: false,
     referrerPolicy: { policy: 'no-referrer' },
     xFrameOptions: { action: 'deny' }

@@ -1,30 +1,39 @@
 import type { Socket } from 'node:net'
 import { STATUS_CODES } from 'node:http'
+import type { FastifyError } from 'fastify'
 import { errors } from './list.ts'
 
-/** The largest path and headers of one request, in bytes: a resource's URI of 2,048 characters fits, percent-encoded in any script. */
+/** Max size of the path and headers of one request, in bytes. A resource URI of 2,048 characters of any script fits, percent-encoded. */
 export const maxHeaderSize = 32 * 1024
 
 /**
- * Answers what is no HTTP request, or none in time: it never becomes one that a handler sees. In the envelope, as errors of requests are.
- * @param error as Node's `clientError` event gives it
+ * Answers a connection whose data is not a valid HTTP request, or did not arrive in time, and so reaches no handler. The body is the
+ * envelope of other errors.
+ * @param error of Node's `clientError` event
  */
 export function clientError ({ code }: NodeJS.ErrnoException, socket: Socket): void {
   if (code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
     return
   }
-  const error =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? new errors.HeadersTooLarge(maxHeaderSize)
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? new errors.TooSlow()
-        : new errors.MalformedRequest()
+  const error = toHttpError(code)
   const status = error.statusCode ?? 400
   const body = JSON.stringify({ success: false, message: error.message, code: error.code })
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`
-  )
-  // What still arrives is not read.
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close'
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)
+  // Data that still arrives is not read.
   socket.destroySoon()
+}
+
+function toHttpError (code: string | undefined): FastifyError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW': return new errors.HeadersTooLarge(maxHeaderSize)
+    case 'ERR_HTTP_REQUEST_TIMEOUT': return new errors.TooSlow()
+    default: return new errors.MalformedRequest()
+  }
 }

@@ -9,10 +9,20 @@ import type { Settings } from '../settings/settings.ts'
 
 type Json = Record<string, unknown>
 
-/** What is written down as a settings file says it: another gateway can start with it. */
-export interface Exported { mcpServers: Json, groups: ShownGroup[], systemConfig?: Json, users?: Json[], bearerKeys?: Json[] }
+/** Max names listed in an error. */
+const mostNamed = 20
 
-/** The settings as a file. */
+/** The settings in the format of a settings file: another gateway can start with it. */
+export interface Exported {
+  mcpServers: Json
+  groups: ShownGroup[]
+  /** This and the following: for admins only. */
+  systemConfig?: Json
+  users?: Json[]
+  bearerKeys?: Json[]
+}
+
+/** Exports the settings: everything for an admin, their own servers and groups for others. */
 export class Export {
   readonly #settings: Settings
   readonly #groups: Groups
@@ -23,8 +33,9 @@ export class Export {
   }
 
   /**
-   * @param secrets the real ones, and the hashes of passwords and tokens, instead of masks; for admins
-   * @throws Forbidden, SecretsLocked
+   * The settings that a principal manages.
+   * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; for admins only
+   * @throws Forbidden, SecretsLocked when some secrets cannot be decrypted
    */
   get (principal: Principal, secrets: boolean): Exported {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
@@ -44,11 +55,16 @@ export class Export {
   }
 }
 
-/** What cannot be opened has masks where its secrets should be: a backup must not look whole. @throws SecretsLocked */
+/**
+ * Refuses settings that hold masks in place of secrets that cannot be decrypted: their export must not pass for a complete backup.
+ * @throws SecretsLocked
+ */
 function checkLocks ({ servers, system }: Snapshot): void {
   const locked = [...servers.values()].flatMap(({ name, config }) => lockOf(config) === undefined ? [] : [JSON.stringify(name)])
   if (lockOf(system) !== undefined) locked.push('"systemConfig"')
-  if (locked.length > 0) throw new errors.SecretsLocked(`${locked.slice(0, 20).join(', ')}${locked.length > 20 ? ' …' : ''}`)
+  if (locked.length === 0) return
+  const ellipsis = locked.length > mostNamed ? ' …' : ''
+  throw new errors.SecretsLocked(`${locked.slice(0, mostNamed).join(', ')}${ellipsis}`)
 }
 
 const managed = (snapshot: Snapshot, principal: Principal): Server[] =>

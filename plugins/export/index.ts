@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { export: Export }
 }
 
-/** `app.export`: the settings as a file. */
+/** `app.export`: the export of the settings. */
 export default fp(async (app) => {
   app.decorate('export', new Export(app.settings, app.groups))
 }, { name: 'export', dependencies: ['settings', 'groups'] })

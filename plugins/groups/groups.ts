@@ -8,17 +8,18 @@ import { canSee, groupNamed, takesPlace } from '../access/visibility.ts'
 import { withNewName, withoutNames } from '../keys/scope.ts'
 import { limits } from '../limits/index.ts'
 import type { Settings } from '../settings/settings.ts'
+import { defaultOwner } from '../users/username.ts'
 
-/** What a caller says of a group. */
+/** The members of a group that a caller sends. */
 export interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember> }
 
-/** A group as it is answered. `warning` tells of something to know about it. */
+/** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
 
-/** A member with all its selectors. */
+/** A member with all its selectors, defaults filled in. */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
 
-/** The groups, as the management API reads and writes them. Every method takes an id or a name. */
+/** The groups, as the management API reads and writes them. Every method takes the id of a group or its name. */
 export class Groups {
   readonly #settings: Settings
 
@@ -26,7 +27,7 @@ export class Groups {
     this.#settings = settings
   }
 
-  /** Members are answered as names here. */
+  /** The groups that the principal may see, with their members as bare names. */
   list (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
@@ -37,7 +38,7 @@ export class Groups {
       }))
   }
 
-  /** As `get` answers each. */
+  /** The groups that the principal may see, each as `get` answers it. */
   all (principal: Principal): ShownGroup[] {
     const snapshot = this.#settings.current
     return [...snapshot.groups.values()]
@@ -45,12 +46,17 @@ export class Groups {
       .map((group) => shown(snapshot, principal, group))
   }
 
+  /** @throws NoSuch, also for a group that the principal may not see */
   get (principal: Principal, idOrName: string): ShownGroup {
     const snapshot = this.#settings.current
     return shown(snapshot, principal, find(snapshot, principal, idOrName))
   }
 
-  /** @returns the group, and a warning when it takes a server's place on the routes */
+  /**
+   * Adds a group, owned by the principal.
+   * @returns the group, and a warning when a server has the same name
+   * @throws InvalidInput, LimitReached
+   */
   async create (principal: Principal, input: GroupInput & { name: string }): Promise<{ group: ShownGroup; warning?: string }> {
     const id = randomUUID()
     const snapshot = await this.#settings.change((base) => {
@@ -62,17 +68,13 @@ export class Groups {
         owner: ownerOf(base, principal)
       }
       checkName(base, principal, group)
-      if (
-        !principal.isAdmin &&
-        [...base.groups.values()].filter(({ owner }) => owner === principal.username).length >= limits.groupsPerUser
-      ) {
-        throw new errors.LimitReached(`You have ${limits.groupsPerUser} groups already: remove one first`)
-      }
+      checkRoom(base, principal)
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
     return { group: this.get(principal, id), warning: sharesName(snapshot, input.name) }
   }
 
+  /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
   async update (principal: Principal, idOrName: string, input: GroupInput): Promise<{ group: ShownGroup; warning?: string }> {
     let id = ''
     const snapshot = await this.#settings.change((base) => {
@@ -82,7 +84,7 @@ export class Groups {
         ...rest,
         name: input.name ?? rest.name,
         description: input.description ?? rest.description,
-        servers: input.servers ? withHidden(base, principal, stored, members(base, principal, input.servers, stored)) : [...stored]
+        servers: input.servers ? nextMembers(base, principal, stored, input.servers) : [...stored]
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkName(base, principal, group)
@@ -92,13 +94,13 @@ export class Groups {
     return { group, warning: sharesName(snapshot, group.name) }
   }
 
-  /** The members with their selectors, all of them said. */
+  /** The members that the principal may see, with all selectors. @throws NoSuch */
   memberConfigs (principal: Principal, idOrName: string): MemberConfig[] {
     const snapshot = this.#settings.current
     return visibleMembers(snapshot, principal, find(snapshot, principal, idOrName)).map(full)
   }
 
-  /** Adds one server, whole. One that is there already stays as it is. */
+  /** Adds one server with all its items; a server that is a member already stays as it is. @throws NoSuch, Forbidden, InvalidInput */
   async addServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
       const added = members(base, principal, [name])
@@ -106,7 +108,7 @@ export class Groups {
     })
   }
 
-  /** @throws NoSuch when it is no member, or one that the principal may not see */
+  /** Removes a member. @throws NoSuch when it is not a member, or one that the principal may not see; Forbidden */
   async removeServer (principal: Principal, idOrName: string, name: string): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
@@ -114,7 +116,7 @@ export class Groups {
     })
   }
 
-  /** Chooses the tools of one member. @throws NoSuch as `removeServer` */
+  /** Sets which tools of a member the group has. @throws as `removeServer` */
   async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ShownGroup> {
     return await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
@@ -122,13 +124,14 @@ export class Groups {
     })
   }
 
-  /** @param member a server that must be in it @throws NoSuch, Forbidden */
+  /** Checks that the principal may change a group. @param member a server that must be in it @throws NoSuch, Forbidden */
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current
     const { members } = managed(snapshot, principal, idOrName)
     if (member !== undefined) mustBeMember(snapshot, principal, members, member)
   }
 
+  /** Removes a group, from the scopes of keys too. @throws NoSuch, Forbidden */
   async remove (principal: Principal, idOrName: string): Promise<void> {
     await this.#settings.change((base) => {
       const { id, name } = managed(base, principal, idOrName)
@@ -136,6 +139,7 @@ export class Groups {
     }, principal)
   }
 
+  /** Replaces the members by those that `work` makes of them; the same array back means no change. */
   async #changeMembers (
     principal: Principal,
     idOrName: string,
@@ -152,36 +156,40 @@ export class Groups {
   }
 }
 
-/** What becomes of groups when a server is removed. */
+/** The changes to groups when a server is removed: none of them has it as a member any more. */
 export function withoutMember ({ groups }: Snapshot, server: string): Change[] {
   return [...groups.values()].flatMap(({ members, ...rest }): Change[] => members.some(({ name }) => name === server)
     ? [{ entity: 'groups', key: rest.id, value: { ...rest, servers: members.filter(({ name }) => name !== server) } }]
     : [])
 }
 
-const ownerOf = ({ users }: Snapshot, { username }: Principal): string => username !== undefined && users.has(username) ? username : 'admin'
+/** The owner of a new group: the principal's account, or the default owner when there is none. */
+const ownerOf = ({ users }: Snapshot, { username }: Principal): string =>
+  username !== undefined && users.has(username) ? username : defaultOwner
 
 const isOwn = (principal: Principal, group: StoredGroup): boolean =>
   principal.isAdmin || (principal.username !== undefined && group.owner === principal.username)
 
-/** The members whose servers a principal may see; an admin also sees those that are configured no more. */
-function visibleMembers (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] {
-  return group.members.filter(({ name }) => {
-    const server = snapshot.servers.get(name)
-    return principal.isAdmin || (server !== undefined && canSee(snapshot, principal, server, 'public'))
-  })
+/** Whether a principal may see a member; an admin also sees members whose server is no longer configured. */
+function isVisibleMember (snapshot: Snapshot, principal: Principal, { name }: GroupMember): boolean {
+  const server = snapshot.servers.get(name)
+  return principal.isAdmin || (server !== undefined && canSee(snapshot, principal, server, 'public'))
 }
+
+const visibleMembers = (snapshot: Snapshot, principal: Principal, group: StoredGroup): GroupMember[] =>
+  group.members.filter((member) => isVisibleMember(snapshot, principal, member))
 
 const isVisible = (snapshot: Snapshot, principal: Principal, group: StoredGroup): boolean =>
   isOwn(principal, group) || visibleMembers(snapshot, principal, group).length > 0
 
-/** @throws NoSuch, also for what the principal may not see */
+/** @throws NoSuch, also for a group that the principal may not see */
 function find (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = snapshot.groups.get(idOrName) ?? groupNamed(snapshot, idOrName)
   if (!group || !isVisible(snapshot, principal, group)) throw new errors.NoSuch('group')
   return group
 }
 
+/** @throws NoSuch, Forbidden */
 function managed (snapshot: Snapshot, principal: Principal, idOrName: string): StoredGroup {
   const group = find(snapshot, principal, idOrName)
   if (!isOwn(principal, group)) throw new errors.Forbidden('Only its owner or an admin may change this group')
@@ -201,34 +209,38 @@ const full = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }
   ...(alias === undefined ? {} : { alias })
 })
 
-/** A member as its name, where it says no more than that. */
+/** A member as its bare name where it has no selectors and no alias. */
 function compact (member: GroupMember): string | GroupMember {
   const config = full(member)
-  return config.tools === 'all' && config.prompts === 'all' && config.resources === 'all' && config.alias === undefined
-    ? config.name
-    : config
+  const isWhole = config.tools === 'all' && config.prompts === 'all' && config.resources === 'all'
+  return isWhole && config.alias === undefined ? config.name : config
 }
 
-/** @throws NoSuch */
+/** @throws NoSuch when the server is not a member, or the principal may not see it */
 function mustBeMember (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], name: string): void {
-  const server = snapshot.servers.get(name)
-  if (!stored.some((member) => member.name === name) || !(principal.isAdmin || (server && canSee(snapshot, principal, server, 'public')))) {
-    throw new errors.NoSuch('server in this group')
-  }
+  const member = stored.find((each) => each.name === name)
+  if (!member || !isVisibleMember(snapshot, principal, member)) throw new errors.NoSuch('server in this group')
 }
 
-/** New members, with those in their old places that the principal does not see, and so could not send back. */
-function withHidden (snapshot: Snapshot, principal: Principal, stored: readonly GroupMember[], sent: readonly GroupMember[]): GroupMember[] {
-  const next = [...sent]
-  if (principal.isAdmin) return next
+/** The members that replace the stored ones. Those that the principal cannot see, and so could not send back, keep their places. */
+function nextMembers (
+  snapshot: Snapshot,
+  principal: Principal,
+  stored: readonly GroupMember[],
+  input: Array<string | GroupMember>
+): GroupMember[] {
+  const next = members(snapshot, principal, input, stored)
   stored.forEach((member, at) => {
-    const server = snapshot.servers.get(member.name)
-    if (!server || !canSee(snapshot, principal, server, 'public')) next.splice(at, 0, member)
+    if (!isVisibleMember(snapshot, principal, member)) next.splice(at, 0, member)
   })
   return next
 }
 
-/** @throws InvalidInput for a server that is not there (for this principal), or twice, and for an alias that is no name */
+/**
+ * The members that a caller sent, as objects.
+ * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, and for an
+ * invalid alias
+ */
 function members (
   snapshot: Snapshot,
   principal: Principal,
@@ -239,12 +251,12 @@ function members (
   return input.map((each) => {
     const member = typeof each === 'string' ? { name: each } : each
     const server = snapshot.servers.get(member.name)
-    // An admin is shown members whose server is gone from the file, and may send them back.
+    // An admin sees members whose server is no longer configured, and may send them back.
     const former = stored.find(({ name }) => name === member.name)
     if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }
-    if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} stands there twice`)
+    if (seen.has(member.name)) throw new errors.InvalidInput(`"servers": ${JSON.stringify(member.name)} is listed twice`)
     seen.add(member.name)
     const problem = member.alias === undefined || member.alias === former?.alias ? undefined : aliasProblem(member.alias)
     if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
@@ -252,6 +264,14 @@ function members (
   })
 }
 
+/** @throws LimitReached when the principal has as many groups as a user may have */
+function checkRoom ({ groups }: Snapshot, { isAdmin, username }: Principal): void {
+  if (isAdmin) return
+  const own = [...groups.values()].filter(({ owner }) => owner === username).length
+  if (own >= limits.groupsPerUser) throw new errors.LimitReached(`You have ${limits.groupsPerUser} groups already: remove one first`)
+}
+
+/** @throws InvalidInput for a name that is invalid, taken, or looks like an id */
 function checkName (snapshot: Snapshot, principal: Principal, { id, name }: Group): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
@@ -265,9 +285,10 @@ function checkName (snapshot: Snapshot, principal: Principal, { id, name }: Grou
   }
 }
 
-/** What to know of a group whose name a server has, too; undefined: none has. */
+/** The warning for a group that shares its name with a server; undefined when it does not. */
 function sharesName (snapshot: Snapshot, name: string): string | undefined {
   const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return undefined
-  return `There is a server named ${JSON.stringify(name)} too: routes with this name lead to the ${takesPlace(snapshot, group, server) ? 'group' : "server, since the group is no admin's"}`
+  const target = takesPlace(snapshot, group, server) ? 'group' : 'server, since the owner of the group is not an admin'
+  return `There is a server named ${JSON.stringify(name)} too: routes with this name lead to the ${target}`
 }

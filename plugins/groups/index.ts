@@ -5,6 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { groups: Groups }
 }
 
+/** `app.groups`: the groups. */
 export default fp(async (app) => {
   app.decorate('groups', new Groups(app.settings))
 }, { name: 'groups', dependencies: ['settings'] })

@@ -1,98 +1,117 @@
 import { isDeeperThan, isObject } from '../../protocol/json.ts'
 import { limits } from '../limits/index.ts'
-import { resolveRef, shapeOf, accepts, typesOf, type SchemaType } from './input-shape.ts'
+import { shapeOf } from './input-shape.ts'
 import { inexactNumber } from './numbers.ts'
+import { resolveRef } from './resolve-ref.ts'
+import { accepts, typesOf, type SchemaType } from './schema-types.ts'
 
 /**
- * Arguments as a tool's input schema wants them, where a caller wrote them as text (DECISIONS §8): integers and finite numbers,
- * `true|false|1|0`, lists from repeats or commas, objects and lists from JSON. What fits no such rule stays as it is: whoever
- * checks it says what is wrong with it.
- * @param eager a text becomes something else where it can, even where the schema may take it as it is
+ * Converts arguments that a caller wrote as text to the types of a tool's input schema: integers and finite numbers,
+ * `true|false|1|0`, arrays from repeated or comma-separated values, objects and arrays from JSON. A text that none of these rules
+ * applies to stays as it is, so that validation reports it.
+ * @param eager converts a text wherever it can be converted, even where the schema accepts it as a string
  */
 export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
-  const { properties, additional: others } = shapeOf(schema)
+  const { properties, additional } = shapeOf(schema)
+  const context: ConversionContext = { root: schema, eager, isElement: false }
   return Object.fromEntries(
-    Object.entries(args).map(([name, value]) => [
-      name,
-      convert(properties.has(name) ? properties.get(name) : others, value, { root: schema, eager, isElement: false })
-    ])
+    Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)])
   )
 }
 
-/** What a text is taken for, the first that fits: the most telling first. Numbers come before the `1` and `0` of booleans. */
-const order: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
+/** The order in which types are tried, the most specific first. Numbers come before booleans, which also take `1` and `0`. */
+const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
-/** How texts are read. `isElement`: it stood between commas, so that it is no list itself unless in JSON. */
-interface Reading { readonly root: unknown, readonly eager: boolean, readonly isElement: boolean }
-
-function convert (schema: unknown, value: unknown, reading: Reading): unknown {
-  const { root, eager } = reading
-  if (Array.isArray(value)) {
-    const elements = elementsOf(schema, root)
-    return value.map((each, at) => convert(elements(at), each, reading))
-  }
-  if (typeof value !== 'string') return value
-  const isText = accepts(schema, value, root)
-  if (isText && !eager) return value
-  const types = typesOf(schema, root)
-  const values = order.flatMap((type) => {
-    const converted = types.includes(type) ? toType(type, value, schema, reading) : undefined
-    return converted === undefined ? [] : [converted]
-  })
-  // Where none fits, whoever checks it says more of a value of the right type.
-  return [...values.filter((each) => accepts(schema, each, root)), ...(isText ? [value] : []), ...values, value][0]
+interface ConversionContext {
+  /** The schema that references are resolved in. */
+  readonly root: unknown
+  readonly eager: boolean
+  /** The text is an element of a comma-separated list, so that commas do not make it an array. */
+  readonly isElement: boolean
 }
 
-function toType (type: SchemaType, text: string, schema: unknown, reading: Reading): unknown {
+function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
+  const { root, eager } = context
+  if (Array.isArray(value)) {
+    const schemaAt = elementSchemas(schema, root)
+    return value.map((each, index) => convert(schemaAt(index), each, context))
+  }
+  if (typeof value !== 'string') return value
+  const acceptsString = accepts(schema, value, root)
+  if (acceptsString && !eager) return value
+  const types = typesOf(schema, root)
+  const candidates: unknown[] = []
+  for (const type of conversionOrder) {
+    const converted = types.includes(type) ? toType(type, value, schema, context) : undefined
+    if (converted !== undefined) candidates.push(converted)
+  }
+  const accepted = candidates.find((each) => accepts(schema, each, root))
+  if (accepted !== undefined) return accepted
+  if (acceptsString || candidates.length === 0) return value
+  // The schema accepts none of them: validation says more about a value of the right type than about a text.
+  return candidates[0]
+}
+
+function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
     case 'integer': return /^[+-]?\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : undefined
-    case 'number': return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) && inexactNumber(text) === undefined ? Number(text) : undefined
-    case 'boolean': return text === 'true' || text === '1' ? true : text === 'false' || text === '0' ? false : undefined
+    case 'number': return isDecimal(text) && inexactNumber(text) === undefined ? Number(text) : undefined
+    case 'boolean': return toBoolean(text)
     case 'null': return text === 'null' ? null : undefined
-    case 'object': { const value = parsed(text); return isObject(value) ? value : undefined }
-    case 'array': {
-      const value = parsed(text)
-      if (Array.isArray(value)) return value
-      if (reading.isElement) return undefined
-      const elements = elementsOf(schema, reading.root)
-      return text === '' ? [] : text.split(',').map((each, at) => convert(elements(at), each.trim(), { ...reading, isElement: true }))
+    case 'object': {
+      const value = parseJson(text)
+      return isObject(value) ? value : undefined
     }
+    case 'array': return toArray(text, schema, context)
     default: return undefined
   }
 }
 
-/** What the elements of a list are read by. Where it may be one of several lists, an element is whatever it may be in one of them. */
-function elementsOf (schema: unknown, root: unknown): (at: number) => unknown {
-  const lists = listsIn(schema, root, new Set())
+const isDecimal = (text: string): boolean => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)
+
+function toBoolean (text: string): boolean | undefined {
+  if (text === 'true' || text === '1') return true
+  return text === 'false' || text === '0' ? false : undefined
+}
+
+function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
+  const value = parseJson(text)
+  if (Array.isArray(value)) return value
+  if (context.isElement) return undefined
+  if (text === '') return []
+  const schemaAt = elementSchemas(schema, context.root)
+  return text.split(',').map((each, index) => convert(schemaAt(index), each.trim(), { ...context, isElement: true }))
+}
+
+/** The schema of an array's element by its index. Where the schema allows several kinds of arrays, an element may be one of any kind. */
+function elementSchemas (schema: unknown, root: unknown): (index: number) => unknown {
+  const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()
-  const first = Math.max(0, ...lists.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
-  return (at) => {
-    const place = Math.min(at, first)
-    if (!known.has(place)) {
-      const choices = lists.map(({ prefixItems, items }): unknown =>
-        Array.isArray(prefixItems) && place < prefixItems.length ? prefixItems[place] : (items ?? {})
+  const prefixLength = Math.max(0, ...arraySchemas.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))
+  return (index) => {
+    // All elements behind the longest `prefixItems` have the same schema.
+    const position = Math.min(index, prefixLength)
+    if (!known.has(position)) {
+      const choices = arraySchemas.map(({ prefixItems, items }): unknown =>
+        Array.isArray(prefixItems) && position < prefixItems.length ? prefixItems[position] : (items ?? {})
       )
-      known.set(place, choices.length > 1 ? { anyOf: choices } : choices[0])
+      known.set(position, choices.length > 1 ? { anyOf: choices } : choices[0])
     }
-    return known.get(place)
+    return known.get(position)
   }
 }
 
-/** What of a schema speaks of lists: itself, or what it refers to or is made of. */
-function listsIn (schema: unknown, root: unknown, seen: Set<unknown>): Array<Record<string, unknown>> {
-  if (!isObject(schema) || seen.has(schema)) return []
-  seen.add(schema)
+/** The schemas of arrays in a schema: itself, or those that it refers to or is combined from. */
+function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>): Array<Record<string, unknown>> {
+  if (!isObject(schema) || visited.has(schema)) return []
+  visited.add(schema)
   if (schema.type === 'array' || schema.items !== undefined || schema.prefixItems !== undefined) return [schema]
-  const parts = [
-    typeof schema.$ref === 'string' ? resolveRef(schema.$ref, root) : undefined,
-    schema.allOf,
-    schema.anyOf,
-    schema.oneOf
-  ].flat()
-  return parts.flatMap((part) => listsIn(part, root, seen))
+  const referenced = typeof schema.$ref === 'string' ? resolveRef(schema.$ref, root) : undefined
+  return [referenced, schema.allOf, schema.anyOf, schema.oneOf].flat().flatMap((each) => arraySchemasIn(each, root, visited))
 }
 
-function parsed (text: string): unknown {
+/** The value of a JSON text; undefined where it is not valid, is nested too deeply, or holds a number that would lose digits. */
+function parseJson (text: string): unknown {
   if (isDeeperThan(text, limits.requestDepth)) return undefined
   try {
     return inexactNumber(text) === undefined ? JSON.parse(text) : undefined

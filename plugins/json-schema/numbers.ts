@@ -3,8 +3,9 @@ const BACKSLASH = 0x5c
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
 
 /**
- * The first number in a JSON text that would become another one by being read: 1e400, and whole numbers that are written out beyond
- * 2^53. Undefined: there is none. Text that is no JSON gives anything, but returns.
+ * The first number in a JSON text that `JSON.parse` would change: 1e400, and whole numbers beyond 2^53 that are written out.
+ * @param text a text that is not valid JSON gives an arbitrary result
+ * @returns undefined where every number keeps its value
  */
 export function inexactNumber (text: string): string | undefined {
   for (let at = 0; at < text.length; at++) {
@@ -20,7 +21,7 @@ export function inexactNumber (text: string): string | undefined {
   return undefined
 }
 
-/** Where the closing quote stands. */
+/** The index of the closing quote. @param at the index of the opening quote */
 function endOfString (text: string, at: number): number {
   for (let quote = text.indexOf('"', at + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
     let slash = quote - 1

@@ -1,61 +1,65 @@
 import { createContext, Script } from 'node:vm'
 
-/** What took too long is not begun again for so many ms. */
-const restTime = 60_000
-/** While so many things of the same hands rest, nothing of theirs is begun. */
-const mostResting = 10
+/** Time for which work that exceeded its timeout is not started again, in ms. */
+const backoff = 60_000
 
-/** Work that was stopped before it had its time is begun again, so many times in all. */
-const mostTimes = 5
+/** Max entries of one budget in backoff; while there are as many, no work of that budget is started. */
+const maxInBackoff = 10
+
+/** Max attempts at work that was stopped before it had used up its CPU time. */
+const maxAttempts = 5
 
 const context = createContext({ work: () => {} })
-const run = new Script('work()')
+const script = new Script('work()')
 
 /**
- * Runs what somebody else wrote (schemas, and the patterns in them), so long and no longer: what a piece of it costs cannot be told
- * by looking at it.
+ * Runs work on input from elsewhere (schemas, and the regular expressions in them) with a timeout, since the cost of such input cannot
+ * be told by looking at it.
  */
 class TimeBudget {
-  /** Until when, by name. */
-  readonly #resting = new Map<string, number>()
+  /** The end of each entry's backoff, in ms since the epoch, by name. */
+  readonly #backoffs = new Map<string, number>()
 
   /**
-   * @param longest in ms, of CPU
-   * @returns undefined where it would take longer, or more stack than there is, or did not long ago
-   * @throws what the work throws
+   * Runs work synchronously.
+   * @param timeout in ms of CPU time
+   * @returns undefined where the work exceeds the timeout or the stack, or did so within the last minute
+   * @throws the error that the work throws
    */
-  run <Result> (name: string, longest: number, work: () => Result): Result | undefined {
-    if (this.#rests(name)) return undefined
+  run <Result> (name: string, timeout: number, work: () => Result): Result | undefined {
+    if (this.#isInBackoff(name)) return undefined
     const before = process.cpuUsage()
     let result: Result | undefined
     context.work = () => { result = work() }
-    for (let time = 1; ; time++) {
+    for (let attempt = 1; ; attempt++) {
       try {
-        run.runInContext(context, { timeout: longest })
+        script.runInContext(context, { timeout })
         return result
       } catch (error) {
-        // Schemas that lead to themselves, or far away, may also be too deep.
-        const { code, name: kind } = error as NodeJS.ErrnoException
-        if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT' && kind !== 'RangeError') throw error
-        // Its time was perhaps taken by other processes.
+        const { code, name: errorName } = error as NodeJS.ErrnoException
+        // Schemas that refer to themselves, or are nested deeply, may exceed the stack.
+        const isTooDeep = errorName === 'RangeError'
+        if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT' && !isTooDeep) throw error
+        // The timeout is in wall-clock time, of which other processes may have had a part.
         const { user, system } = process.cpuUsage(before)
-        if (kind !== 'RangeError' && user + system < longest * 1_000 && time < mostTimes) continue
-        this.#resting.set(name, Date.now() + restTime)
+        const isCut = user + system < timeout * 1_000
+        if (!isTooDeep && isCut && attempt < maxAttempts) continue
+        this.#backoffs.set(name, Date.now() + backoff)
         return undefined
       }
     }
   }
 
-  #rests (name: string): boolean {
-    if (this.#resting.size === 0) return false
-    for (const [each, until] of this.#resting) if (until <= Date.now()) this.#resting.delete(each)
-    return this.#resting.has(name) || this.#resting.size >= mostResting
+  #isInBackoff (name: string): boolean {
+    if (this.#backoffs.size === 0) return false
+    for (const [each, until] of this.#backoffs) if (until <= Date.now()) this.#backoffs.delete(each)
+    return this.#backoffs.has(name) || this.#backoffs.size >= maxInBackoff
   }
 }
 
 const budgets = new WeakMap<object, TimeBudget>()
 
-/** One budget for all that comes from the same hands. @param owner what it came in, such as a server's list */
+/** The time budget shared by all input from one source. @param owner the source, such as the list of tools of one server */
 export function timeBudgetOf (owner: object): TimeBudget {
   let budget = budgets.get(owner)
   if (!budget) budgets.set(owner, budget = new TimeBudget())

@@ -1,29 +1,33 @@
 import { Ajv, type ErrorObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { isObject } from '../../protocol/json.ts'
-import { shapeOf } from './input-shape.ts'
 import { limits } from '../limits/index.ts'
+import { shapeOf } from './input-shape.ts'
+import { parsePointer } from './json-pointer.ts'
 
-/** What is wrong with arguments, one short phrase for each that does not fit; none: they fit. */
+/** Validates arguments. Returns one short phrase for each error; an empty array: the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Runs work for so many ms; undefined: it would take longer. */
-export type RunWithTimeout = <Result>(longest: number, work: () => Result) => Result | undefined
+/** Runs work synchronously with a timeout in ms; undefined: the work exceeds it. */
+export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
 
-/** What a schema costs is told by running it. In ms. */
-const longestCompile = 250
-const longestCheck = 50
+/** In ms. The cost of a schema cannot be told by looking at it. */
+const compileTimeout = 250
+const validateTimeout = 50
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
-/** A pattern that is none under the flag that JSON Schema asks for may be one without it. What is none at all fits. */
+/**
+ * The regular expression of the keyword `pattern`. One that is not valid with the flag that JSON Schema asks for is tried without it;
+ * one that is not valid at all accepts every text.
+ */
 function toPattern (pattern: string, flags: string): Pattern {
-  const expression = compiled(pattern, flags) ?? compiled(pattern, '')
-  // The validator takes two that are the same text for one.
+  const expression = toRegExp(pattern, flags) ?? toRegExp(pattern, '')
+  // Ajv tells patterns apart by their text.
   return { test: (text) => expression?.test(text) ?? true, toString: () => `/${pattern}/${flags}` }
 }
 
-function compiled (pattern: string, flags: string): RegExp | undefined {
+function toRegExp (pattern: string, flags: string): RegExp | undefined {
   try {
     return new RegExp(pattern, flags)
   } catch {
@@ -34,103 +38,107 @@ function compiled (pattern: string, flags: string): RegExp | undefined {
 const options: Options = {
   allErrors: true,
   strict: false,
-  // An argument may be named as what every object inherits.
+  // An argument may have the name of a property that every object inherits.
   ownProperties: true,
   validateFormats: false,
-  // A copy of what is referred to, in every place: seconds for a schema of a few kilobytes.
+  // Inlining copies a referenced schema to every place: that takes seconds for a schema of a few kilobytes.
   inlineRefs: false,
   validateSchema: false,
-  // Upstreams' schemas may bear the same $id.
+  // Schemas of different upstreams may have the same $id.
   addUsedSchema: false,
   logger: false,
   code: { regExp: Object.assign(toPattern, { code: 'toPattern' }) }
 }
 
-const anything: Validator = () => []
-let validators: { readonly latest: Ajv2020, readonly older: Ajv } | undefined
+/** One Ajv instance for each dialect. */
+interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
+let instances: AjvInstances | undefined
 
-/** Of a schema that cannot be used as a whole, so many arguments are checked one by one. */
-const mostParts = 100
+const acceptAll: Validator = () => []
+
+/** Max parameters that are validated one by one where the schema cannot be compiled as a whole. */
+const maxParameters = 100
 
 /**
- * What checks arguments by a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema says so, or is only that. Of a
- * schema that is neither, or refers to elsewhere, what can be used is used; one that is very large lets everything pass: the
- * upstream checks by it anyway. So does one that takes long.
- * @param size the characters that the schema has as text
- * @param within runs what may take long, or not
+ * A validator for a tool's input schema: JSON Schema 2020-12, or draft 7 where the schema states it, or is valid as such only. Of a
+ * schema that is neither, or refers to other documents, the usable parts are used. A schema over the size limit, or one that takes too
+ * long, accepts everything: the upstream validates the arguments anyway.
+ * @param size length of the schema's text, in characters
  */
-export function createValidator (schema: unknown, size: number, within: RunWithTimeout): Validator {
-  if (!isObject(schema) || size > limits.checkedSchema) return anything
-  let check: Validator | undefined
+export function createValidator (schema: unknown, size: number, runWithTimeout: RunWithTimeout): Validator {
+  if (!isObject(schema) || size > limits.checkedSchema) return acceptAll
+  let validator: Validator | undefined
   return (args) => {
-    check ??= compileWithin(schema, within)
-    return within(longestCheck, () => check?.(args)) ?? []
+    validator ??= compileWithTimeout(schema, runWithTimeout)
+    return runWithTimeout(validateTimeout, () => validator?.(args)) ?? []
   }
 }
 
-function compileWithin (schema: Record<string, unknown>, within: RunWithTimeout): Validator | undefined {
-  validators ??= { latest: new Ajv2020(options), older: new Ajv(options) }
-  const check = within(longestCompile, () => compile(schema) ?? byParts(schema))
-  // Nobody knows in what state it was stopped.
-  if (!check) validators = undefined
-  return check
+function compileWithTimeout (schema: Record<string, unknown>, runWithTimeout: RunWithTimeout): Validator | undefined {
+  const ajv = instances ??= { draft2020: new Ajv2020(options), draft7: new Ajv(options) }
+  const validator = runWithTimeout(compileTimeout, () => compile(schema, ajv) ?? compileByParameter(schema, ajv))
+  // A compilation that was stopped leaves the instances in an unknown state.
+  if (!validator) instances = undefined
+  return validator
 }
 
-function compile (schema: Record<string, unknown>): Validator | undefined {
+function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvInstances): Validator | undefined {
   const { $schema, ...rest } = schema
-  if (!validators) return undefined
-  const { latest, older } = validators
-  for (const ajv of typeof $schema === 'string' && /draft-0[3-7]/.test($schema) ? [older, latest] : [latest, older]) {
+  const isOlder = typeof $schema === 'string' && /draft-0[3-7]/.test($schema)
+  for (const ajv of isOlder ? [draft7, draft2020] : [draft2020, draft7]) {
     try {
       const validate: ValidateFunction = ajv.compile(rest)
-      // It would keep every schema that it has ever seen.
+      // Ajv would keep every schema that it has compiled.
       ajv.removeSchema(rest)
-      return (args) => findings(validate, args)
+      return (args) => errorsOf(validate, args)
     } catch {}
   }
   return undefined
 }
 
-function findings (validate: ValidateFunction, args: Record<string, unknown>): string[] {
+function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): string[] {
   try {
-    return validate(args) ? [] : [...new Set((validate.errors ?? []).map(sentence))]
+    return validate(args) ? [] : [...new Set((validate.errors ?? []).map(toPhrase))]
   } catch {
-    // A few combinations of keywords, and schemas that refer to nothing but themselves, are too much for the validator.
+    // Ajv fails at a few combinations of keywords, and at schemas that refer to nothing but themselves.
     return []
   }
 }
 
-/** Checks which arguments there are, and each by its own schema where that can be used. */
-function byParts (schema: Record<string, unknown>): Validator {
+/** Validates the names of the parameters, and each parameter by its own schema where that can be compiled. */
+function compileByParameter (schema: Record<string, unknown>, ajv: AjvInstances): Validator {
   const { $schema, $defs, definitions, patternProperties, additionalProperties } = schema
   const { properties, required } = shapeOf(schema)
   const isClosed = additionalProperties === false && patternProperties === undefined
-  const known = isObject(schema.properties) ? schema.properties : {}
-  const parts = [...properties]
-    .slice(0, mostParts)
-    .flatMap(([name, property]) => compile({ $schema, $defs, definitions, properties: { [name]: property } }) ?? [])
-  return (args) => [
-    ...[...required].filter((name) => !Object.hasOwn(args, name)).map((name) => `${name} is required`),
-    ...(isClosed ? Object.keys(args).filter((name) => !Object.hasOwn(known, name)).map((name) => `${name} is not known`) : []),
-    ...parts.flatMap((check) => check(args))
-  ]
+  const declared = isObject(schema.properties) ? schema.properties : {}
+  const validators = [...properties]
+    .slice(0, maxParameters)
+    .flatMap(([name, property]) => compile({ $schema, $defs, definitions, properties: { [name]: property } }, ajv) ?? [])
+  return (args) => {
+    const missing = [...required].filter((name) => !Object.hasOwn(args, name))
+    const unknown = isClosed ? Object.keys(args).filter((name) => !Object.hasOwn(declared, name)) : []
+    return [
+      ...missing.map((name) => `${name} is required`),
+      ...unknown.map((name) => `${name} is not known`),
+      ...validators.flatMap((validate) => validate(args))
+    ]
+  }
 }
 
-/** What of a finding a caller can act upon: which argument, and what it must be. */
-function sentence ({ instancePath, keyword, params, message = 'does not fit' }: ErrorObject): string {
-  const path = instancePath.split('/').slice(1).map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = params as Record<string, unknown>
+/** An error as a phrase that a caller can act upon: the argument, and the constraint that it violates. */
+function toPhrase (error: ErrorObject): string {
+  const { missingProperty, additionalProperty, unevaluatedProperty } = error.params as Record<string, unknown>
   const name = missingProperty ?? additionalProperty ?? unevaluatedProperty
-  const where = [...path, ...(typeof name === 'string' ? [name] : [])].join('.')
-  const what =
-    missingProperty !== undefined
-      ? 'is required'
-      : name !== undefined
-        ? 'is not known'
-        : Array.isArray(allowedValues)
-          ? `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
-          : keyword === 'const'
-            ? `must be ${JSON.stringify(allowedValue)}`
-            : message
-  return where === '' ? `together they ${what}` : `${where} ${what}`
+  const path = parsePointer(error.instancePath)
+  if (typeof name === 'string') path.push(name)
+  const argument = path.join('.')
+  return `${argument === '' ? 'together they' : argument} ${constraintOf(error)}`
+}
+
+function constraintOf ({ keyword, params, message = 'does not fit' }: ErrorObject): string {
+  const { missingProperty, additionalProperty, unevaluatedProperty, allowedValues, allowedValue } = params as Record<string, unknown>
+  if (missingProperty !== undefined) return 'is required'
+  if (additionalProperty !== undefined || unevaluatedProperty !== undefined) return 'is not known'
+  if (Array.isArray(allowedValues)) return `must be one of ${allowedValues.map((value) => JSON.stringify(value)).join(', ')}`
+  return keyword === 'const' ? `must be ${JSON.stringify(allowedValue)}` : message
 }

@@ -1,12 +1,15 @@
 import type { BearerKey } from '../../schemas/settings.ts'
 import { errors } from '../errors/list.ts'
 
-/** What a caller says of a key to be changed. What comes back as it was shown is no change. */
+/** The members of a key that a caller sends. One with the same value as before is not a change. */
 export type KeyChange = Partial<Pick<BearerKey, 'name' | 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>>
 
 const defaults: KeyChange = { kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true }
 
-/** A key after a change. @throws InvalidInput for what nobody may change or when there is nothing, Forbidden for what a user may not */
+/**
+ * A key after a change.
+ * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an admin may change
+ */
 export function changed (key: BearerKey, change: KeyChange, byAdmin: boolean): BearerKey {
   const before: KeyChange = { ...defaults, ...key }
   const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) => members.has(member) && change[member] !== undefined)

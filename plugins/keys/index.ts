@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { keys: Keys }
 }
 
-/** How often it is written down when keys were last used, in ms (DECISIONS §4). */
+/** Interval at which the times of last use are stored, in ms (DECISIONS §4). */
 const writeInterval = 60_000
 
 /** `app.keys`: the bearer keys. */
@@ -13,7 +13,7 @@ export default fp<{ readonly: boolean }>(async (app, { readonly }) => {
   const keys = new Keys(app.settings, readonly)
   app.decorate('keys', keys)
   if (readonly) return
-  // Also where somebody wrote it into the file meanwhile.
+  // The legacy key may also appear while the gateway runs, by an edit of the file.
   app.settings.on('changed', ({ system }) => {
     if (system.routing?.bearerAuthKey) {
       keys.migrate().catch((error: unknown) => {
@@ -23,9 +23,12 @@ export default fp<{ readonly: boolean }>(async (app, { readonly }) => {
   })
   const write = async (): Promise<void> => {
     await keys.usage.write().catch((error: unknown) => {
-      app.log.debug({ err: error }, 'the last use of keys could not be written')
+      app.log.debug({ err: error }, 'the times of last use of bearer keys could not be stored')
     })
   }
   const timer = setInterval(() => { void write() }, writeInterval).unref()
-  app.addHook('onClose', async () => { clearInterval(timer); await write() })
+  app.addHook('onClose', async () => {
+    clearInterval(timer)
+    await write()
+  })
 }, { name: 'keys', dependencies: ['settings'] })

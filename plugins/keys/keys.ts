@@ -11,12 +11,12 @@ import { changed, type KeyChange } from './change.ts'
 import { withoutToken } from '../settings/hashed-key.ts'
 import { Usage } from './usage.ts'
 
-/** What a caller says of a key to be made. */
+/** The members of a new key that a caller sends. */
 export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
   name: string
 }
 
-/** A key as it may be shown: its token masked, or plain, once. */
+/** A key as the API answers it. `token` is a mask, but for the answer that creates the key. */
 export type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
@@ -28,29 +28,30 @@ export class Keys {
   readonly #settings: Settings
   readonly #readonly: boolean
   #byHash = new Map<string, BearerKey>()
-  #of: Snapshot['keys'] | undefined
+  /** The keys that `#byHash` was made from. */
+  #indexed: Snapshot['keys'] | undefined
 
-  /** @param readonly whether nothing may be written that nobody asked for (READONLY) */
+  /** @param readonly READONLY: the legacy key is not migrated */
   constructor (settings: Settings, readonly: boolean) {
     this.#settings = settings
     this.#readonly = readonly
     this.usage = new Usage(settings)
   }
 
-  /** The enabled key with this token. One hash and one look-up, however many keys there are. */
+  /** The enabled key with this token: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
     const { keys } = this.#settings.current
-    if (keys !== this.#of) {
-      this.#of = keys
-      this.#byHash = new Map([...keys.values()].flatMap((key) => {
-        const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
-        return hash === undefined || key.enabled === false ? [] : [[hash, key]]
-      }))
+    if (keys !== this.#indexed) {
+      this.#indexed = keys
+      this.#byHash = indexOf(keys)
     }
     return this.#byHash.get(sha256(token))
   }
 
-  /** The one key of old settings becomes a key like any other, once: not again when it was deleted and comes back with an old file (DECISIONS §4). */
+  /**
+   * Turns the one key of old settings (`routing.bearerAuthKey`) into a bearer key. Only once: an old file that is put back does not
+   * bring back a key that was deleted meanwhile (DECISIONS §4).
+   */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
     await this.#settings.change(({ system, keys }) => {
@@ -77,39 +78,24 @@ export class Keys {
     })
   }
 
-  /** The keys that a principal may manage: an admin all, a user its own. */
+  /** The keys that a principal may manage: all for an admin, a user's own otherwise. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
   }
 
   /**
-   * Makes a key. A user's is always its own and for all that it sees.
-   * @returns the key with its token, never to be seen again, and what to know about it
+   * Creates a key. The key of a user who is not an admin belongs to that user and opens all that the user may see.
+   * @returns the key with its token, which is not shown again, and a warning for names in its scope that do not exist yet
    * @throws InvalidInput, LimitReached
    */
   async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warning?: string }> {
     checkLabel(name)
     const token = `thk_${randomBytes(32).toString('hex')}`
     const base = { id: randomUUID(), name, tokenHash: sha256(token), tokenMask: maskToken(token), createdAt: new Date().toISOString() }
+    const { kind = 'system', owner, accessType = 'all', allowedGroups = [], allowedServers = [], enabled = true } = asked
     const key: BearerKey = principal.isAdmin
-      ? {
-          ...base,
-          kind: asked.kind ?? 'system',
-          owner: asked.owner,
-          accessType: asked.accessType ?? 'all',
-          allowedGroups: asked.allowedGroups ?? [],
-          allowedServers: asked.allowedServers ?? [],
-          enabled: asked.enabled ?? true
-        }
-      : {
-          ...base,
-          kind: 'user',
-          owner: principal.username,
-          accessType: 'all',
-          allowedGroups: [],
-          allowedServers: [],
-          enabled: asked.enabled ?? true
-        }
+      ? { ...base, kind, owner, accessType, allowedGroups, allowedServers, enabled }
+      : { ...base, kind: 'user', owner: principal.username, accessType: 'all', allowedGroups: [], allowedServers: [], enabled }
     const snapshot = await this.#settings.change(({ users, keys }) => {
       if (key.kind === 'user' && key.owner === undefined) {
         throw new errors.InvalidInput('"owner" must be the name of a user: a key of kind "user" sees what its owner sees')
@@ -127,7 +113,7 @@ export class Keys {
   }
 
   /**
-   * Changes a key. A user may change the name and `enabled` of its own; nobody the kind and the owner: the token is in somebody's hands.
+   * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
    * @throws NoSuch, Forbidden, InvalidInput
    */
   async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warning?: string }> {
@@ -140,12 +126,12 @@ export class Keys {
     return { key: this.#shown(key), warning: unknownNames(snapshot, key) }
   }
 
-  /** @throws NoSuch, Forbidden for somebody else's */
+  /** Checks that the principal may change a key. @throws NoSuch, Forbidden for another user's */
   mustManage (principal: Principal, id: string): void {
     managed(this.#settings.current, principal, id)
   }
 
-  /** @throws NoSuch, Forbidden for somebody else's */
+  /** Removes a key. @throws NoSuch, Forbidden for another user's */
   async remove (principal: Principal, id: string): Promise<void> {
     await this.#settings.change(
       (snapshot) => [{ entity: 'bearerKeys', key: managed(snapshot, principal, id).id, value: undefined }],
@@ -168,34 +154,45 @@ export class Keys {
   }
 }
 
+/** The enabled keys by the hash of their tokens. */
+function indexOf (keys: Snapshot['keys']): Map<string, BearerKey> {
+  const index = new Map<string, BearerKey>()
+  for (const key of keys.values()) {
+    const hash = key.tokenHash ?? (key.token === undefined ? undefined : sha256(key.token))
+    if (hash !== undefined && key.enabled !== false) index.set(hash, key)
+  }
+  return index
+}
+
 const isOwn = (principal: Principal, key: BearerKey): boolean =>
   principal.isAdmin || (key.kind === 'user' && key.owner === principal.username)
 
+/** @throws NoSuch, Forbidden */
 function managed ({ keys }: Snapshot, principal: Principal, id: string): BearerKey {
   const key = keys.get(id)
   if (!key) throw new errors.NoSuch('bearer key')
-  if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key is somebody else\'s')
+  if (!isOwn(principal, key)) throw new errors.Forbidden('This bearer key belongs to another user')
   return key
 }
 
-/** A label is shown to people: what they cannot see has no place in it. */
+/** Refuses invisible characters in the name of a key, since people must be able to tell names apart. @throws InvalidInput */
 function checkLabel (name: string): void {
   if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) throw new errors.InvalidInput('"name" must not have control characters')
 }
 
-/** What a key names but is not there: harmless now, and open to it once somebody makes it. */
+/** The warning for servers and groups in a key's scope that do not exist: the key opens them as soon as somebody creates them. */
 function unknownNames (
   { groups, servers }: Snapshot,
   { accessType = 'all', allowedGroups = [], allowedServers = [] }: BearerKey
 ): string | undefined {
-  const named = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
+  const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
+  const listsGroups = accessType === 'groups' || accessType === 'custom'
+  const listsServers = accessType === 'servers' || accessType === 'custom'
+  const unknownGroups = listsGroups ? allowedGroups.filter((name) => !groupNames.has(name)) : []
+  const unknownServers = listsServers ? allowedServers.filter((name) => !servers.has(name)) : []
   const unknown = [
-    ...(accessType === 'groups' || accessType === 'custom'
-      ? allowedGroups.filter((name) => !named.has(name)).map((name) => `group ${JSON.stringify(name)}`)
-      : []),
-    ...(accessType === 'servers' || accessType === 'custom'
-      ? allowedServers.filter((name) => !servers.has(name)).map((name) => `server ${JSON.stringify(name)}`)
-      : [])
+    ...unknownGroups.map((name) => `group ${JSON.stringify(name)}`),
+    ...unknownServers.map((name) => `server ${JSON.stringify(name)}`)
   ]
   return unknown.length === 0 ? undefined : `There is no ${unknown.join(', no ')} yet: the key opens each as soon as there is one`
 }

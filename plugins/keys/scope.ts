@@ -2,21 +2,21 @@ import type { Change, Snapshot } from '../../db/store.ts'
 import type { BearerKey } from '../../schemas/settings.ts'
 import { withoutToken } from '../settings/hashed-key.ts'
 
-/** What a key lists that it may reach. */
+/** The members of a key that list its scope. */
 type List = 'allowedServers' | 'allowedGroups'
 
 /**
- * What becomes of keys when servers or groups are removed: they list them no more. Whoever gives something new an old name must
- * not come into the reach of keys that were made for the old one.
+ * The changes to keys when servers or groups are removed: the names leave their scopes. A key made for a removed server or group must
+ * not open a new one of the same name.
  */
 export const withoutNames = (snapshot: Snapshot, list: List, names: readonly string[]): Change[] =>
   relisted(snapshot, list, names, (listed) => listed.filter((name) => !names.includes(name)))
 
-/** What becomes of keys when a group gets another name: they go with it, for the same reason. */
+/** The changes to keys when a group is renamed: their scopes take the new name, for the same reason. */
 export const withNewName = (snapshot: Snapshot, list: List, name: string, newName: string): Change[] =>
   relisted(snapshot, list, [name], (listed) => [...new Set(listed.map((each) => each === name ? newName : each))])
 
-/** The keys that list one of these names, changed. */
+/** Changes the lists of those keys that list one of the names. */
 function relisted ({ keys }: Snapshot, list: List, names: readonly string[], change: (listed: readonly string[]) => string[]): Change[] {
   return [...keys.values()].flatMap((key): Change[] => {
     const listed = key[list]

@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { counters: Counters }
 }
 
-/** `app.counters`: counts that all replicas add to. */
+/** `app.counters`: counters that all replicas share. */
 export default fp<{ counters: Counters }>(async (app, { counters }) => {
   app.decorate('counters', counters)
 }, { name: 'counters' })

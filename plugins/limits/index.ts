@@ -1,162 +1,193 @@
-// Every queue and map that a stranger can grow, and what happens beyond its bound. One table, so that one look tells them all.
+// The bounds of every queue and map that a stranger can grow, in one table. Each entry says what happens beyond its bound.
 
 export const limits = {
-  /** Writes of the management API that are remembered: how many, and how many characters of what was written in all; beyond: the oldest are forgotten. One before or after that is larger than a part may be is not kept. */
+  /**
+   * `entries`: max entries of the audit log; `size`: max size of all of them, in characters; beyond: the oldest are dropped.
+   * `part`: max size of one `before` or `after`, in characters; beyond: it is replaced by its id, its name and `truncated: true`.
+   */
   audit: { entries: 1_000, part: 32 * 1024, size: 16 * 1024 * 1024 },
-  /** Failed logins of one user from one address in so many ms; beyond: 429. */
+
+  /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
   loginFailures: 10,
+  /** In ms. */
   loginWindow: 5 * 60_000,
-  /** Checks of one user's password from one address that wait for their turn; beyond: 429. */
+  /** Max password checks in progress or queued per user and address; beyond: 429. */
   passwordChecksPerUser: 64,
-  /** Logins, registrations and changes of a password at once, waiting ones included; beyond: 503. */
+  /** Max logins, registrations and password changes in progress or queued; beyond: 503. */
   passwordRequests: 128,
-  /** Passwords that are hashed at once; the rest wait. */
+  /** Max passwords hashed at the same time; beyond: the others wait. */
   concurrentHashes: 2,
-  /** Registrations from one address in so many ms; beyond: 429. */
+  /** Max registrations per address per `registrationWindow`; beyond: 429. */
   registrations: 10,
+  /** In ms. */
   registrationWindow: 5 * 60_000,
-  /** Accounts; beyond: nobody but an admin adds one, 503. */
+
+  /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
-  /** Bearer keys of one user who is no admin; beyond: 503. */
+  /** Max bearer keys per user who is not an admin; beyond: 503. */
   keysPerUser: 100,
-  /** Servers and groups of one user who is no admin; beyond: 503. */
+  /** Max servers per user who is not an admin; beyond: 503. */
   serversPerUser: 100,
+  /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
-  /** Sessions at once; beyond: 503. */
+
+  /** Max MCP sessions; beyond: 503. */
   sessions: 10_000,
-  /** A session without a request or an open stream ends after so many ms. */
+  /** Max time that a session may go without a request or an open stream, in ms; beyond: it ends. */
   sessionIdle: 30 * 60_000,
-  /** Requests of one session in flight at once; beyond: -32000. */
+  /** Max requests in flight per session; beyond: -32000. */
   requestsPerSession: 1_000,
-  /** Elements of one batch; beyond: 400. */
+  /** Max messages per JSON-RPC batch; beyond: 400. */
   batch: 1_000,
-  /** GET streams of one session at once; beyond: 409. */
+  /** Max open GET streams per session; beyond: 409. */
   streamsPerSession: 8,
-  /** Messages kept for a session that holds no stream open: how many, and how many characters in all; beyond: the oldest go. One that is larger is not kept. */
+  /** Max messages buffered per session while it has no open stream; beyond: the oldest are dropped. */
   waitingMessages: 64,
+  /** Max size of those messages per session, in characters; beyond: the oldest are dropped. A larger message is not buffered at all. */
   waitingSize: 256 * 1024,
-  /** Characters kept for all sessions together, what waits and what can be replayed; beyond: the oldest go. */
+  /** Max size of buffered and replayable messages of all sessions together, in characters; beyond: the oldest are dropped. */
   keptSize: 128 * 1024 * 1024,
-  /** Characters that one log message for everybody comes to, with all who hear it; beyond: it is dropped. */
+  /** Max size of one broadcast log message times its listeners, in characters; beyond: it is dropped. */
   broadcastSize: 128 * 1024 * 1024,
-  /** What a reader may leave unread on a stream for so many ms, in bytes; beyond, or at once with four times as much: its connection is dropped. */
+  /** Max unread bytes per stream for `streamBacklogTime`; beyond, or at once at four times as much: the connection is closed. */
   streamBacklog: 8 * 1024 * 1024,
+  /** In ms. */
   streamBacklogTime: 10_000,
-  /** What all readers of answers and streams may leave unread together, in bytes; beyond: the connection that most is left on is dropped. */
+  /** Max unread bytes of all answers and streams together; beyond: the connection with the most of them is closed. */
   unread: 256 * 1024 * 1024,
-  /** Events kept for `Last-Event-ID`, of one session: how many, how many characters in all, and for how many ms; beyond: the oldest go. */
+  /** Max events kept for `Last-Event-ID` per session; beyond: the oldest are dropped. */
   replayEvents: 256,
+  /** Max size of those events per session, in characters; beyond: the oldest are dropped. */
   replaySize: 1024 * 1024,
+  /** Max age of those events, in ms; beyond: they are dropped. */
   replayTime: 5 * 60_000,
-  /** Streams of one session that can be resumed; beyond: the oldest that carries nothing is forgotten. */
+  /** Max resumable streams per session; beyond: the oldest that carries no call is forgotten. */
   resumableStreams: 64,
-  /** A call whose resumable stream broke is cancelled after so many ms, unless its client comes back. */
+  /** Max time for a client to resume a stream that broke, in ms; beyond: its call is cancelled. */
   resumeGrace: 5_000,
-  /** The same when we closed the stream ourselves, to be polled. */
+  /** Max time for a client to resume a stream that the gateway closed for polling, in ms; beyond: its call is cancelled. */
   pollGrace: 60_000,
-  /** A question outside of any request waits so many ms for its client to open a stream. */
+  /** Max wait of a server's request outside of any call for its client to open a stream, in ms; beyond: the server gets an error. */
   streamOpenTimeout: 5_000,
-  /** Questions open to one session at once: how many, how many characters in all, and how many to all sessions together; beyond: the upstream gets an error. */
+  /** Max open requests from servers per session; beyond: the server gets an error. */
   questionsPerSession: 256,
+  /** Max size of those requests per session, in characters; beyond: the server gets an error. */
   questionsSize: 32 * 1024 * 1024,
+  /** Max size of those requests of all sessions together, in characters; beyond: the server gets an error. */
   allQuestionsSize: 128 * 1024 * 1024,
-  /** A question is given up after so many ms. */
+  /** Max time for a client to answer a server's request, in ms; beyond: the server gets an error. */
   questionTimeout: 10 * 60_000,
-  /** Session rebuilds of one principal in a minute; beyond: 404. */
+  /** Max session rebuilds per principal per minute; beyond: 404. */
   rebuildsPerMinute: 600,
-  /** Resource subscriptions of one session; beyond: -32000. */
+  /** Max resource subscriptions per session and server; beyond: -32000. */
   subscriptionsPerSession: 1_000,
-  /** Surfaces kept at once; beyond: the oldest is folded again when needed. */
+
+  /** Max surfaces cached; beyond: the oldest is dropped, and built again on demand. */
   surfaces: 256,
-  /** Capability classes of clients whose catalogues one server keeps; beyond: the oldest is read again when needed. */
+  /** Max sets of client capabilities whose catalogues are cached per server; beyond: the oldest is dropped, and read again on demand. */
   classesPerServer: 32,
-  /** Resources that results linked to; beyond: the oldest is forgotten, and found on the routes of single servers only. */
+  /** Max resources remembered from resource links in results; beyond: the oldest is forgotten, and read only on its server's own routes. */
   resourceLinks: 10_000,
-  /** Tasks whose owner is remembered; beyond: the oldest is forgotten. */
+  /** Max tasks whose owner is remembered; beyond: the oldest is forgotten. */
   tasks: 10_000,
-  /** Tasks and pages that a connection's clients wait for, and for how many ms at most; beyond: the oldest is forgotten, and its news are dropped. */
+  /** Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest is forgotten, its notifications dropped. */
   tasksPerConnection: 1_000,
+  /** Max time that such a task is remembered, in ms; beyond: its notifications are dropped. */
   taskTime: 60 * 60_000,
-  /** Links of one server; beyond: the oldest idle one goes, or 503. */
+  /** Max upstream connections per server; beyond: the oldest idle one is closed, or 503 when none is idle. */
   linksPerServer: 64,
-  /** One header of a client that goes on to a server (`passthroughHeaders`), in bytes; beyond: 400, or -32602. */
+  /** Max size of a client header that is passed on to a server (`passthroughHeaders`), in bytes; beyond: 400 or -32602. */
   passthroughHeader: 8 * 1024,
-  /** Children that are being spawned at once; the rest queue. */
+  /** Max child processes being spawned at the same time; beyond: the others wait. */
   concurrentSpawns: 4,
-  /** Nesting of JSON taken from a client; beyond: 400. */
+  /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
-  /** Values of a body of which all that is wrong is told; beyond: the first thing. */
+  /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
   findingValues: 256,
-  /** Pages followed, and items taken, of one upstream's list; beyond: the rest is left out, with a warning. */
+  /** Max pages per list of a server; beyond: the rest is left out, with a warning. */
   listPages: 1_000,
+  /** Max items per list of a server; beyond: the rest is left out, with a warning. */
   listItems: 100_000,
-  /** All items of one list, in characters; beyond: the rest is left out, with a warning. */
+  /** Max size of all items of one list, in characters; beyond: the rest is left out, with a warning. */
   listSize: 24 * 1024 * 1024,
-  /** One item of a list, and what stands beside the items, in characters; beyond: it is left out, with a warning. */
+  /** Max size of one item, and of the members of a list beside its items, in characters; beyond: left out, with a warning. */
   itemSize: 1024 * 1024,
-  /** A description, in characters; beyond: it is cut. */
+  /** Max length of a description, in characters; beyond: it is cut. */
   description: 16 * 1024,
-  /** A merged list waits for servers that have never answered until so many ms after they began to connect. */
+  /** Max wait of a merged list for a server that never answered, from the start of its connection, in ms; beyond: it is left out. */
   firstAnswerBudget: 900,
-  /** A list waits so many ms to learn what a connected server shows to a new kind of client. */
+  /** Max wait of a list for a connected server's catalogue for a new set of client capabilities, in ms; beyond: it is left out. */
   newClass: 5_000,
-  /** ... and not again before so many ms have passed. */
+  /** Min time until a list waits again for a catalogue that took longer than `newClass`, in ms. */
   newClassRetry: 60_000,
-  /** A call or list aimed at one connecting server waits so many ms. */
+  /** Max wait of a call or list for one server that is still connecting, in ms; beyond: it fails. */
   connectionWait: 10_000,
-  /** A server's list that is not answered within so many ms counts as failed; one that failed is asked for again after so many ms, and then ever later. */
+  /** Max time for a server to answer a list request, in ms; beyond: the request counts as failed. */
   listTime: 15_000,
+  /** First delay before a failed list is requested again, in ms; it grows with each failure. */
   listRetry: 5_000,
-  /** Look-up, connection and TLS to one address take so many ms at most; then it counts as away. */
+  /** Max time for DNS look-up, TCP connection and TLS handshake to one address, in ms; beyond: it counts as unreachable. */
   connectTimeout: 10_000,
-  /** The head of one HTTP answer, in bytes; beyond: the request fails. */
+  /** Max size of the headers of one HTTP answer from a server, in bytes; beyond: the request fails. */
   upstreamHeaders: 16 * 1024,
-  /** Proxies whose connections are shared; beyond: the one used first is opened anew when needed. */
+  /** Max proxies whose connections are shared; beyond: the oldest is dropped, and connected again on demand. */
   proxies: 64,
-  /** Sessions that callers without MCP name in `x-session-id`; beyond: the one used longest ago ends. One without calls ends after so many ms. */
+
+  /** Max sessions of REST callers (`x-session-id`); beyond: the least recently used one ends. */
   restSessions: 1_000,
+  /** Max time that such a session may go without a call, in ms; beyond: it ends. */
   restSessionIdle: 30 * 60_000,
-  /** Tool calls at once of callers without MCP, and of each one of them (all whom nobody knows are one) and on each server; beyond: 503. */
+  /** Max concurrent tool calls of all REST callers; beyond: 503. */
   restCalls: 1_000,
+  /** Max concurrent tool calls per REST caller (all anonymous ones count as one), and per server; beyond: 503. */
   restCallsPerCaller: 250,
-  /** Input schemas that arguments are checked by, in characters; beyond: the upstream checks them. */
+  /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
   checkedSchema: 256 * 1024,
-  /** OpenAPI documents kept ready: how many, and how many bytes in all; beyond: the one used longest ago is made again when needed. */
+  /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
+  /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */
   documentsSize: 64 * 1024 * 1024,
-  /** ... and how many may wait for being written; beyond: 503. */
+  /** Max OpenAPI documents queued to be built; beyond: 503. */
   documentsWaiting: 64,
-  /** What an OpenAPI description may be; beyond: it is refused, or what is too much of it is left out with a warning. */
+
+  /** Bounds of servers of type `openapi`; beyond, where nothing else is said: the description is refused. */
   openapi: {
-    /** The description, in bytes. */
+    /** Max size of a description, in bytes. */
     document: 32 * 1024 * 1024,
-    /** Values in it, what YAML's aliases stand for counted each time, and their nesting. */
+    /** Max values in a description; the target of a YAML alias counts each time. */
     values: 5_000_000,
+    /** Max nesting depth of a description. */
     depth: 300,
-    /** Descriptions that are read at once; how long one may take, in ms, and how many MB of memory. */
+    /** Max descriptions read at the same time; beyond: the others wait. */
     readers: 2,
+    /** Max time to read one description, in ms. */
     readTime: 30_000,
+    /** Max heap of the thread that reads one description, in MB. */
     readHeap: 1_024,
-    /** A thread that reads them ends after so many ms without any. */
+    /** Max time that such a thread may be idle, in ms; beyond: it ends. */
     readIdle: 5_000,
-    /** Operations of one description, and the characters of all their tools. */
+    /** Max operations per description; beyond: the rest is left out, with a warning. */
     operations: 10_000,
+    /** Max size of all tools of one description, in characters; beyond: the rest is left out, with a warning. */
     total: 24 * 1024 * 1024,
-    /** One tool's schema, in characters; beyond: it loses descriptions, then depth. */
+    /** Max size of one tool's input schema, in characters; beyond: it loses descriptions, then depth. */
     schema: 64 * 1024,
-    /** What it says of itself, in characters. */
+    /** Max length of the server instructions made from a description, in characters; beyond: they are cut. */
     instructions: 4 * 1024,
-    /** Warnings that are told one by one. */
+    /** Max warnings listed one by one per description; beyond: the others are counted. */
     warnings: 20,
-    /** One page of the list of tools, in characters. */
+    /** Max size of one page of the list of tools, in characters; beyond: the next page begins. */
     page: 128 * 1024,
-    /** An API's answer, in bytes; and so many characters of it when it is an error. */
+    /** Max size of an answer of the API, in bytes; beyond: the call fails. */
     answer: 16 * 1024 * 1024,
+    /** Max length of the body of an API error that goes into the result, in characters; beyond: it is cut. */
     errorBody: 64 * 1024,
-    /** An answer of a token endpoint, in bytes, and how long it may take, in ms. */
+    /** Max size of an answer of an OAuth token endpoint, in bytes; beyond: the call fails. */
     token: 1024 * 1024,
+    /** Max time for a token endpoint to answer, in ms; beyond: the call fails. */
     tokenTime: 30_000
   },
-  /** Lines of one child's stderr that are logged in a second; the rest are counted. */
+
+  /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100
 } as const

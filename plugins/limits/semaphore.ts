@@ -1,4 +1,4 @@
-/** Lets so many run at once; the others wait in order. */
+/** Admits a fixed number of holders at the same time; the others wait in order. */
 export class Semaphore {
   #free: number
   readonly #waiting: Array<() => void> = []
@@ -7,14 +7,14 @@ export class Semaphore {
     this.#free = size
   }
 
-  /** Resolves with the function that gives the place back; calling it twice is harmless. */
+  /** Waits for a free place. @returns the function that releases it, which may be called more than once */
   async take (): Promise<() => void> {
     if (this.#free > 0) this.#free--
     else await new Promise<void>((resolve) => { this.#waiting.push(resolve) })
-    let given = false
+    let isReleased = false
     return () => {
-      if (given) return
-      given = true
+      if (isReleased) return
+      isReleased = true
       const next = this.#waiting.shift()
       if (next) next()
       else this.#free++

@@ -3,10 +3,13 @@ import fp from 'fastify-plugin'
 import { limits } from './index.ts'
 
 const readers = new Set<Unread>()
-/** What all readers have left unread, as it was last counted. */
-let all = 0
+/** Unread bytes of all readers, as of their last count. */
+let total = 0
 
-/** What one client has not read yet of an answer that is written. All together is bounded: beyond, the connection that most is left on is dropped. */
+/**
+ * The bytes of one HTTP answer that its client has not read yet. Their sum over all answers is bounded by `limits.unread`: beyond it,
+ * the connection with the most unread bytes is closed.
+ */
 export class Unread {
   readonly #raw: ServerResponse
   #bytes = 0
@@ -17,38 +20,39 @@ export class Unread {
     raw.once('close', () => { this.#forget() })
   }
 
-  /** Counts what is unread now, in bytes. */
+  /** Updates the count. @returns the unread bytes of this answer */
   count (): number {
     if (!readers.has(this)) return 0
     const { writableLength } = this.#raw
-    all += writableLength - this.#bytes
+    total += writableLength - this.#bytes
     this.#bytes = writableLength
     return writableLength
   }
 
-  /** Counts what has just been written, and makes room where that is too much. */
+  /** Updates the count after a write, and closes the slowest reader's connection when the sum is too large. */
   add (): void {
     this.count()
-    if (all <= limits.unread) return
+    if (total <= limits.unread) return
     const [slowest] = [...readers].sort((a, b) => b.count() - a.count())
-    if (slowest && all > limits.unread) slowest.drop()
+    // Counting the others may have found that they were read meanwhile.
+    if (slowest && total > limits.unread) slowest.drop()
   }
 
-  /** Hangs up. */
+  /** Closes the connection. */
   drop (): void {
     this.#forget()
     this.#raw.destroy()
   }
 
   #forget (): void {
-    if (readers.delete(this)) all -= this.#bytes
+    if (readers.delete(this)) total -= this.#bytes
   }
 }
 
-/** A smaller answer goes to the system at once, or is not worth counting. */
+/** Answers up to this size, in bytes, go into the socket's buffers at once, or are too small to be counted. */
 export const worthCounting = 64 * 1024
 
-/** Counts the large answers of all routes that Fastify answers. */
+/** Counts the large answers of all routes whose answers Fastify sends. */
 export default fp(async (app) => {
   app.addHook('onSend', (_request, reply, payload, done) => {
     if ((typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length > worthCounting) {

@@ -2,22 +2,22 @@ import type { ListedServer } from './collect.ts'
 import type { JsonObject } from './keywords.ts'
 import { shortHash } from './operation.ts'
 
-/** What a caller may say of a document, and what stands there where it says nothing. */
+/** The parts of a document that a caller may choose. */
 export interface Head { readonly title: string, readonly description: string, readonly version: string, readonly serverUrl: string }
 
 export interface BodyInput {
   readonly servers: readonly ListedServer[]
-  /** Disabled tools too. */
+  /** Includes disabled tools. */
   readonly disabled: boolean
-  /** Each operation says where a group's operations are reached, beside the document's own server. */
+  /** The document is a group's: each operation has a server of its own, beside the document's. */
   readonly inGroup: boolean
-  /** The caller used a credential, and needs one for the calls, too. */
+  /** The caller authenticated, and so needs credentials for the calls, too. */
   readonly secured: boolean
 }
 
 const json = (schema: JsonObject): JsonObject => ({ 'application/json': { schema } })
 const failure = (description: string): JsonObject => ({ description, content: json({ $ref: '#/components/schemas/ErrorResponse' }) })
-/** What every operation answers. */
+/** The Responses Object of every operation. */
 export const responses: JsonObject = {
   200: {
     description: 'The result as the tool gave it. `isError` is true where the tool failed',
@@ -31,7 +31,7 @@ export const responses: JsonObject = {
 const shared: JsonObject = {
   ToolResponse: {
     type: 'object',
-    description: 'What a tool answers: the result of an MCP tool call',
+    description: 'The result of an MCP tool call',
     required: ['content'],
     properties: {
       content: {
@@ -44,7 +44,7 @@ const shared: JsonObject = {
           additionalProperties: true
         }
       },
-      structuredContent: { type: 'object', description: 'The same as data, where the tool gives it', additionalProperties: true },
+      structuredContent: { type: 'object', description: 'The result as data, where the tool gives it', additionalProperties: true },
       isError: { type: 'boolean', description: 'The tool failed; `content` says how' }
     },
     additionalProperties: true
@@ -54,13 +54,13 @@ const shared: JsonObject = {
     required: ['success', 'error', 'message'],
     properties: {
       success: { type: 'boolean', enum: [false] },
-      error: { type: 'string', description: 'A code that stays the same' },
-      message: { type: 'string', description: 'What is wrong, in words' }
+      error: { type: 'string', description: 'A stable error code' },
+      message: { type: 'string', description: 'The problem in words' }
     }
   }
 }
 
-/** What a document says beside its head and its tools. Pure. */
+/** The members of a document beside its head and its operations. Pure. */
 export function frameOf ({ servers, secured }: BodyInput): {
   security?: JsonObject[]
   tags: JsonObject[]
@@ -89,17 +89,18 @@ export function frameOf ({ servers, secured }: BodyInput): {
   }
 }
 
+/** The first members of a document. */
 export const headOf = ({ title, description, version, serverUrl }: Head): JsonObject => ({
   openapi: '3.0.3',
   info: { title, description, version },
   servers: [{ url: serverUrl }]
 })
 
-/** The id of a tool's operation. The first of several that would have one keeps it; the others get a suffix that tells them apart, the same every time. */
+/** The operationId of a tool. Of several tools with the same id, the first keeps it; the others get a hash of their names as suffix. */
 export function uniqueOperationId (server: string, tool: string, taken: Set<string>): string {
-  const id = `${server}_${tool}`
-  let free = id
-  for (let salt = ''; taken.has(free); salt += '.') free = `${id}_${shortHash(`${salt}${server}\n${tool}`)}`
-  taken.add(free)
-  return free
+  const base = `${server}_${tool}`
+  let id = base
+  for (let salt = ''; taken.has(id); salt += '.') id = `${base}_${shortHash(`${salt}${server}\n${tool}`)}`
+  taken.add(id)
+  return id
 }

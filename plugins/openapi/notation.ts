@@ -1,11 +1,12 @@
 import type { JsonObject } from './keywords.ts'
 import { lineStart, yamlKey, yamlMembers } from './yaml.ts'
 
-/** How an object is written piece by piece: its members, some of which are objects that are begun, filled and ended. The outermost ones stand at depth 0. */
+/** Writes a document piece by piece: `begin` and `end` enclose the members of a nested object. The outermost members are at depth 0. */
 export interface Notation {
+  /** The text before and after the outermost members. */
   readonly open: string
   readonly close: string
-  /** What stands between two members. */
+  /** The text between two members. */
   readonly separator: string
   members: (value: JsonObject, depth: number) => string
   begin: (key: string, depth: number) => string

@@ -1,25 +1,27 @@
 import { isObject } from '../../protocol/json.ts'
-import { isScalar, resolveRef } from '../json-schema/input-shape.ts'
+import { resolveRef } from '../json-schema/resolve-ref.ts'
+import { isScalar } from '../json-schema/schema-types.ts'
+import { joinSchemas } from './join.ts'
 import {
-  keepsAllConstraints,
   annotationKeywords,
-  isPortable,
-  isNullOnly,
   hasNoRef,
+  isNullOnly,
+  isPortable,
+  keepsAllConstraints,
   translateEnum,
   translateKeywords,
   translateType,
   type JsonObject
 } from './keywords.ts'
 
-/** What a schema is in OpenAPI 3.0.3. `exact`: it takes what the original takes; else it takes more, never less. */
+/** A schema of OpenAPI 3.0.3. `exact`: it accepts what the original accepts; otherwise it accepts more, never less. */
 export interface Translated { readonly schema: JsonObject, readonly exact: boolean }
 
-const anything: Translated = { schema: {}, exact: true }
-const unknown: Translated = { schema: {}, exact: false }
+const acceptsAnything: Translated = { schema: {}, exact: true }
+const inexactAnything: Translated = { schema: {}, exact: false }
 
-/** Keywords that OpenAPI 3.0.3 cannot say. */
-const unsayable = new Set([
+/** Keywords that OpenAPI 3.0.3 cannot express. `nullable` is not a keyword of JSON Schema, so its meaning in the original is unknown. */
+const unsupportedKeywords = new Set([
   'patternProperties',
   'propertyNames',
   'contains',
@@ -37,60 +39,62 @@ const unsayable = new Set([
   '$recursiveRef',
   'nullable'
 ])
-const isSayable = (schema: JsonObject): boolean => {
-  for (const keyword of Object.keys(schema)) if (unsayable.has(keyword)) return false
+const isSupported = (schema: JsonObject): boolean => {
+  for (const keyword of Object.keys(schema)) if (unsupportedKeywords.has(keyword)) return false
   return hasNoRef(schema.enum) && hasNoRef(schema.const)
 }
-/** Keywords that make a schema of others. */
-const combining = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
-/** A schema of no more characters than this is written where it is meant, not referred to. */
-const small = 500
+
+/** The keywords that combine a schema from others. */
+const combiningKeywords = ['allOf', 'anyOf', 'oneOf', 'then', 'not']
+
+/** Max length of a referenced schema that is written in place of the reference, in characters. */
+const maxInlined = 500
 
 /**
- * Says JSON Schema (2020-12, and the drafts before it) in the dialect of OpenAPI 3.0.3. What that has no words for is left out in the
- * direction of taking more. What a schema refers to becomes a component; so recursion needs no special care.
+ * Translates a JSON Schema (2020-12, or an earlier draft) into the schemas of OpenAPI 3.0.3. A constraint that OpenAPI 3.0.3 cannot
+ * express is left out, so that the translation accepts more. A referenced schema becomes a component, which makes recursion possible.
  */
 export class SchemaTranslator {
-  /** What is referred to, by name. */
+  /** The schemas that the translations refer to, by name. */
   readonly components = new Map<string, JsonObject>()
   readonly #root: unknown
   readonly #prefix: string
-  /** Up to draft 7, what stands beside `$ref` is ignored. */
-  readonly #draft7: boolean
-  readonly #known = new Map<unknown, { name: string, exact: boolean }>()
+  /** Up to draft 7 the siblings of `$ref` are ignored. */
+  readonly #isDraft7: boolean
+  /** The components by the original schema. */
+  readonly #componentOf = new Map<unknown, { name: string, exact: boolean }>()
 
-  /** @param prefix makes the components' names unlike those of other translations */
+  /**
+   * @param root the schema that references are resolved in
+   * @param prefix the beginning of the components' names, which makes them different from those of other translators
+   */
   constructor (root: unknown, prefix: string) {
     this.#root = root
     this.#prefix = prefix
-    this.#draft7 = isObject(root) && typeof root.$schema === 'string' && /draft-0[3-7]/.test(root.$schema)
+    this.#isDraft7 = isObject(root) && typeof root.$schema === 'string' && /draft-0[3-7]/.test(root.$schema)
   }
 
-  /** One schema that stands in the root, or the root itself. */
+  /** Translates the root, or a schema within it. */
   translate (schema: unknown): Translated {
-    if (schema === true) return anything
+    if (schema === true) return acceptsAnything
     if (schema === false) return { schema: { not: {} }, exact: true }
-    if (!isObject(schema)) return unknown
+    if (!isObject(schema)) return inexactAnything
     if (isPortable(schema)) return { schema, exact: true }
     if (typeof schema.$ref === 'string') return this.#reference(schema.$ref, schema)
-    const { own, among } = translateType(schema)
+    const { own, alternatives } = translateType(schema)
     const object = this.#object(schema)
     const out = Object.assign(translateKeywords(schema), own, translateEnum(schema, own), object.schema)
-    let exact = object.exact && isSayable(schema) && keepsAllConstraints(schema, out)
-    const list =
-      own.type === 'array'
-        ? out
-        : (among?.find(({ type }) => type === 'array') ??
-          (schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined))
-    if (list && !this.#list(schema, list, out)) exact = false
-    if (!among && !combining.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }
-    const parts = this.#parts(schema)
-    if (among) parts.unshift({ schema: { anyOf: among }, exact: true })
-    return { schema: join(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact) }
+    let exact = object.exact && isSupported(schema) && keepsAllConstraints(schema, out)
+    const array = arraySchemaOf(schema, own, alternatives, out)
+    if (array && !this.#array(schema, array, out)) exact = false
+    if (!alternatives && !combiningKeywords.some((keyword) => schema[keyword] !== undefined)) return { schema: out, exact }
+    const parts = this.#combined(schema)
+    if (alternatives) parts.unshift({ schema: { anyOf: alternatives }, exact: true })
+    return { schema: joinSchemas(out, parts.map((part) => part.schema)), exact: exact && parts.every((part) => part.exact) }
   }
 
-  /** The schemas that it asks for besides. */
-  #parts (schema: JsonObject): Translated[] {
+  /** The schemas that the combining keywords stand for; a value must be valid against each of them. */
+  #combined (schema: JsonObject): Translated[] {
     const parts: Translated[] = []
     if (Array.isArray(schema.allOf)) for (const each of schema.allOf) parts.push(this.translate(each))
     for (const keyword of ['anyOf', 'oneOf'] as const) {
@@ -100,93 +104,87 @@ export class SchemaTranslator {
       parts.push({ schema: { anyOf: [this.translate(schema.then).schema, this.translate(schema.else).schema] }, exact: false })
     }
     if (schema.not !== undefined) {
-      // What takes more than the original would forbid more.
-      const forbidden = this.translate(schema.not)
-      parts.push(forbidden.exact ? { schema: { not: forbidden.schema }, exact: true } : unknown)
+      // The negation of a schema that accepts more would accept less.
+      const negated = this.translate(schema.not)
+      parts.push(negated.exact ? { schema: { not: negated.schema }, exact: true } : inexactAnything)
     }
     return parts
   }
 
   #reference (ref: string, schema: JsonObject): Translated {
-    const { $ref: _, ...beside } = schema
-    const rest = this.translate(
-      this.#draft7 ? Object.fromEntries(Object.entries(beside).filter(([key]) => annotationKeywords.has(key))) : beside
-    )
-    const target = this.#follow(ref)
-    if (target === undefined) return { schema: rest.schema, exact: false }
-    const said = this.#known.has(target) ? this.#component(ref, target) : this.#inlined(target) ?? this.#component(ref, target)
-    return { schema: join(rest.schema, [said.schema]), exact: said.exact && rest.exact }
+    const { $ref: _, ...allSiblings } = schema
+    const siblings = this.#isDraft7
+      ? Object.fromEntries(Object.entries(allSiblings).filter(([key]) => annotationKeywords.has(key)))
+      : allSiblings
+    const beside = this.translate(siblings)
+    const target = this.#resolve(ref)
+    if (target === undefined) return { schema: beside.schema, exact: false }
+    const inlined = this.#componentOf.has(target) ? undefined : this.#inline(target)
+    const translated = inlined ?? this.#component(ref, target)
+    return { schema: joinSchemas(beside.schema, [translated.schema]), exact: translated.exact && beside.exact }
   }
 
-  /** Where a reference leads in the end; undefined: nowhere, or in a circle. */
-  #follow (ref: string): unknown {
+  /** The schema at the end of a chain of references; undefined where the chain leads to nothing, or is a cycle. */
+  #resolve (ref: string): unknown {
+    const visited = new Set<unknown>()
     let target = resolveRef(ref, this.#root)
-    for (
-      const seen = new Set<unknown>();
-      isObject(target) && typeof target.$ref === 'string' && Object.keys(target).length === 1;
+    while (isObject(target) && typeof target.$ref === 'string' && Object.keys(target).length === 1) {
+      if (visited.has(target)) return undefined
+      visited.add(target)
       target = resolveRef(target.$ref, this.#root)
-    ) {
-      if (seen.has(target)) return undefined
-      seen.add(target)
     }
     return target
   }
 
-  /** A small schema of a single value, which refers to nothing. */
-  #inlined (target: unknown): Translated | undefined {
+  /** The translation of a small scalar schema without references; undefined for any other schema. */
+  #inline (target: unknown): Translated | undefined {
     if (typeof target === 'boolean') return this.translate(target)
     if (!isObject(target) || !isScalar(target, this.#root)) return undefined
     const text = JSON.stringify(target)
-    return text.length <= small && !text.includes('"$ref"') ? this.translate(target) : undefined
+    return text.length <= maxInlined && !text.includes('"$ref"') ? this.translate(target) : undefined
   }
 
+  /** A reference to the component of a schema, which is translated the first time. */
   #component (ref: string, target: unknown): Translated {
-    const known = this.#known.get(target)
-    if (known) return { schema: { $ref: `#/components/schemas/${known.name}` }, exact: known.exact }
+    const existing = this.#componentOf.get(target)
+    if (existing) return { schema: { $ref: `#/components/schemas/${existing.name}` }, exact: existing.exact }
     const last = (ref.split('/').at(-1) ?? '').replace(/[^A-Za-z0-9_-]/g, '_')
-    const hint = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
-    let name = hint
-    for (let n = 2; this.components.has(name); n++) name = `${hint}.${n}`
-    // Inside of itself it is not known yet whether it can be said exactly.
-    const entry = { name, exact: false }
-    this.#known.set(target, entry)
+    const base = `${this.#prefix}.${last === '_' || last === '' ? 'Arguments' : last}`
+    let name = base
+    for (let count = 2; this.components.has(name); count++) name = `${base}.${count}`
+    // Within the component itself it is not known yet whether the translation is exact.
+    const component = { name, exact: false }
+    this.#componentOf.set(target, component)
     this.components.set(name, {})
-    const said = this.translate(target)
-    this.components.set(name, said.schema)
-    entry.exact = said.exact
-    return { schema: { $ref: `#/components/schemas/${name}` }, exact: said.exact }
+    const translated = this.translate(target)
+    this.components.set(name, translated.schema)
+    component.exact = translated.exact
+    return { schema: { $ref: `#/components/schemas/${name}` }, exact: translated.exact }
   }
 
-  /** One of several: with `null` among two, the other one may be null. */
+  /** A choice among schemas. A choice between null and one other schema of a single type is that schema as `nullable`. */
   #choice (keyword: 'anyOf' | 'oneOf', choices: unknown[]): Translated {
-    const said = choices.map((each) => this.translate(each))
-    const others = said.filter(({ schema }) => !isNullOnly(schema))
-    const [only] = others
-    if (
-      only &&
-      others.length === 1 &&
-      said.length > 1 &&
-      typeof only.schema.type === 'string' &&
-      !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(only.schema, each))
-    ) {
-      const values = only.schema.enum
-      return {
-        schema: { ...only.schema, nullable: true, ...(Array.isArray(values) && !values.includes(null) ? { enum: [...values, null] } : {}) },
-        exact: only.exact && only.schema.nullable !== true
-      }
+    const translated = choices.map((each) => this.translate(each))
+    const [other, ...more] = translated.filter(({ schema }) => !isNullOnly(schema))
+    if (other && more.length === 0 && translated.length > 1 && hasSingleType(other.schema)) {
+      const values = other.schema.enum
+      const nullable: JsonObject = { ...other.schema, nullable: true }
+      if (Array.isArray(values) && !values.includes(null)) nullable.enum = [...values, null]
+      return { schema: nullable, exact: other.exact && other.schema.nullable !== true }
     }
-    const exact = said.every((each) => each.exact)
-    // What takes more may fit where the original did not: then it is two that fit.
-    return { schema: { [exact ? keyword : 'anyOf']: said.map(({ schema }) => schema) }, exact }
+    const exact = translated.every((each) => each.exact)
+    // A value may be valid against two schemas that accept more, where it was valid against one: oneOf would refuse it.
+    return { schema: { [exact ? keyword : 'anyOf']: translated.map(({ schema }) => schema) }, exact }
   }
 
+  /** The keywords of objects. */
   #object (schema: JsonObject): Translated {
-    if (schema.properties === undefined && schema.additionalProperties === undefined) return anything
+    if (schema.properties === undefined && schema.additionalProperties === undefined) return acceptsAnything
     const out: JsonObject = {}
     let exact = true
-    const { properties, additionalProperties: others, patternProperties } = schema
+    const { properties, additionalProperties, patternProperties } = schema
     if (isObject(properties)) {
-      // Some readers take any member of that name for a reference.
+      // Some parsers read any member with the name $ref as a reference.
       const names = Object.keys(properties).filter((name) => name !== '$ref')
       out.properties = Object.fromEntries(names.map((name) => {
         const property = this.translate(properties[name])
@@ -195,58 +193,63 @@ export class SchemaTranslator {
       }))
       if (Object.hasOwn(properties, '$ref')) return { schema: out, exact: false }
     }
-    if (typeof others !== 'boolean' && !isObject(others)) return { schema: out, exact }
-    const rest = this.translate(others)
-    const patterned =
-      isObject(patternProperties) && others !== true ? Object.values(patternProperties).map((each) => this.translate(each).schema) : []
-    if (patterned.length > 0) out.additionalProperties = { anyOf: [...(others === false ? [] : [rest.schema]), ...patterned] }
-    else out.additionalProperties = typeof others === 'boolean' ? others : rest.schema
-    return { schema: out, exact: exact && rest.exact }
+    if (typeof additionalProperties !== 'boolean' && !isObject(additionalProperties)) return { schema: out, exact }
+    const additional = this.translate(additionalProperties)
+    // Properties that match a pattern count as additional ones, so they must be accepted there.
+    const byPattern = isObject(patternProperties) && additionalProperties !== true ? Object.values(patternProperties) : []
+    if (byPattern.length > 0) {
+      const schemas = byPattern.map((each) => this.translate(each).schema)
+      out.additionalProperties = { anyOf: additionalProperties === false ? schemas : [additional.schema, ...schemas] }
+    } else out.additionalProperties = typeof additionalProperties === 'boolean' ? additionalProperties : additional.schema
+    return { schema: out, exact: exact && additional.exact }
   }
 
-  /** Says of a list in `list` what its elements are, and of what it stands in how many. False: not exactly. */
-  #list (schema: JsonObject, list: JsonObject, out: JsonObject): boolean {
+  /**
+   * Sets the keywords of arrays.
+   * @param array the schema that gets `items`
+   * @param out the schema that gets `maxItems`
+   * @returns whether the translation is exact
+   */
+  #array (schema: JsonObject, array: JsonObject, out: JsonObject): boolean {
     const items = this.#items(schema)
-    list.items = items.schema
-    const { first, rest } = elementsOf(schema)
-    if (first.length > 0 && rest === false) {
-      out.maxItems = Math.min(first.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
+    array.items = items.schema
+    const { prefixItems, items: rest } = itemSchemasOf(schema)
+    if (prefixItems.length > 0 && rest === false) {
+      out.maxItems = Math.min(prefixItems.length, typeof out.maxItems === 'number' ? out.maxItems : Infinity)
     }
     return items.exact
   }
 
-  /** What any element of a list may be. */
+  /** A schema that accepts every element that an array may have, at whatever index. */
   #items (schema: JsonObject): Translated {
-    const { first, rest } = elementsOf(schema)
-    if (first.length === 0) return this.translate(rest)
-    const all = [...first, ...(rest === false ? [] : [rest])].map((each) => this.translate(each).schema)
-    if (all.some((each) => Object.keys(each).length === 0)) return unknown
-    const different = [...new Map(all.map((each) => [JSON.stringify(each), each])).values()]
-    return { schema: different.length === 1 && different[0] ? different[0] : { anyOf: different }, exact: false }
+    const { prefixItems, items } = itemSchemasOf(schema)
+    if (prefixItems.length === 0) return this.translate(items)
+    const schemas = [...prefixItems, ...(items === false ? [] : [items])].map((each) => this.translate(each).schema)
+    if (schemas.some((each) => Object.keys(each).length === 0)) return inexactAnything
+    const [first, ...others] = new Map(schemas.map((each) => [JSON.stringify(each), each])).values()
+    return { schema: first && others.length === 0 ? first : { anyOf: [first, ...others] }, exact: false }
   }
 }
 
-/** What the elements of a list are: the first ones each by itself, and the rest. */
-function elementsOf ({ items, prefixItems, additionalItems }: JsonObject): { first: unknown[], rest: unknown } {
-  if (Array.isArray(items)) return { first: items, rest: additionalItems ?? true }
-  return { first: Array.isArray(prefixItems) ? prefixItems : [], rest: items ?? true }
+/** The schema that takes the keywords of arrays: the whole, or the alternative of type array; undefined where no array is accepted. */
+function arraySchemaOf (
+  schema: JsonObject,
+  own: JsonObject,
+  alternatives: readonly JsonObject[] | undefined,
+  out: JsonObject
+): JsonObject | undefined {
+  if (own.type === 'array') return out
+  const alternative = alternatives?.find(({ type }) => type === 'array')
+  if (alternative) return alternative
+  return schema.type === undefined && ('items' in schema || 'prefixItems' in schema) ? out : undefined
 }
 
-/** One schema that asks for all of several. The first stays as it is, with the others beside it where they have room. */
-function join (first: JsonObject, others: JsonObject[]): JsonObject {
-  const out = { ...first }
-  const left: JsonObject[] = []
-  for (const other of others) {
-    const keys = Object.keys(other)
-    const bare = keys.every((key) => !Object.hasOwn(out, key))
-    if (keys.length === 0) continue
-    if (keys[0] === '$ref') left.push(other)
-    // A choice of its own goes beside anything. More than that goes only beside what merely describes.
-    else if (bare && (keys.length === 1 && ['anyOf', 'oneOf', 'not'].includes(keys[0] ?? ''))) Object.assign(out, other)
-    else if (Object.keys(out).every((key) => annotationKeywords.has(key))) Object.assign(out, { ...other, ...out })
-    else left.push(other)
-  }
-  if (left.length === 0) return out
-  if (left.length === 1 && left[0] && Object.keys(out).length === 0) return left[0]
-  return { ...out, allOf: [...(Array.isArray(out.allOf) ? out.allOf as JsonObject[] : []), ...left] }
+/** Whether a schema states one type, and has no combining keyword. */
+const hasSingleType = (schema: JsonObject): boolean =>
+  typeof schema.type === 'string' && !['allOf', 'anyOf', 'oneOf', 'not'].some((each) => Object.hasOwn(schema, each))
+
+/** `prefixItems` and `items` as 2020-12 has them, also from the `items` and `additionalItems` of earlier drafts. */
+function itemSchemasOf ({ items, prefixItems, additionalItems }: JsonObject): { prefixItems: unknown[], items: unknown } {
+  if (Array.isArray(items)) return { prefixItems: items, items: additionalItems ?? true }
+  return { prefixItems: Array.isArray(prefixItems) ? prefixItems : [], items: items ?? true }
 }

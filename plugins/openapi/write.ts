@@ -7,51 +7,51 @@ import type { JsonObject } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
 import { toOperation, type Operation } from './operation.ts'
 
-/** The beginning of a document; what `writeBody` gives follows. */
-export const writeHead = (head: JsonObject, { open: before, members, separator: between }: Notation): string =>
-  `${before}${members(head, 0)}${between}`.trimStart()
+/** The beginning of a document, before the pieces of `writeBody`. */
+export const writeHead = (head: JsonObject, { open, members, separator }: Notation): string =>
+  `${open}${members(head, 0)}${separator}`.trimStart()
 
-/** Where the operations of a group are reached, as it stands with each of them. */
-export const writeServers = (url: string, { members, separator: between }: Notation): string =>
-  `${members({ servers: [{ url }] }, 2)}${between}`
+/** The `servers` of each operation of a group. */
+export const writeServers = (url: string, { members, separator }: Notation): string =>
+  `${members({ servers: [{ url }] }, 2)}${separator}`
 
-/** Some text of a document. Where there is a `rest`, what `writeServers` gives stands before it. */
+/** A part of a document's text. Where it has a `rest`, the text of `writeServers` goes between `text` and `rest`. */
 export interface Piece { readonly text: string, readonly rest?: string }
 
-/** So many characters of small texts become one piece. */
-const together = 4_096
+/** Min length of a piece of components, in characters: shorter ones are joined. */
+const minPiece = 4_096
 
 /**
- * The part of a document that its head does not change, piece by piece: no piece has more than one tool that is not small. Pure but for what is
- * remembered of each item.
+ * The part of a document after its head, piece by piece. A piece has at most one large tool. Pure, except that the text of each item is
+ * cached.
  */
 export function * writeBody (input: BodyInput, format: Format): Generator<Piece> {
-  const { close: after, separator: between, members, begin, end } = notations[format]
+  const { close, separator, members, begin, end } = notations[format]
   const { components: { schemas, ...components }, ...frame } = frameOf(input)
-  yield { text: `${members({ ...frame }, 0)}${between}${begin('paths', 0)}` }
+  yield { text: `${members({ ...frame }, 0)}${separator}${begin('paths', 0)}` }
   const operations = new Operations(input, format)
   yield * operations.pieces()
-  yield { text: `${end(operations.isEmpty)}${between}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}` }
+  yield { text: `${end(operations.isEmpty)}${separator}${begin('components', 0)}${begin('schemas', 1)}${members(schemas, 2)}` }
   for (const text of operations.components) yield { text }
-  yield { text: `${end(false)}${between}${members(components, 1)}${end(false)}${after}` }
+  yield { text: `${end(false)}${separator}${members(components, 1)}${end(false)}${close}` }
 }
 
 /** The operations of one document, one after the other. */
 class Operations {
   isEmpty = true
-  /** What they refer to, in texts of about `together`. */
+  /** The components that the operations refer to, in texts of about `minPiece` characters. */
   readonly components: string[] = []
   readonly #ids = new Set<string>()
   readonly #input: BodyInput
   readonly #format: Format
-  /** How each one ends. */
+  /** The end of each operation's text. */
   readonly #end: string
 
   constructor (input: BodyInput, format: Format) {
-    const { separator: between, members, end } = notations[format]
+    const { separator, members, end } = notations[format]
     this.#input = input
     this.#format = format
-    this.#end = `${between}${members({ responses }, 3)}${end(false)}${end(false)}`
+    this.#end = `${separator}${members({ responses }, 3)}${end(false)}${end(false)}`
   }
 
   * pieces (): Generator<Piece> {
@@ -63,70 +63,74 @@ class Operations {
     }
   }
 
+  /** The text of one operation; undefined where the tool is not listed, or cannot be an operation. */
   #piece (server: string, tool: ListedTool | undefined, owner: object): Piece | undefined {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
-    const known = written(server, item, this.#format, owner)
-    if (!known) return undefined
-    const { separator: between, members } = notations[this.#format]
-    const start = this.isEmpty ? known.start : `${between}${known.start}`
-    const said = members(
-      {
-        operationId: uniqueOperationId(server, item.key, this.#ids),
-        summary: known.summary,
-        description: description ?? known.description
-      },
-      3
-    )
-    const rest = `${known.method}${said}${between}${known.tail}${this.#end}`
+    const operation = operationTextOf(server, item, this.#format, owner)
+    if (!operation) return undefined
+    const { separator, members } = notations[this.#format]
+    const start = this.isEmpty ? operation.start : `${separator}${operation.start}`
+    const own = {
+      operationId: uniqueOperationId(server, item.key, this.#ids),
+      summary: operation.summary,
+      description: description ?? operation.description
+    }
+    const rest = `${operation.method}${members(own, 3)}${separator}${operation.tail}${this.#end}`
     this.isEmpty = false
-    if (known.components !== '') this.#keep(known.components)
+    if (operation.components !== '') this.#addComponents(operation.components)
     return this.#input.inGroup ? { text: start, rest } : { text: `${start}${rest}` }
   }
 
-  #keep (components: string): void {
+  #addComponents (components: string): void {
     const { components: texts } = this
     const last = texts.length - 1
-    if (last < 0 || (texts[last] ?? '').length >= together) texts.push(components)
+    if (last < 0 || (texts[last] ?? '').length >= minPiece) texts.push(components)
     else texts[last] += components
   }
 }
 
-/** What of an operation is the same in every document of a format, as text; of the rest the short words. */
-interface Written extends Pick<Operation, 'summary' | 'description'> {
-  /** The path's begin. */
+/** The parts of an operation that are the same in all documents of a format, as text; and the two that are not, unwritten. */
+interface OperationText extends Pick<Operation, 'summary' | 'description'> {
+  /** The key of the path. */
   readonly start: string
-  /** The method's begin. */
+  /** The key of the method. */
   readonly method: string
   readonly tail: string
-  /** The schemas that it refers to, which no other operation does. */
+  /** The components that this operation alone refers to. */
   readonly components: string
 }
 
-const known: Readonly<Record<Format, WeakMap<Item, { server: string; written: Written | undefined }>>> = {
+/** The texts of the items by format, with the server that they were written for. */
+const cache: Readonly<Record<Format, WeakMap<Item, { server: string; operation: OperationText | undefined }>>> = {
   json: new WeakMap(),
   yaml: new WeakMap()
 }
 
-/** An item's operation, written once for each format; undefined where there is none. */
-function written (server: string, item: Item, format: Format, owner: object): Written | undefined {
-  let found = known[format].get(item)
-  if (found?.server !== server) known[format].set(item, found = { server, written: write(server, item, notations[format], owner) })
-  return found.written
+/** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
+function operationTextOf (server: string, item: Item, format: Format, owner: object): OperationText | undefined {
+  let cached = cache[format].get(item)
+  if (cached?.server !== server) {
+    cached = { server, operation: writeOperation(server, item, notations[format], owner) }
+    cache[format].set(item, cached)
+  }
+  return cached.operation
 }
 
-/** A tool of more characters may take long, and is then said to take any object. */
-const watched = 8_000
-const anyObject = '{"type":"object","additionalProperties":{"description":"What the tool takes"}}'
+/** Min length of a tool that is translated with a timeout, in characters. A tool that exceeds it is described as taking any object. */
+const minTimed = 8_000
+const anyObject = '{"type":"object","additionalProperties":{"description":"The arguments of the tool"}}'
 /** In ms. */
-const longestOperation = 100
+const operationTimeout = 100
 
-function write (server: string, item: Item, notation: Notation, owner: object): Written | undefined {
-  const operation =
-    item.text.length < watched
-      ? toOperation(server, item)
-      : (timeBudgetOf(owner).run(item.key, longestOperation, () => toOperation(server, item)) ??
-        toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) }))
+function operationOf (server: string, item: Item, owner: object): Operation | undefined {
+  if (item.text.length < minTimed) return toOperation(server, item)
+  return timeBudgetOf(owner).run(item.key, operationTimeout, () => toOperation(server, item)) ??
+    toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
+}
+
+function writeOperation (server: string, item: Item, notation: Notation, owner: object): OperationText | undefined {
+  const operation = operationOf(server, item, owner)
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
   const { members, begin } = notation
@@ -140,5 +144,6 @@ function write (server: string, item: Item, notation: Notation, owner: object): 
   }
 }
 
-const writeComponent = (name: string, schema: JsonObject, { separator: between, members, begin, end }: Notation): string =>
-  `${between}${begin(name, 2)}${members(schema, 3)}${end(Object.keys(schema).length === 0)}`
+/** A component, with the separator before it. */
+const writeComponent = (name: string, schema: JsonObject, { separator, members, begin, end }: Notation): string =>
+  `${separator}${begin(name, 2)}${members(schema, 3)}${end(Object.keys(schema).length === 0)}`

@@ -1,50 +1,58 @@
-// YAML for what is JSON already: block style, with every text in double quotes, where JSON and YAML agree. A library does the same
-// in many times the CPU, and documents have thousands of tools.
+// Writes JSON values as YAML: block style, with every string in double quotes, whose escapes JSON and YAML share. A library takes many
+// times the CPU, and documents have thousands of tools.
 
-/** Words that YAML 1.1 readers take for something else. */
+/** Plain words that YAML 1.1 parsers read as booleans or null. */
 const reserved = /^(?:true|false|null|yes|no|on|off|y|n)$/i
-/** What JSON leaves as it is, and YAML takes for a line break, or does not take at all; and halves of pairs. */
+/** Characters that JSON does not escape and YAML reads as line breaks, or forbids; and lone surrogates. */
 const special = /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]/
-/** A longer key is written in another way. */
-const longestKey = 1_000
+/** Max length of a key before `:`; a longer one is written as an explicit key (`? key`). */
+const maxKeyLength = 1_000
 
-const escaped = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
+const escape = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-const quotedAll = (json: string): string => json.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escaped)
-const quoted = (text: string): string =>
-  special.test(text) ? quotedAll(JSON.stringify(text.replace(/\p{Surrogate}/gu, '\ufffd'))) : JSON.stringify(text)
+const escapeSpecial = (json: string): string => json.replace(/[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g, escape)
+const replaceSurrogates = (text: string): string => text.replace(/\p{Surrogate}/gu, '\ufffd')
+const quote = (text: string): string =>
+  special.test(text) ? escapeSpecial(JSON.stringify(replaceSurrogates(text))) : JSON.stringify(text)
 
-const names = new Map<string, string>()
-/** A key as it is written. The same few come again and again. */
+/** Keys as they are written. Most documents repeat a few of them. */
+const keyTexts = new Map<string, string>()
+
+/** A key as it is written: plain where that is unambiguous, else quoted. */
 function keyOf (key: string): string {
-  let known = names.get(key)
+  const known = keyTexts.get(key)
   if (known !== undefined) return known
-  known = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key) ? key : quoted(key)
-  if (names.size < 1_000 && key.length < 64) names.set(key, known)
-  return known
+  const isPlain = /^[A-Za-z_][A-Za-z0-9_-]*$/.test(key) && !reserved.test(key)
+  const text = isPlain ? key : quote(key)
+  if (keyTexts.size < 1_000 && key.length < 64) keyTexts.set(key, text)
+  return text
 }
 
 type Collection = readonly unknown[] | Readonly<Record<string, unknown>>
 
-/** What begins a line so deep: the break, and two spaces for each level. */
+/** The beginning of a line at a depth: a line break, and two spaces for each level. */
 export const lineStart = (depth: number): string => `\n${'  '.repeat(depth)}`
 
-/** The members of an object as lines, each begun with a break and the indent. Members without a value are left out. */
+/** The members of an object as lines, each with its line break and indent before it. Members that are undefined are left out. */
 export function yamlMembers (value: Readonly<Record<string, unknown>>, depth: number): string {
   const parts: string[] = []
   const indent = lineStart(depth)
   write(value, indent, indent, parts)
-  // In one go: a text of many small ones, which is kept, costs the collector more than the tool that it is of.
+  // A cached string that is a concatenation of many small ones would cost the garbage collector more than the tool itself.
   return parts.join('')
 }
 
-/** A key with its colon. @param indent what begins a line of its depth @param before what stands there this time */
+/**
+ * A key with its colon.
+ * @param indent the beginning of a line at the key's depth
+ * @param before the text before the key, where it is not the indent
+ */
 export function yamlKey (key: string, indent: string, before = indent): string {
   const name = keyOf(key)
-  return name.length > longestKey ? `${before}? ${name}${indent}:` : `${before}${name}:`
+  return name.length > maxKeyLength ? `${before}? ${name}${indent}:` : `${before}${name}:`
 }
 
-/** What has lines of its own: an empty list or object is a word like any other. */
+/** Whether a value is written on lines of its own. An empty array or object is not. */
 function isCollection (value: unknown): value is Collection {
   if (typeof value !== 'object' || value === null) return false
   if (Array.isArray(value)) return value.length > 0
@@ -53,25 +61,25 @@ function isCollection (value: unknown): value is Collection {
 }
 
 const scalar = (value: unknown): string => {
-  if (typeof value === 'string') return quoted(value)
-  // YAML 1.1 readers know a number with an exponent by its dot.
+  if (typeof value === 'string') return quote(value)
+  // YAML 1.1 parsers read a number with an exponent as a string unless it has a dot.
   return typeof value === 'number' ? JSON.stringify(value).replace(/^(-?\d+)e/, '$1.0e') : JSON.stringify(value) ?? 'null'
 }
 
-/** Each level is indented further: so deep, in characters, and no deeper. What is further down stands on one line, as JSON, which is YAML, too. */
-const deepest = 80
+/** Max indent in characters. A value below it is written on one line as JSON, which is a subset of YAML. */
+const maxIndent = 80
 
 const flow = (value: unknown): string =>
-  quotedAll(JSON.stringify(value, (_key, each: unknown) => (typeof each === 'string' ? each.replace(/\p{Surrogate}/gu, '\ufffd') : each)))
+  escapeSpecial(JSON.stringify(value, (_key, each: unknown) => typeof each === 'string' ? replaceSurrogates(each) : each))
 
-/** @param start what stands before the first line: a break and the indent, or the dash of the list that it stands in */
+/** @param start the text before the first line: a line break and the indent, or the dash of the enclosing array */
 function write (value: Collection, indent: string, start: string, parts: string[]): void {
   const deeper = `${indent}  `
   let before = start
   if (Array.isArray(value)) {
     for (const each of value as unknown[]) {
       if (!isCollection(each)) parts.push(before, '- ', scalar(each))
-      else if (indent.length > deepest) parts.push(before, '- ', flow(each))
+      else if (indent.length > maxIndent) parts.push(before, '- ', flow(each))
       else write(each, deeper, `${before}- `, parts)
       before = indent
     }
@@ -83,7 +91,7 @@ function write (value: Collection, indent: string, start: string, parts: string[
     if (each === undefined) continue
     parts.push(yamlKey(key, indent, before))
     if (!isCollection(each)) parts.push(' ', scalar(each))
-    else if (indent.length > deepest) parts.push(' ', flow(each))
+    else if (indent.length > maxIndent) parts.push(' ', flow(each))
     else write(each, deeper, deeper, parts)
     before = indent
   }

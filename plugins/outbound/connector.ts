@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net'
 import { buildConnector } from 'undici'
 import { Refused, type Policy } from './policy.ts'
 
-/** Looks a name up, as `dns.lookup` does when it gives all addresses. */
+/** Resolves a host name, with the signature of `dns.lookup` for all addresses. */
 export type Resolver = (
   name: string,
   options: LookupAllOptions,
@@ -11,9 +11,9 @@ export type Resolver = (
 ) => void
 
 /**
- * Opens sockets to addresses that may be reached, and to no others: the addresses that were checked are the ones that are dialled,
- * whatever a name says a moment later. Host and SNI keep the name.
- * @param timeout for look-up, connection and TLS together, in ms
+ * A connector that opens sockets only to addresses that the policy admits. It connects to the addresses that it checked, so a name that
+ * resolves differently a moment later (DNS rebinding) gains nothing. `Host` and SNI keep the name.
+ * @param timeout for DNS look-up, connection and TLS together, in ms
  */
 export function guardedConnector (policy: Policy, trusted: boolean, resolve: Resolver, timeout: number): buildConnector.connector {
   const lookup: LookupFunction = (name, options, callback) => {

@@ -11,19 +11,19 @@ export interface FetchOptions {
   method?: Dispatcher.HttpMethod
   headers?: Record<string, string>
   body?: string | Buffer
-  /** The largest body taken, in bytes, after decompression. */
+  /** Max size of the body, in bytes, after decompression. */
   maxSize: number
-  /** For all of it, redirects and body included, in ms; absent: the signal alone ends it. */
+  /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
   timeout?: number
   signal?: AbortSignal
-  /** A redirect that is not followed is an answer; default: it is an error. */
+  /** Whether a redirect that is not followed is returned as the answer; default: it is an error. */
   answersRedirects?: boolean
 }
 
-/** An answer, whatever its status, decompressed. */
+/** An answer of any status, with its decompressed body. */
 export interface Fetched { status: number, headers: IncomingHttpHeaders, body: Buffer }
 
-/** Errors of connections that never stood: the request cannot have run. */
+/** Codes of errors before a connection is established: the request was not sent. */
 const unsent = new Set([
   'OUTBOUND_REFUSED',
   'ECONNREFUSED',
@@ -35,9 +35,10 @@ const unsent = new Set([
 ])
 
 /**
- * One request, and its whole answer. Redirects are followed within the origin only; a 303 leads to something to GET.
- * @throws UpstreamError in words for the operator, never with what the other side said: `unreachable` it was never sent ·
- * `refused` redirected elsewhere · `broken` cut off, too large or not decodable · `timeout` · `closed` by the signal
+ * Sends one request and reads the whole answer. Redirects are followed within the origin only; a 303 is followed by a GET.
+ * @throws UpstreamError with a sentence for the operator that holds nothing the other side sent. Its reasons: `unreachable` the
+ * request was not sent · `refused` redirected to another origin · `broken` cut off, too large or not decodable · `timeout` ·
+ * `closed` by the signal
  */
 export async function fetchWhole (
   start: URL,
@@ -45,17 +46,13 @@ export async function fetchWhole (
   { method = 'GET', headers = {}, body, maxSize, timeout, signal, answersRedirects = false }: FetchOptions
 ): Promise<Fetched> {
   const ending = new AbortController()
-  const end = (): void => {
-    ending.abort()
+  const end = (): void => { ending.abort() }
+  let isLate = false
+  const onTimeout = (): void => {
+    isLate = true
+    end()
   }
-  let late = false
-  const timer =
-    timeout === undefined
-      ? undefined
-      : setTimeout(() => {
-        late = true
-        end()
-      }, timeout)
+  const timer = timeout === undefined ? undefined : setTimeout(onTimeout, timeout)
   if (signal?.aborted === true) end()
   signal?.addEventListener('abort', end)
   try {
@@ -70,20 +67,18 @@ export async function fetchWhole (
         headersTimeout: 0,
         bodyTimeout: 0
       })
-      // What is not read is thrown away with its connection.
+      // The body is destroyed unread when the answer is not wanted, which is no error.
       answer.body.on('error', () => {})
       try {
         const { statusCode: status, headers: got } = answer
         if (status === 303 && sent.method !== 'HEAD') {
-          sent = { method: 'GET', headers: Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name))) }
+          sent = { method: 'GET', headers: withoutContentHeaders(headers) }
         }
-        const next = nextOf(answersRedirects, url, sent.method, status, typeof got.location === 'string' ? got.location : undefined, hops)
+        const location = typeof got.location === 'string' ? got.location : undefined
+        const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
         if (!next) {
-          return {
-            status,
-            headers: got,
-            body: await whole(answer.body, sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? ''), maxSize)
-          }
+          const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
+          return { status, headers: got, body: await whole(answer.body, encoding, maxSize) }
         }
         url = next
       } finally {
@@ -92,7 +87,7 @@ export async function fetchWhole (
     }
   } catch (error) {
     if (error instanceof UpstreamError) throw error
-    if (late) throw new UpstreamError('timeout', `${start.host} did not answer within ${(timeout ?? 0) / 1_000} s`)
+    if (isLate) throw new UpstreamError('timeout', `${start.host} did not answer within ${(timeout ?? 0) / 1_000} s`)
     if (ending.signal.aborted) throw new UpstreamError('closed', 'the request was given up')
     throw failure(error, start)
   } finally {
@@ -101,6 +96,10 @@ export async function fetchWhole (
   }
 }
 
+const withoutContentHeaders = (headers: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
+
+/** The URL of the next request; undefined when this answer is the result. @throws UpstreamError as `follow`, unless `answersRedirects` */
 function nextOf (answersRedirects: boolean, ...redirect: Parameters<typeof follow>): URL | undefined {
   try {
     return follow(...redirect)
@@ -122,10 +121,10 @@ function failure (error: unknown, url: URL): UpstreamError {
   )
 }
 
-/** @throws RangeError when it is larger · SyntaxError when it cannot be decoded */
+/** The decoded body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
 async function whole (body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number): Promise<Buffer> {
   const decoder = decoderOf(encoding)
-  // Its errors come out of the loop below.
+  // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks: Buffer[] = []
   let size = 0

@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { outbound: Outbound }
 }
 
-/** `app.outbound`: the one way out. @param allow the text of OUTBOUND_ALLOW */
+/** `app.outbound`: all connections to other hosts are made through it. @param allow the text of OUTBOUND_ALLOW */
 export default fp<{ allow: string }>(async (app, { allow }) => {
   const outbound = new Outbound({ allow })
   app.decorate('outbound', outbound)

@@ -9,32 +9,32 @@ import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
 import { Policy, Refused } from './policy.ts'
 import { bypasses, tunnel } from './proxy.ts'
 
-/** On whose behalf something is reached, and how. */
+/** The rights and the proxy with which a server is reached. */
 export interface Reach {
-  /** Stored by an admin or in the settings file: private and loopback addresses may be reached, and a proxy used. */
+  /** Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a proxy used. */
   trusted: boolean
   proxy?: ServerConfig['proxy']
 }
 
-/** How a server may be reached: who stored its config last counts, not whose it is. */
+/** The reach of a server. It depends on who stored the config last, and not on its owner. */
 export const reachOf = ({ storedByUser, proxy }: ServerConfig): Reach => ({ trusted: storedByUser !== true, proxy })
 
 export interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /** Looks names up; the system's way if absent. */
+  /** Default: the system's resolver. */
   resolve?: Resolver
 }
 
-/** The one way out, for everything that goes over the network. Addresses are checked with each connection, never with each request. */
+/** Makes all connections to other hosts. Addresses are checked once for each connection, and not for each request. */
 export class Outbound {
   readonly #policy: Policy
   readonly #resolve: Resolver
   readonly #direct: { readonly trusted: Agent, readonly untrusted: Agent }
-  /** By the proxy's address, credentials included. */
+  /** By the URL of the proxy, credentials included. */
   readonly #proxied = new Map<string, { readonly agent: Agent, readonly close: () => Promise<void> }>()
 
-  /** @throws Error when `allow` cannot be read */
+  /** @throws Error for an invalid entry in `allow` */
   constructor ({ allow, resolve = lookup }: OutboundOptions) {
     this.#policy = new Policy(new Allowed(allow))
     this.#resolve = resolve
@@ -42,17 +42,17 @@ export class Outbound {
   }
 
   /**
-   * The dispatcher that requests to this address go through. It is shared: one for all who are trusted, one for all others, one
-   * for each proxy. What may not be reached fails with each request, as an address that is away does.
+   * The dispatcher for requests to this address. Dispatchers are shared: one for all trusted servers, one for all others, and one for
+   * each proxy. Requests to a forbidden address fail like requests to one that is unreachable.
    */
   dispatcher (url: URL, { trusted, proxy }: Reach): Dispatcher {
     const problem = this.#problem(url, { trusted, proxy })
     if (problem !== undefined) return this.#agent((_options, callback) => { process.nextTick(callback, new Refused(problem), null) })
-    if (proxy?.url === undefined || bypasses(proxy.noProxy, url)) return trusted ? this.#direct.trusted : this.#direct.untrusted
-    return this.#through(proxy.url)
+    if (proxy?.url !== undefined && !bypasses(proxy.noProxy, url)) return this.#through(proxy.url)
+    return trusted ? this.#direct.trusted : this.#direct.untrusted
   }
 
-  /** One request and its whole answer; see `fetchWhole` for what it throws. Any status is an answer. */
+  /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
   async fetch (url: string | URL, { trusted, proxy, ...options }: FetchOptions & Reach): Promise<Fetched> {
     const text = String(url)
     const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
@@ -61,35 +61,36 @@ export class Outbound {
     return await fetchWhole(address, this.dispatcher(address, { trusted, proxy }), options)
   }
 
-  /** Why an address will not be reached, as far as can be told without looking names up; undefined: nothing is known against it. */
+  /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */
   warning (address: string, reach: Reach): string | undefined {
     if (!URL.canParse(address)) return undefined
     const url = new URL(address)
-    return this.#problem(url, reach) ?? this.#policy.refusal(url.hostname, reach.trusted) ??
-      (reach.proxy?.url === undefined ? undefined : this.#policy.refusal(new URL(reach.proxy.url).hostname, reach.trusted))
+    const problem = this.#problem(url, reach) ?? this.#policy.refusal(url.hostname, reach.trusted)
+    if (problem !== undefined || reach.proxy?.url === undefined) return problem
+    return this.#policy.refusal(new URL(reach.proxy.url).hostname, reach.trusted)
   }
 
+  /** Closes all connections. */
   async close (): Promise<void> {
-    await Promise.all(
-      [this.#direct.trusted, this.#direct.untrusted, ...[...this.#proxied.values()].map(({ agent }) => agent)].map(async (agent) => {
-        await agent.destroy()
-      })
-    )
-    await Promise.all([...this.#proxied.values()].map(async ({ close }) => { await close() }))
+    const proxied = [...this.#proxied.values()]
+    const agents = [this.#direct.trusted, this.#direct.untrusted, ...proxied.map(({ agent }) => agent)]
+    await Promise.all(agents.map(async (agent) => { await agent.destroy() }))
+    await Promise.all(proxied.map(async ({ close }) => { await close() }))
   }
 
+  /** The shared agent of a proxy. */
   #through (proxy: string): Agent {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent
     const { connect, close } = tunnel(new URL(proxy), this.#connector(true), this.#policy, limits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
-    // Whoever still uses the one that goes keeps it; its sockets end by themselves.
+    // Requests in flight keep a dropped agent alive; its idle sockets close by themselves.
     for (const [oldest] of this.#proxied) if (this.#proxied.size > limits.proxies) this.#proxied.delete(oldest)
     return agent
   }
 
-  /** What is wrong with an address before it is even looked at. */
+  /** The reason why a URL or its proxy setting is invalid, whatever the address; undefined when they are valid. */
   #problem (url: URL, { trusted, proxy }: Reach): string | undefined {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') return `only http and https addresses are reached, not ${url.protocol}`
     if (url.username !== '' || url.password !== '') {
@@ -97,9 +98,8 @@ export class Outbound {
     }
     if (proxy?.url === undefined) return undefined
     if (!trusted) return 'a "proxy" works only in servers that an admin stored'
-    return URL.canParse(proxy.url) && /^https?:$/.test(new URL(proxy.url).protocol)
-      ? undefined
-      : '"proxy.url" must be an absolute http or https address'
+    const isValid = URL.canParse(proxy.url) && /^https?:$/.test(new URL(proxy.url).protocol)
+    return isValid ? undefined : '"proxy.url" must be an absolute http or https address'
   }
 
   #connector (trusted: boolean): ReturnType<typeof guardedConnector> {
@@ -107,7 +107,7 @@ export class Outbound {
   }
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {
-    // No bound on connections: event streams hold theirs for hours, and a call must never queue behind one.
+    // Connections are not bounded: event streams hold theirs for hours, and a call must not queue behind one.
     return new Agent({ connect, keepAliveTimeout: 4_000, headersTimeout: 0, bodyTimeout: 0, maxHeaderSize: limits.upstreamHeaders })
   }
 }

@@ -3,13 +3,13 @@ import { isIP } from 'node:net'
 import { kindOf, kindOfName, plainHost, type Kind } from './addresses.ts'
 import type { Allowed } from './allowed.ts'
 
-/** An address that may not be reached; the message is for who configured it. */
+/** The error for an address that may not be reached. Its message is for the person who configured the address. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly code = 'OUTBOUND_REFUSED'
 }
 
-/** Which addresses may be reached: public ones for everybody, others for who is trusted, some for nobody (DECISIONS §15). */
+/** Decides which addresses may be reached: public ones by all servers, local ones by trusted servers, some by none (DECISIONS §15). */
 export class Policy {
   readonly #allowed: Allowed
 
@@ -17,7 +17,7 @@ export class Policy {
     this.#allowed = allowed
   }
 
-  /** Why a host may not be reached, as far as can be told without looking it up; undefined: nothing is against it. */
+  /** The reason why a host may not be reached, as far as it is known without a DNS look-up; undefined when there is none. */
   refusal (host: string, trusted: boolean): string | undefined {
     const plain = plainHost(host)
     if (isIP(plain) !== 0) return this.#judge(plain, undefined, trusted)
@@ -25,18 +25,16 @@ export class Policy {
     return kind && !this.#mayReach(kind, this.#allowed.name(plain), trusted) ? sentence(plain, kind, plain) : undefined
   }
 
-  /**
-   * Those of a name's addresses that may be reached.
-   * @throws Refused when none may
-   */
+  /** Those of a name's addresses that may be reached. @throws Refused when there are none */
   admit (name: string, addresses: readonly LookupAddress[], trusted: boolean): LookupAddress[] {
     const plain = plainHost(name)
     const admitted = addresses.filter(({ address }) => this.#judge(address, plain, trusted) === undefined)
+    if (admitted.length > 0) return admitted
     const [first] = addresses
-    if (admitted.length === 0) throw new Refused(first ? this.#judge(first.address, plain, trusted) : `${plain} resolves to no address`)
-    return admitted
+    throw new Refused(first ? this.#judge(first.address, plain, trusted) : `${plain} resolves to no address`)
   }
 
+  /** The reason why an address may not be reached. @param name the host name that resolved to it; undefined for an address in the URL */
   #judge (address: string, name: string | undefined, trusted: boolean): string | undefined {
     if (this.#allowed.address(address)) return undefined
     const kind = kindOf(address)
@@ -44,11 +42,16 @@ export class Policy {
     return sentence(name === undefined ? address : `${name} resolves to ${address},`, kind, address)
   }
 
-  /** A name in OUTBOUND_ALLOW stands for a host of ours. Whoever keeps the name could point it at metadata: that takes the address itself. */
+  /**
+   * A name in OUTBOUND_ALLOW admits local addresses only. The owner of the name could point it at a metadata service, so that takes an
+   * entry with the address itself.
+   */
   #mayReach ({ level }: Kind, named: boolean, trusted: boolean): boolean {
     return level === 'public' || (level === 'local' && (trusted || named))
   }
 }
 
-const sentence = (subject: string, { level, words }: Kind, entry: string): string =>
-  `${subject}${subject.endsWith(',') ? '' : ' is'} ${words}; ${level === 'never' ? 'such addresses are never reached' : 'an address stored by a non-admin must be public'}. OUTBOUND_ALLOW=${entry} widens this`
+function sentence (subject: string, { level, words }: Kind, entry: string): string {
+  const rule = level === 'never' ? 'such addresses are never reached' : 'an address stored by a non-admin must be public'
+  return `${subject}${subject.endsWith(',') ? '' : ' is'} ${words}; ${rule}. OUTBOUND_ALLOW=${entry} widens this`
+}

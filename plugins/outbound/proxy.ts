@@ -3,8 +3,8 @@ import { plainHost } from './addresses.ts'
 import { Refused, type Policy } from './policy.ts'
 
 /**
- * Whether a host is reached without the proxy.
- * @param noProxy comma-separated: hosts, `.suffix` for a domain and all below it, `*` for everything; each may name a port
+ * Whether a URL is reached without the proxy.
+ * @param noProxy comma-separated: hosts, `.suffix` for a domain and its subdomains, `*` for all; each may have a port
  */
 export function bypasses (noProxy: string | undefined, url: URL): boolean {
   const host = plainHost(url.hostname)
@@ -13,13 +13,14 @@ export function bypasses (noProxy: string | undefined, url: URL): boolean {
     const [, name = '', at] = /^(\[.*\]|[^:]*|.*:.*:.*)(?::([0-9]+))?$/.exec(entry) ?? []
     if (name === '' || (at !== undefined && at !== port)) return false
     const plain = plainHost(name)
-    return plain === '*' || (plain.startsWith('.') ? host.endsWith(plain) || host === plain.slice(1) : host === plain)
+    if (plain === '*' || host === plain) return true
+    return plain.startsWith('.') && (host.endsWith(plain) || host === plain.slice(1))
   })
 }
 
 /**
- * Reaches addresses through an HTTP proxy, by a tunnel (CONNECT) also for plain http, so that event streams come as they are sent.
- * Names are the proxy's to look up; what needs no looking up is checked here.
+ * A connector through an HTTP proxy. It opens a tunnel (CONNECT) for plain http, too, so that proxies do not buffer event streams.
+ * The proxy resolves host names; addresses and names that are known without a look-up are checked here.
  * @param dial opens the sockets to the proxy
  * @param timeout for the tunnel, and for TLS through it, in ms
  */
@@ -47,7 +48,7 @@ export function tunnel (
       ({ socket, statusCode }) => {
         if (statusCode !== 200) {
           socket.on('error', () => {}).destroy()
-          callback(new Refused(`the proxy ${proxy.host} opens no way to ${target} (HTTP ${statusCode})`), null)
+          callback(new Refused(`the proxy ${proxy.host} refuses a tunnel to ${target} (HTTP ${statusCode})`), null)
         } else if (protocol === 'https:') secure({ ...options, httpSocket: socket as never }, callback)
         else callback(null, socket as never)
       },
@@ -67,7 +68,11 @@ export function tunnel (
   }
 }
 
-/** Credentials as they are meant; a percent sign that begins no escape stands for itself. */
+/** Percent-decoded credentials; taken literally when their percent-encoding is invalid. */
 function decoded (text: string): string {
-  try { return decodeURIComponent(text) } catch { return text }
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

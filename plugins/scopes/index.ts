@@ -2,51 +2,63 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { errors } from '../errors/list.ts'
 
-/** Where a route stands, which is the permission it needs. */
+/** The scope of a route, which determines the permission it needs. */
 export type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp'
-/** What a route does to the world: READONLY, Origin checks and the access matrix derive from it. */
+/** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 
-/** One row of the live route table. `url` as the router knows it, with the base path. */
-export interface RouteRow { readonly method: string, readonly url: string, readonly scope: ScopeName, readonly effect: Effect }
+/** One row of the route table. */
+export interface RouteRow {
+  readonly method: string
+  /** The pattern that the router knows, with the base path. */
+  readonly url: string
+  readonly scope: ScopeName
+  readonly effect: Effect
+}
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The scope of what is registered on this instance and below it. */
+    /** The scope of the routes registered on this instance and its children. */
     scope: ScopeName
-    /** Every route there is, as it was registered. */
+    /** All routes, as they were registered. */
     routeTable: RouteRow[]
   }
   interface FastifyContextConfig { effect?: Effect }
 }
 
-/** What is registered on this instance from now on, and below it, stands in this scope. */
+/** Sets the scope of the routes that are registered on this instance and its children from now on. */
 export function enterScope (app: FastifyInstance, scope: ScopeName): void {
   app.scope = scope
 }
 
+/** Methods that change nothing (RFC 9110 §9.2.1). */
 const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export interface ScopeOptions { readonly: boolean, basePath: string }
 
-/** `app.routeTable`, and what follows from the effect of a route. A route that does not state its effect is not started with. */
+/**
+ * `app.routeTable`, and READONLY, which follows from the effects of routes.
+ * @throws Error at registration for a route that does not state its effect
+ */
 export default fp<ScopeOptions>(async (app, { readonly, basePath }) => {
   const table: RouteRow[] = []
   app.decorate('scope', 'public')
   app.decorate('routeTable', table)
   app.addHook('onRoute', function (this: FastifyInstance, { method, url, config }) {
     for (const each of [method].flat()) {
-      // A library's routes do not know of effects: preflights, and the pages of the documentation.
-      const effect = config?.effect ?? (each === 'OPTIONS' || this.scope === 'docs' ? 'read' : undefined)
+      // Routes of libraries state no effect: CORS preflights, and the documentation pages.
+      const isLibrary = each === 'OPTIONS' || this.scope === 'docs'
+      const effect = config?.effect ?? (isLibrary ? 'read' : undefined)
       if (effect === undefined) throw new Error(`The route ${each} ${url} does not state its effect`)
       table.push({ method: each, url, scope: this.scope, effect })
     }
   })
   if (!readonly) return
-  // Running tools and logging in changes nothing that is written down (DECISIONS §13).
+  // Running tools and logging in changes no settings (DECISIONS §13).
   app.addHook('onRequest', (request: FastifyRequest, _reply: FastifyReply, done) => {
-    if (safe.has(request.method) || request.routeOptions.config?.effect === 'run') { done(); return }
-    if (request.is404 && request.url.startsWith(`${basePath}/tools/`)) { done(); return }
-    done(new errors.ReadOnly())
+    const isHarmless = safe.has(request.method) || request.routeOptions.config?.effect === 'run'
+    const isUnknownTool = request.is404 && request.url.startsWith(`${basePath}/tools/`)
+    if (isHarmless || isUnknownTool) done()
+    else done(new errors.ReadOnly())
   })
 }, { name: 'scopes', dependencies: ['errors'] })

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { StorageError } from '../../db/store.ts'
 import { toKey, type Key } from './key.ts'
 
-/** The key of a gateway that is given none: a file beside its data, made once, when something is first sealed. */
+/** The key of a gateway without ENCRYPTION_KEY: a file in DATA_DIR, created when something is first encrypted. */
 export class KeyFile {
   readonly #path: string
   #key: Key | undefined
@@ -13,18 +13,19 @@ export class KeyFile {
     this.#path = join(resolve(dataDir), 'encryption.key')
   }
 
-  /** The key; undefined: there is no file. @throws Error with a sentence when there is one that cannot be used */
+  /** The key; undefined when there is no file. @throws Error with a sentence for a file that cannot be used */
   read (): Key | undefined {
     this.#key ??= this.#read()
     return this.#key
   }
 
-  /** Makes the file. Of several processes that do, one comes first, and all have its key. @throws StorageError when it cannot be written */
-  make (): Key {
+  /** Creates the file. Of several processes that do so at once, one wins, and all get its key. @throws StorageError */
+  create (): Key {
     const folder = dirname(this.#path)
     try {
       const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
       this.#link()
+      // Every created folder is an entry of its parent, which must be durable, too.
       for (let at = folder; ; at = dirname(at)) {
         syncFolder(at)
         if (first === undefined || at.length < first.length || at === dirname(at)) break
@@ -38,11 +39,14 @@ export class KeyFile {
       )
     }
     const key = this.read()
-    if (key === undefined) throw new StorageError('The encryption key vanished from DATA_DIR while it was made.', false)
+    if (key === undefined) throw new StorageError('The encryption key vanished from DATA_DIR while it was created.', false)
     return key
   }
 
-  /** Writes the file, unless there is one. A link appears whole and replaces nothing: nobody reads half a key, and the first one stays. */
+  /**
+   * Writes the file unless there is one. A hard link appears with its whole content and never replaces a file: no process reads half a
+   * key, and the first key stays.
+   */
   #link (): void {
     const temp = `${this.#path}.${randomBytes(6).toString('hex')}`
     try {
@@ -58,7 +62,7 @@ export class KeyFile {
   #read (): Key | undefined {
     let file: number
     try {
-      // Not blocking: opening a named pipe would wait for a writer.
+      // O_NONBLOCK: opening a named pipe would wait for a writer otherwise.
       file = openSync(this.#path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       const code = codeOf(error)
@@ -67,16 +71,19 @@ export class KeyFile {
     }
     try {
       const stats = fstatSync(file)
-      if (!stats.isFile()) throw new Error(`${this.#path} is no file. Put the key file there, or set DATA_DIR to another folder.`)
+      if (!stats.isFile()) {
+        throw new Error(`${this.#path} is not a regular file. Put the key file there, or set DATA_DIR to another folder.`)
+      }
       if (process.platform !== 'win32' && (stats.mode & 0o077) !== 0) {
-        throw new Error(
-          `The key file ${this.#path} is open to others than its owner (mode ${(stats.mode & 0o777).toString(8)}). Close it: chmod 600 ${this.#path}`
-        )
+        const mode = (stats.mode & 0o777).toString(8)
+        throw new Error(`The key file ${this.#path} is open to others than its owner (mode ${mode}). Close it: chmod 600 ${this.#path}`)
       }
       const text = stats.size > 1_024 ? undefined : readFileSync(file, 'utf8').trim()
       if (text !== undefined && /^[0-9a-f]{64}$/i.test(text)) return toKey(Buffer.from(text, 'hex'))
+      const problem = text === '' ? 'is empty' : 'does not hold 64 hexadecimal digits'
       throw new Error(
-        `The key file ${this.#path} ${text === '' ? 'is empty' : 'does not hold 64 hexadecimal digits'}, and is left as it is. Put it back from a backup. Only when nothing was ever sealed with it, delete it: a new one is then made.`
+        `The key file ${this.#path} ${problem}, and is left as it is. Put it back from a backup. ` +
+        'Only when nothing was ever sealed with it, delete it: a new one is then made.'
       )
     } finally {
       closeSync(file)
@@ -86,7 +93,7 @@ export class KeyFile {
 
 const codeOf = (error: unknown): string | undefined => error instanceof Error && 'code' in error ? String(error.code) : undefined
 
-/** Makes the names in a folder durable. Some file systems know no fsync of folders, and need none. */
+/** Makes the entries of a folder durable. Some file systems do not support fsync of folders, and do not need it. */
 function syncFolder (path: string): void {
   const folder = openSync(path, 'r')
   try {

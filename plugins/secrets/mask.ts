@@ -2,39 +2,43 @@ import { isObject } from '../../protocol/json.ts'
 
 const dots = '••••'
 
-/** A secret as it may be shown: that there is one, and its last four characters where it is long enough to spare them. */
+/** A secret as it may be shown: dots, and its last four characters when it has twelve or more. */
 export const mask = (secret: string): string => secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
 
+/** Whether a value is a text that contains a mask. */
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
 
-/** Names of members, arguments and query parameters whose values are secrets. */
+/** Names of members, arguments and query parameters with secret values. */
 const secretName = /(key|token|secret|passw|pwd|auth|credential|signature|verifier|cookie)/i
 
-/** Members that say something about a secret: the name of a header, how a client authenticates, a hash. */
+/** Members that describe a secret and are not secret themselves: the name of a header, an authentication method, a hash. */
 const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 
-/** Members that hold an address, though one of a token, or of a login. */
+/** Members that hold an address, though their names match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
 const addressName = /(url|uri|endpoint)$/i
 
+/** Whether a text is an absolute URL, as far as its beginning tells. */
 export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
 
-/** An address as it may be shown: without user and password, and without the values of its query. */
+/** A URL as it may be shown: user, password and the values of its query are masked. */
 export function maskUrl (text: string): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
-  // The last @ counts: passwords hold @ and / that should have been encoded. What cannot be parsed (several hosts, `${HOST}`) is hidden up to there.
-  const userinfo =
-    parsed === undefined
-      ? /^([^/]*\/\/).*@/s
-      : parsed.username + parsed.password === ''
-        ? /^([^/?#]*\/\/)[^/?#]*@/
-        : /^([^/?#]*\/\/)[^?#]*@/
-  const shown = text.replace(userinfo, `$1${dots}@`)
-  // Odd forms that have a user all the same: `http:user:password@host`, `user:password@host`.
-  if (shown === text && ((parsed && parsed.username + parsed.password !== '') || (text.includes('@') && !text.includes('//')))) {
-    return mask(text)
-  }
+  // Up to the last @: passwords contain @ and / that should have been encoded. A URL that cannot be parsed (several hosts, `${HOST}`)
+  // is masked up to there, too.
+  const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
+  const shown = text.replace(userinfoOf(parsed, hasUser), `$1${dots}@`)
+  // Unusual forms that have a user all the same: `http:user:password@host`, `user:password@host`.
+  if (shown === text && (hasUser || (text.includes('@') && !text.includes('//')))) return mask(text)
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
-  return `${base}${query === undefined ? '' : `?${query.split('&').map(maskParameter).join('&')}`}${/[=@]/.test(fragment) ? `#${mask(fragment)}` : fragment}`
+  const shownQuery = query === undefined ? '' : `?${query.split('&').map(maskParameter).join('&')}`
+  const shownFragment = /[=@]/.test(fragment) ? `#${mask(fragment)}` : fragment
+  return `${base}${shownQuery}${shownFragment}`
+}
+
+/** The pattern of a URL up to its userinfo, with all before it as group 1. @param parsed undefined: the URL cannot be parsed */
+function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
+  if (parsed === undefined) return /^([^/]*\/\/).*@/s
+  return hasUser ? /^([^/?#]*\/\/)[^?#]*@/ : /^([^/?#]*\/\/)[^/?#]*@/
 }
 
 function maskParameter (text: string): string {
@@ -49,7 +53,7 @@ const secretFlag = /^-{1,2}(bearer|jwt|pat)$/i
 const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
-/** Arguments as they may be shown: what follows `--api-key` or `--header`, or stands behind `--token=`, is masked. */
+/** Arguments of a command as they may be shown: values after `--api-key` or `--header`, and of `--token=`, are masked. */
 export function maskArgs (args: readonly unknown[]): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
@@ -58,20 +62,21 @@ export function maskArgs (args: readonly unknown[]): unknown[] {
     if (headerFlag.test(before)) return maskHeader(arg)
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
     if (user !== undefined && password !== undefined) return `${user}${mask(password)}`
-    // A secret may begin with a dash; a flag that takes no value is followed by a short or a long one.
-    return (secretName.test(before) || secretFlag.test(before)) && !/^(--|-[a-z]$)/i.test(arg) ? mask(arg) : maskWord(arg)
+    // A secret may begin with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
+    const isSecret = (secretName.test(before) || secretFlag.test(before)) && !/^(--|-[a-z]$)/i.test(arg)
+    return isSecret ? mask(arg) : maskWord(arg)
   })
 }
 
 /**
- * One argument by itself: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, an address, or settings as JSON.
- * @param inner it stands behind the `=` of another one
+ * One argument as it may be shown: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a URL, or JSON.
+ * @param isInner whether it is the value after the `=` of another one
  */
-function maskWord (text: string, inner = false): string {
+function maskWord (text: string, isInner = false): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(text) ?? []
   if (name !== undefined && value !== undefined) {
     if (secretName.test(name)) return `${name}=${mask(value)}`
-    if (!inner) return `${name}=${headerFlag.test(name) ? maskHeader(value) : maskWord(value, true)}`
+    if (!isInner) return `${name}=${headerFlag.test(name) ? maskHeader(value) : maskWord(value, true)}`
     return isAddress(value) ? `${name}=${maskUrl(value)}` : maskCommand(text)
   }
   if (isAddress(text)) return maskUrl(text)
@@ -80,7 +85,10 @@ function maskWord (text: string, inner = false): string {
   return maskCommand(text)
 }
 
-/** A command, or a list of settings, in one argument: `export TOKEN=…; run`, `host=h password=…`, `curl -H 'Authorization: Bearer …'`. */
+/**
+ * A command, or a list of settings, within one argument: `export TOKEN=…; run`, `host=h password=…`,
+ * `curl -H 'Authorization: Bearer …'`.
+ */
 function maskCommand (text: string): string {
   const parts = text.split(/([\s;]+)/)
   if (parts.length === 1) return text
@@ -88,79 +96,82 @@ function maskCommand (text: string): string {
     const before = parts[at - 2]
     const [, quote = '', word = ''] = /^(['"]*)(.*)$/s.exec(part) ?? []
     if (at % 2 === 1 || word === '') return part
-    const named =
-      before !== undefined && (scheme.test(before) || (/(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)))
-    return `${quote}${named ? mask(word) : maskPart(word)}`
+    const followsName = before !== undefined && /(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)
+    const isSecret = followsName || (before !== undefined && scheme.test(before))
+    return `${quote}${isSecret ? mask(word) : maskPart(word)}`
   }).join('')
 }
 
-/** A word of a longer text. */
+/** One word of a longer text. */
 function maskPart (word: string): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
   if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${mask(value)}`
   return isAddress(word) ? maskUrl(word) : word
 }
 
-/** A header in one argument, `Name: value`. */
+/** A header within one argument, `Name: value`. */
 function maskHeader (text: string): string {
   const [, name, value] = /^([\w-]+: *)(.*)$/s.exec(text) ?? []
   return name === undefined || value === undefined ? mask(text) : `${name}${mask(value)}`
 }
 
-/** Members whose every value is a secret, wherever they stand. */
+/** Members all of whose values are secrets, at any depth. */
 const secretMaps = new Set(['env', 'headers'])
 
-/** What holds no secrets but names and texts of others: an admin's overrides. */
+/** Members without secrets whose keys come from servers: an admin's overrides of their items. */
 const openMembers = new Set(['tools', 'prompts', 'resources'])
 
-/** A server's config, or the system configuration, as those may see it who manage it. */
+/** A server's config, or the system configuration, as it may be shown to its managers. */
 export const maskConfig = (config: Readonly<Record<string, unknown>>): Record<string, unknown> => maskMembers(config, '')
 
-/** @param parent the name of the member that these are the members of; none at the top */
+/** @param parent the name of the member whose members these are; empty at the top */
 function maskMembers (members: Readonly<Record<string, unknown>>, parent: string): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(members).map(([key, value]) => [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent)])
   )
 }
 
+/** Masked OpenAPI documents, by the document. */
 const described = new WeakMap<object, unknown>()
 
 /**
- * A whole OpenAPI document, or its text: names and texts of others, but its addresses may hold what opens them.
- * Documents are large, and nobody changes one in place: each is looked through once.
+ * An OpenAPI document, or its text, as it may be shown. Its names and texts are not secret, but its addresses may hold credentials.
+ * Documents are large and never changed in place, so the result is kept.
  */
 function maskDescription (document: unknown): unknown {
   if (typeof document === 'string') return maskText(document)
   if (typeof document !== 'object' || document === null) return document
-  if (!described.has(document)) described.set(document, maskPlaces(document, '', ''))
+  if (!described.has(document)) described.set(document, maskTargets(document, '', ''))
   return described.get(document)
 }
 
-/** The addresses of a document that calls and credentials go to. What holds no secret is shared with it. */
-function maskPlaces (value: unknown, key: string, parent: string): unknown {
+/** A document with the addresses masked that calls and credentials go to. Parts without secrets are shared with it. */
+function maskTargets (value: unknown, key: string, parent: string): unknown {
   if (typeof value === 'string') {
-    return placeName.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '') ? maskUrl(value) : value
+    const isTarget = addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
+    return isTarget ? maskUrl(value) : value
   }
   if (Array.isArray(value)) {
-    const shown = value.map((each) => maskPlaces(each, '', key))
+    const shown = value.map((each) => maskTargets(each, '', key))
     return shown.some((each, at) => each !== value[at]) ? shown : value
   }
   if (!isObject(value)) return value
   const masked = Object.entries(value)
-    .map(([name, each]): [string, unknown] => [name, maskPlaces(each, name, key === '' ? parent : key)])
+    .map(([name, each]): [string, unknown] => [name, maskTargets(each, name, key === '' ? parent : key)])
     .filter(([name, each]) => each !== value[name])
   return masked.length === 0 ? value : { ...value, ...Object.fromEntries(masked) }
 }
 
-const placeName = /^(token|authorization|refresh|openIdConnect)Url$/
-const placeInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
+const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
+const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
-/** The same in JSON or YAML, as far as a text tells; a user in an address wherever it stands. */
+/** The same for a document as JSON or YAML text, as far as it can be done without parsing it; userinfo is masked in every address. */
 const maskText = (text: string): string =>
   text
-    .replace(placeInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address)}` : whole))
+    .replace(addressInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address)}` : whole))
     .replace(/(:\/\/)[^\s/?#"']*@/g, `$1${dots}@`)
 
+/** One member of a config as it may be shown. @param parent the name of the member that contains it; empty at the top */
 function maskMember (key: string, value: unknown, parent: string): unknown {
   if (key === 'schema' && parent === 'openapi') return maskDescription(value)
   if (secretMaps.has(key) && typeof value === 'object') return maskAll(value)
@@ -169,12 +180,13 @@ function maskMember (key: string, value: unknown, parent: string): unknown {
   if (typeof value !== 'string') return value
   if (addressName.test(key)) return maskUrl(value)
   // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
-  const named = key === 'value' ? (parent === 'security' ? 'apiKey' : parent) : key
-  if (secretName.test(named) && !aboutSecrets.test(named)) return mask(value)
+  const owner = parent === 'security' ? 'apiKey' : parent
+  const name = key === 'value' ? owner : key
+  if (secretName.test(name) && !aboutSecrets.test(name)) return mask(value)
   return isAddress(value) ? maskUrl(value) : value
 }
 
-/** Numbers are secrets, too, where every value is one; what is only yes or no is not. */
+/** Masks all texts and numbers within a value. Booleans are not secret. */
 export function maskAll (value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskAll)
   if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each)]))
@@ -182,14 +194,14 @@ export function maskAll (value: unknown): unknown {
 }
 
 /**
- * A config that came back from somebody who was shown masks: each mask stands for the secret at its place.
- * @returns the config, and the places whose masks stand for nothing
+ * A config sent by a client that was shown masks, with each mask replaced by the stored secret at the same path.
+ * @returns the config, and the paths of masks that stand for no secret
  */
 export function unmask (sent: unknown, stored: unknown, shown: unknown, path = ''): { value: unknown, unknown: string[] } {
   if (isMask(sent)) return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
   if (Array.isArray(sent)) {
     const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
-    const kept = placesKept(sent, masked)
+    const kept = keptIndices(sent, masked)
     const parts = sent.map((each, at) =>
       kept.has(at) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`)
     )
@@ -211,18 +223,20 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
 }
 
 /**
- * The places of a list where what came back is what was shown there. Masks look alike, so the place alone does not tell once
- * others before it are gone: a mask goes by the word before it, whatever else holds masks by the whole of it.
+ * The indices of a list at which the sent element is the shown one. Masks look alike, so after elements were removed an index alone does
+ * not identify one: a mask is identified by the element before it, an element that contains masks by its whole content.
  */
-function placesKept (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
-  // Also that lists within lists are looked at once only.
+function keptIndices (sent: readonly unknown[], shown: readonly unknown[]): Set<number> {
+  // Also keeps the elements of nested lists, for which nothing is shown, from being compared at each level.
   if (shown.length === 0) return new Set()
-  const [now, then] = [sent.map(signOf), shown.map(signOf)]
-  const once = new Set<string>()
-  const twice = new Set(then.filter((sign) => once.size === once.add(sign).size))
-  return new Set(now.flatMap((sign, at) => sign === then[at] && (now.length >= then.length || !twice.has(sign)) ? [at] : []))
+  const [now, before] = [sent.map(signatureOf), shown.map(signatureOf)]
+  const seen = new Set<string>()
+  const repeated = new Set(before.filter((signature) => seen.size === seen.add(signature).size))
+  const isShorter = now.length < before.length
+  const isKept = (signature: string, at: number): boolean => signature === before[at] && !(isShorter && repeated.has(signature))
+  return new Set(now.flatMap((signature, at) => isKept(signature, at) ? [at] : []))
 }
 
-/** What tells one of a list from the others. */
-const signOf = (own: unknown, at: number, list: readonly unknown[]): string =>
-  JSON.stringify(typeof own === 'string' && own.startsWith(dots) ? [list[at - 1], own] : own)
+/** A text that identifies an element of a list. */
+const signatureOf = (element: unknown, at: number, list: readonly unknown[]): string =>
+  JSON.stringify(typeof element === 'string' && element.startsWith(dots) ? [list[at - 1], element] : element)

@@ -8,19 +8,19 @@ interface Cost { N: number, r: number, p: number }
 
 const derive = promisify<string, Buffer, number, Cost & { maxmem: number }, Buffer>(scrypt)
 
-/** OWASP's second choice for scrypt: 32 MiB of memory for each guess. */
+/** The second of OWASP's recommendations for scrypt: 32 MiB of memory for each guess. */
 const cost: Cost = { N: 2 ** 15, r: 8, p: 3 }
 const keyLength = 32
 const maxmem = 128 * 1024 * 1024
 
-/** Nobody's password: what is worked on where there is none to compare with, so that it takes as long. */
-const nobody = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
+/** A hash that no password matches, checked when there is no stored one, so that both cases take equally long. */
+const unmatchable = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength) }
 
-/** Hashes and checks passwords, a few at once: each takes a tenth of a second of a core, and memory. */
+/** Hashes and checks passwords, `limits.concurrentHashes` at the same time: each takes a tenth of a second of a core, and memory. */
 export class Passwords {
   readonly #slots = new Semaphore(limits.concurrentHashes)
 
-  /** A password as it is kept: `scrypt$N$r$p$salt$key`, base64. */
+  /** The hash of a password as it is stored: `scrypt$N$r$p$salt$key`, salt and key in base64. */
   async hash (password: string): Promise<string> {
     const salt = randomBytes(16)
     const key = await this.#inSlot(async () => await derive(password.normalize('NFKC'), salt, keyLength, { ...cost, maxmem }))
@@ -28,22 +28,21 @@ export class Passwords {
   }
 
   /**
-   * Whether a password is the one that was kept; no less work where there is none.
-   * @param stored as `hash` made it, or bcrypt of an imported file
-   * @param all what is stored of anybody: where some are imported, checking takes for all as long as for these
+   * Whether a password matches a stored hash. Takes equally long when there is none.
+   * @param stored as `hash` made it, or a bcrypt hash of an imported file
+   * @param all the hashes of all users: when some of them are bcrypt, every check takes as long as the costliest of those
    */
   async verify (password: string, stored: string | undefined, all: Iterable<string | undefined> = []): Promise<boolean> {
-    const kept = read(stored) ?? nobody
+    const parts = parse(stored) ?? unmatchable
     const imported = isImported(stored) ? stored : undefined
-    const costliest = [...all, imported]
-      .filter(isImported)
-      .reduce<string | undefined>((most, each) => (most === undefined || costOf(each) > costOf(most) ? each : most), undefined)
+    const costliest = costliestOf([...all, imported].filter(isImported))
     return await this.#inSlot(async () => {
-      const deriving = derive(password.normalize('NFKC'), kept.salt, kept.key.length, { ...kept.cost, maxmem })
+      const deriving = derive(password.normalize('NFKC'), parts.salt, parts.key.length, { ...parts.cost, maxmem })
       const compare = async (hash: string | undefined): Promise<boolean> =>
         hash === undefined ? false : await bcrypt.compare(password, hash).catch(() => false)
-      const [key, same] = await Promise.all([deriving, compare(imported), imported === costliest ? false : compare(costliest)])
-      return kept === nobody ? same : timingSafeEqual(key, kept.key)
+      const padding = imported === costliest ? undefined : costliest
+      const [key, isSame] = await Promise.all([deriving, compare(imported), compare(padding)])
+      return parts === unmatchable ? isSame : timingSafeEqual(key, parts.key)
     })
   }
 
@@ -57,18 +56,25 @@ export class Passwords {
   }
 }
 
+/** Whether a hash is bcrypt, which only imported files have. */
 const isImported = (stored: string | undefined): stored is string => stored !== undefined && /^\$2[aby]\$\d\d\$/.test(stored)
+/** The cost of a bcrypt hash, as a power of 2. */
 const costOf = (imported: string): number => Number(imported.slice(4, 6))
 
-/** What `hash` made, in its parts; undefined: it is none of ours, or asks for more than we give. */
-function read (stored: string | undefined): { cost: Cost, salt: Buffer, key: Buffer } | undefined {
-  const [, N, r, p, salt = '', key = ''] =
-    /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []
-  const asked = { N: Number(N), r: Number(r), p: Number(p) }
-  const fits =
-    asked.N > 1 && Number.isInteger(Math.log2(asked.N)) && asked.r > 0 && asked.p > 0 && 128 * asked.r * (asked.N + asked.p + 2) <= maxmem
-  return fits ? { cost: asked, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') } : undefined
+const costliestOf = (imported: readonly string[]): string | undefined => {
+  const [first, ...others] = imported
+  return others.reduce((costliest, each) => costliest === undefined || costOf(each) > costOf(costliest) ? each : costliest, first)
 }
 
-/** True for what should be hashed anew, now that the password is at hand. */
+/** The parts of a hash that `hash` made; undefined for any other text, and for one whose cost exceeds `maxmem`. */
+function parse (stored: string | undefined): { cost: Cost, salt: Buffer, key: Buffer } | undefined {
+  const [, N, r, p, salt = '', key = ''] =
+    /^scrypt\$(\d{1,7})\$(\d{1,2})\$(\d{1,2})\$([A-Za-z0-9+/=]+)\$([A-Za-z0-9+/=]{22,})$/.exec(stored ?? '') ?? []
+  const found: Cost = { N: Number(N), r: Number(r), p: Number(p) }
+  const isValid = found.N > 1 && Number.isInteger(Math.log2(found.N)) && found.r > 0 && found.p > 0
+  const fits = 128 * found.r * (found.N + found.p + 2) <= maxmem
+  return isValid && fits ? { cost: found, salt: Buffer.from(salt, 'base64'), key: Buffer.from(key, 'base64') } : undefined
+}
+
+/** Whether a hash is not made with today's algorithm and costs, so that the password should be rehashed when it is known. */
 export const isOutdated = (stored: string): boolean => !stored.startsWith(`scrypt$${cost.N}$${cost.r}$${cost.p}$`)

@@ -6,16 +6,16 @@ const cipher = 'aes-256-gcm'
 const nonceLength = 12
 const tagLength = 16
 
-/** What is authenticated beside the text: moved elsewhere, or under another key's id, it does not open. */
+/** The associated data: a sealed text does not open at another place, or under the id of another key. */
 const boundTo = (id: string, place: string): Buffer => Buffer.from(`tool-hub.${version}.${id}.${place}`)
 
 /**
- * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is made first if there is none.
- * The nonce is random, so the same text seals to another one each time; a key is good for 2^32 of them.
+ * Encrypts and authenticates a text with AES-256-GCM and the newest key, which is created when there is none.
+ * The nonce is random, so the result differs each time; one key may seal 2^32 texts.
  * @param text well-formed (no lone surrogates), of any length
- * @param place where the result is kept or what it is for; it opens for no other
+ * @param place where the result is stored or what it is for; it opens only with the same place
  * @returns `v1.<key id>.<base64url of nonce, ciphertext and tag>`
- * @throws StorageError when a key has to be made and cannot be kept
+ * @throws StorageError when a key must be created and cannot be stored
  */
 export function seal (ring: KeyRing, text: string, place: string): string {
   const { id, secret } = ring.sealing()
@@ -26,22 +26,24 @@ export function seal (ring: KeyRing, text: string, place: string): string {
 }
 
 /**
- * Opens what `seal` made for the same place.
- * @throws Error with a sentence when its key is not at hand, when it was changed, or when it was sealed for another place
+ * Opens a text that `seal` made for the same place.
+ * @throws Error with a sentence when its key is not available, when it was changed, or when it was sealed for another place
  */
 export function unseal (ring: KeyRing, sealed: string, place: string): string {
   const [, id = '', encoded = ''] = /^v1\.([0-9a-f]{8})\.([\w-]+)$/.exec(sealed) ?? []
   const bytes = Buffer.from(encoded, 'base64url')
-  // The last character may hold bits that belong to no byte: those, too, are as they were made.
+  // The last character of base64url may have unused bits, which must not be changed either.
   if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) {
     throw new Error(
-      `What is sealed for ${JSON.stringify(place)} is no sealed text (${version}). It was cut or changed: take it from a backup, or give its secrets anew.`
+      `The sealed secrets of ${JSON.stringify(place)} are not a sealed text (${version}). ` +
+      'It was cut or changed: take it from a backup, or give its secrets anew.'
     )
   }
   const key = ring.find(id)
   if (key === undefined) {
     throw new Error(
-      `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ENCRYPTION_KEY nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the secrets anew.`
+      `The secrets of ${JSON.stringify(place)} are sealed with key ${id}, which is neither among those of ENCRYPTION_KEY ` +
+      'nor that of the key file in DATA_DIR. Add it to ENCRYPTION_KEY, behind a comma; if it is lost, give the secrets anew.'
     )
   }
   const decrypting = createDecipheriv(cipher, key.secret, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
@@ -51,12 +53,13 @@ export function unseal (ring: KeyRing, sealed: string, place: string): string {
     return Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
   } catch {
     throw new Error(
-      `The secrets of ${JSON.stringify(place)} do not open: the sealed text was changed, or made for another place. Take it from a backup, or give the secrets anew.`
+      `The secrets of ${JSON.stringify(place)} do not open: the sealed text was changed, or made for another place. ` +
+      'Take it from a backup, or give the secrets anew.'
     )
   }
 }
 
-/** Whether a sealed text should be sealed anew: an older key made it. One whose key is not at hand cannot be, and must be left as it is. */
+/** Whether an older key sealed a text, so that it should be sealed again. Not when its key is unavailable: it is left as it is. */
 export function isOutdated (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined

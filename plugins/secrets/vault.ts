@@ -4,10 +4,10 @@ import { isAddress, isMask, maskAll, maskConfig, maskUrl } from './mask.ts'
 import { openKeyRing, type KeyRing, type KeyRingOptions } from './ring.ts'
 import { isOutdated, seal, unseal } from './seal.ts'
 
-/** One secret: where it stands, what it is, and the mask that was left in its place. */
+/** One secret: its path within the value, the secret itself, and the mask that replaced it. */
 type Secret = readonly [path: ReadonlyArray<string | number>, value: unknown, shown: unknown]
 
-/** Secrets sealed beside a value that shows masks in their place: of a value's members, those that `maskConfig` masks. */
+/** A vault that seals the secrets of a value beside it and leaves masks in their places: by default those that `maskConfig` masks. */
 export class SealedVault implements Vault {
   readonly #ring: KeyRing
 
@@ -25,8 +25,8 @@ export class SealedVault implements Vault {
   }
 
   /**
-   * Puts each secret back where its mask still stands. Whoever edits the value by hand is believed: another value in a secret's
-   * place stays as it is, also one with a mask in it, and a secret whose place is gone is dropped.
+   * Puts each secret back where its mask still is. Edits of the value by hand count: another value in the place of a secret stays,
+   * even one that contains a mask, and a secret whose place is gone is dropped.
    */
   reveal <Value>(value: Value, sealed: string | null, place: string): Value {
     if (sealed === null) return value
@@ -42,22 +42,24 @@ export class SealedVault implements Vault {
   }
 }
 
-/** The vault on the keys at hand. It makes a key file at the first `hide` that has something to seal, and not before. @throws as `openKeyRing` */
+/** The vault with the available keys. The key file is created by the first `hide` that has secrets to seal. @throws as `openKeyRing` */
 export const openVault = async (options: KeyRingOptions): Promise<Vault> => new SealedVault(await openKeyRing(options))
 
-/** Finds what differs between a value and what is shown of it. */
+/** Collects the parts of a value that differ from their shown form. */
 function collect (value: unknown, shown: unknown, path: Secret[0], found: Secret[]): void {
   if (value === shown) return
   if (Array.isArray(value) && Array.isArray(shown)) {
-    value.forEach((each, at) => {
-      collect(each, shown[at], [...path, at], found)
-    })
+    value.forEach((each, at) => { collect(each, shown[at], [...path, at], found) })
   } else if (isObject(value) && isObject(shown)) {
     for (const [key, each] of Object.entries(value)) collect(each, shown[key], [...path, key], found)
   } else found.push([path, value, shown])
 }
 
-/** All that is not known to be plain is masked. @param shown the members as people are shown them */
+/**
+ * Masks all members that are not known to be plain.
+ * @param plain paths of plain members, separated by dots
+ * @param shown the members as they are shown to people
+ */
 function maskExcept (
   plain: ReadonlySet<string>,
   members: Readonly<Record<string, unknown>>,
@@ -67,41 +69,39 @@ function maskExcept (
   return Object.fromEntries(
     Object.entries(members).map(([key, value]) => {
       const place = path === '' ? key : `${path}.${key}`
-      // A member of a member is a whole document, with addresses of its own.
+      // A nested plain member is a whole document: its own addresses stay as `maskConfig` shows them.
       if (plain.has(place)) return [key, path === '' ? withoutAddresses(value, shown[key]) : shown[key]]
       const inner = shown[key]
       if (isObject(value) && isObject(inner)) return [key, maskExcept(plain, value, inner, place)]
-      return [key, key === 'url' && typeof value === 'string' && opensNothing(value) ? value : maskAll(value)]
+      return [key, key === 'url' && typeof value === 'string' && isPlainAddress(value) ? value : maskAll(value)]
     })
   )
 }
 
-/** What people are shown, and yet without the addresses that hold more than a place. */
+/** A value as it is shown to people, with all addresses masked, too, that may hold a secret. */
 function withoutAddresses (value: unknown, shown: unknown): unknown {
-  if (typeof value === 'string') return value === shown && isAddress(value) && !opensNothing(value) ? maskAll(value) : shown
+  if (typeof value === 'string') return value === shown && isAddress(value) && !isPlainAddress(value) ? maskAll(value) : shown
   if (!isObject(value) || !isObject(shown)) return shown
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, withoutAddresses(each, shown[key])]))
 }
 
-/** Whether an address has no user, no values in its query, and nothing in its path that looks like a token. */
-const opensNothing = (url: string): boolean =>
-  maskUrl(url) === url &&
-  url
-    .split('/')
-    .slice(3)
-    .every((part) => part.length < 16 || /^[a-z.-]+$/i.test(part))
+/** Whether an address has no user, no values in its query, and no path segment that looks like a token. */
+function isPlainAddress (url: string): boolean {
+  const segments = url.split('/').slice(3)
+  return maskUrl(url) === url && segments.every((segment) => segment.length < 16 || /^[a-z.-]+$/i.test(segment))
+}
 
-/** The places of a value whose secrets are masks already. */
+/** The paths of the secrets of a value that are masks already. */
 function masksIn (value: unknown, shown: unknown, path: string): string[] {
   if (isMask(value)) return isMask(shown) ? [path] : []
-  // What holds no secrets is shown as it is.
+  // A value without secrets is shown as it is.
   if (value === shown || typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, each]) =>
     masksIn(each, (shown as Record<string, unknown>)[key], path === '' ? key : `${path}.${key}`)
   )
 }
 
-/** A copy with the secrets in it; what holds none is shared. @param depth how much of their paths led to this value */
+/** A copy of a value with its secrets; parts without any are shared. @param depth the number of path elements that led to the value */
 function restore (value: unknown, secrets: readonly Secret[], depth: number): unknown {
   const inside = new Map<string | number, Secret[]>()
   for (const each of secrets) {
@@ -115,7 +115,7 @@ function restore (value: unknown, secrets: readonly Secret[], depth: number): un
   if (Array.isArray(value)) return value.map((each: unknown, at) => restore(each, inside.get(at) ?? [], depth + 1))
   if (!isObject(value)) return value
   const copy: Record<string, unknown> = { ...value }
-  // Only members that are there: an own `__proto__` is then an ordinary one.
+  // Only own members: an own `__proto__` is an ordinary member then.
   for (const [key, some] of inside) if (Object.hasOwn(copy, key)) copy[key] = restore(copy[key], some, depth + 1)
   return copy
 }

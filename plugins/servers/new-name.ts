@@ -7,8 +7,8 @@ import { limits } from '../limits/index.ts'
 import { defaultOwner } from '../users/username.ts'
 
 /**
- * Whether a server may get a name that it did not have.
- * @param place the member that says it
+ * Checks a name that a server is about to get.
+ * @param place the member of the request that holds it
  * @throws InvalidInput
  */
 export function checkNewName (snapshot: Snapshot, principal: Principal, name: string, place: 'name' | 'newName'): void {
@@ -20,17 +20,23 @@ export function checkNewName (snapshot: Snapshot, principal: Principal, name: st
   }
 }
 
-/** What to know of a server whose name a group has, too; undefined: none has. */
+/** The warning for a server that shares its name with a group; undefined when it does not. */
 export function sharesName (snapshot: Snapshot, name: string): string | undefined {
   const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
   if (!group || !server) return undefined
   const { owner = defaultOwner } = group
-  return `There is a group named ${JSON.stringify(name)} too, of ${JSON.stringify(owner)}: routes with this name lead to the ${takesPlace(snapshot, group, server) ? 'group' : "server, since the group is no admin's"}`
+  const target = takesPlace(snapshot, group, server) ? 'group' : 'server, since the owner of the group is not an admin'
+  const sentence = `There is a group named ${JSON.stringify(name)} too, owned by ${JSON.stringify(owner)}`
+  return `${sentence}: routes with this name lead to the ${target}`
 }
 
-/** Whether a user may have one more server. @param more how many it is about to get beside it @throws LimitReached */
-export function checkRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, more: number): void {
+/**
+ * Checks that a principal may have one more server.
+ * @param added how many others the same request adds
+ * @throws LimitReached
+ */
+export function checkRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, added: number): void {
   if (isAdmin || username === undefined) return
-  const own = [...servers.values()].filter(({ config }) => config.owner === username).length + more
+  const own = [...servers.values()].filter(({ config }) => config.owner === username).length + added
   if (own >= limits.serversPerUser) throw new errors.LimitReached(`You have ${limits.serversPerUser} servers already: remove one first`)
 }

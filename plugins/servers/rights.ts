@@ -4,14 +4,14 @@ import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage, canSee } from '../access/visibility.ts'
 
-/** A server that this principal may see. @throws NoSuch, also where there is one */
+/** A server that the principal may see. @throws NoSuch, also for an existing server that it may not see */
 export function visible (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = snapshot.servers.get(name)
   if (!server || !canSee(snapshot, principal, server, 'public')) throw new errors.NoSuch('server')
   return server
 }
 
-/** A server that this principal may change. @throws NoSuch, Forbidden */
+/** A server that the principal may change. @throws NoSuch, Forbidden */
 export function managed (snapshot: Snapshot, principal: Principal, name: string): Server {
   const server = visible(snapshot, principal, name)
   if (!canManage(principal, server)) throw new errors.Forbidden('Only its owner or an admin may change this server')
@@ -19,10 +19,13 @@ export function managed (snapshot: Snapshot, principal: Principal, name: string)
 }
 
 /**
+ * Checks that a principal may store or connect a server of this type: only admins may do so for servers that run a command, or are of type
+ * `openapi`, unless ALLOW_USER_STDIO lifts this.
  * @param usersMayRun ALLOW_USER_STDIO
- * @throws Forbidden when this principal may not have commands run, or calls described by an OpenAPI document made, for it
+ * @throws Forbidden
  */
-export function mayRun (principal: Principal, { type, command }: ServerConfig, usersMayRun: boolean): void {
-  if (principal.isAdmin || usersMayRun || (type !== 'openapi' && type !== 'stdio' && command === undefined)) return
+export function checkMayRun (principal: Principal, { type, command }: ServerConfig, usersMayRun: boolean): void {
+  const isRestricted = type === 'openapi' || type === 'stdio' || command !== undefined
+  if (principal.isAdmin || usersMayRun || !isRestricted) return
   throw new errors.Forbidden('Only an admin may store servers that run a command or are of type "openapi" (ALLOW_USER_STDIO lifts this)')
 }

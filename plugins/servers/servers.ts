@@ -13,13 +13,13 @@ import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
 import { findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
-import { managed, mayRun, visible } from './rights.ts'
+import { checkMayRun, managed, visible } from './rights.ts'
 import { toStore } from './to-store.ts'
 
-/** How long the end of a server's process is waited for, in ms. */
-const patience = 5_000
+/** Max wait for a server's processes to end, in ms. */
+const endTimeout = 5_000
 
-/** What became of one server of many. */
+/** The result for one of several servers. `message`: the error, or a warning. */
 export interface Outcome { name: string, success: boolean, message?: string }
 
 /** The configured servers, as the management API reads and writes them. */
@@ -30,7 +30,7 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
 
-  /** @param usersMayRun whether users who are no admins may store servers that run commands (ALLOW_USER_STDIO) */
+  /** @param usersMayRun ALLOW_USER_STDIO */
   constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
     this.#settings = settings
     this.#upstreams = upstreams
@@ -39,6 +39,7 @@ export class Servers {
     this.#outbound = outbound
   }
 
+  /** The servers that the principal may see. */
   list (principal: Principal): ServerRecord[] {
     const snapshot = this.#settings.current
     return [...snapshot.servers.values()]
@@ -46,11 +47,12 @@ export class Servers {
       .map((server) => this.#record(principal, server))
   }
 
-  /** @throws NoSuch, also for what the principal may not see */
+  /** @throws NoSuch, also for a server that the principal may not see */
   get (principal: Principal, name: string): ServerRecord {
     return this.#record(principal, visible(this.#settings.current, principal, name))
   }
 
+  /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, LimitReached */
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
       checkNewName(snapshot, principal, name, 'name')
@@ -60,33 +62,39 @@ export class Servers {
     return this.get(principal, name)
   }
 
-  /** Replaces a server's config; what `toStore` keeps stays where the new one is silent. `newName` renames it everywhere. */
+  /**
+   * Replaces a server's config, but for members that it leaves out and `toStore` keeps.
+   * @param newName renames the server, in groups and in the scopes of keys too
+   * @throws NoSuch, Forbidden, InvalidInput
+   */
   async update (principal: Principal, name: string, config: Record<string, unknown>, newName?: string): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
-      if (newName === undefined || newName === name) return [toStore(snapshot, principal, name, config, this.#usersMayRun)]
-      checkNewName(snapshot, principal, newName, 'newName')
-      return [{ ...toStore(snapshot, principal, name, config, this.#usersMayRun), rename: newName }]
+      const isRenamed = newName !== undefined && newName !== name
+      if (isRenamed) checkNewName(snapshot, principal, newName, 'newName')
+      const change = toStore(snapshot, principal, name, config, this.#usersMayRun)
+      return [isRenamed ? { ...change, rename: newName } : change]
     }, principal)
     return this.get(principal, newName ?? name)
   }
 
   /**
-   * What to know of a server that was stored, in sentences; undefined: nothing. Nothing is looked up for that: what a name stands
-   * for shows when it is connected, in the server's status.
+   * A warning about a stored server, in sentences; undefined when there is none. It needs no DNS look-up: where a host name resolves to
+   * shows in the server's status when it connects.
    */
   warning (name: string): string | undefined {
-    const known = [this.#refusal(name), sharesName(this.#settings.current, name)].filter((each) => each !== undefined)
-    return known.length > 0 ? known.join('. ') : undefined
+    const warnings = [this.#refusal(name), sharesName(this.#settings.current, name)].filter((each) => each !== undefined)
+    return warnings.length > 0 ? warnings.join('. ') : undefined
   }
 
-  /** Why a stored server will not be connected; undefined: nothing is known against it. */
+  /** The reason why a stored server will not be connected; undefined when none is known. */
   #refusal (name: string): string | undefined {
     const { url, command, openapi, ...config } = this.#settings.current.servers.get(name)?.config ?? {}
     if (config.type === 'stdio' || (config.type === undefined && command !== undefined)) return undefined
     const addresses = [url, openapi?.url].filter((address) => typeof address === 'string')
-    const why = addresses.map((address) => this.#outbound.warning(address, reachOf(config))).find((each) => each !== undefined)
-    return why === undefined ? undefined : `It will not be connected: ${why}`
+    const reasons = addresses.map((address) => this.#outbound.warning(address, reachOf(config)))
+    const reason = reasons.find((each) => each !== undefined)
+    return reason === undefined ? undefined : `It will not be connected: ${reason}`
   }
 
   /** @throws NoSuch also for an item that the server is known not to have, Forbidden */
@@ -94,7 +102,7 @@ export class Servers {
     this.#withItem(this.#settings.current, principal, name, kind, key)
   }
 
-  /** @throws NoSuch, Forbidden */
+  /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
   mustManage (principal: Principal, name: string): void {
     managed(this.#settings.current, principal, name)
   }
@@ -109,22 +117,23 @@ export class Servers {
         ...withoutNames(snapshot, 'allowedServers', [name])
       ]
     }, principal)
-    await this.#gone(name)
+    await this.#ended(name)
   }
 
+  /** Enables or disables a server. @throws NoSuch, Forbidden */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
       const server = managed(snapshot, principal, name)
-      mayRun(principal, server.config, this.#usersMayRun)
+      checkMayRun(principal, server.config, this.#usersMayRun)
       return [{ entity: 'mcpServers', key: name, value: { ...server.config, enabled } }]
     }, principal)
-    if (!enabled) await this.#gone(name)
+    if (!enabled) await this.#ended(name)
     return this.get(principal, name)
   }
 
   /**
-   * Adds many servers, each by itself: those that can be stored are, in one commit.
-   * @returns what became of each, in their order
+   * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit.
+   * @returns the result of each, in their order
    */
   async createMany (principal: Principal, servers: readonly unknown[]): Promise<Outcome[]> {
     let outcomes: Outcome[] = []
@@ -144,9 +153,7 @@ export class Servers {
           names.add(name)
           return { name, success: true }
         } catch (error) {
-          if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.Forbidden) && !(error instanceof errors.LimitReached)) {
-            throw error
-          }
+          if (!isRefusal(error)) throw error
           return { name, success: false, message: error.message }
         }
       })
@@ -156,9 +163,9 @@ export class Servers {
   }
 
   /**
-   * Says something of one tool, prompt or resource: it stays, whatever the upstream says later.
-   * @returns the item as it is shown now; one that is not listed as far as is known has its name only
-   * @throws NoSuch also for an item that the server is known not to have
+   * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
+   * @returns the item as it is shown now; with its name only when no list of the server is known to have it
+   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden
    */
   async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
     await this.#settings.change((snapshot) => {
@@ -169,30 +176,39 @@ export class Servers {
     return findItem(kind, key, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, key, server)
   }
 
-  /** Drops the connections to a server and makes them anew. */
+  /** Closes the connections to a server and connects it again. @throws NoSuch, Forbidden */
   async reload (principal: Principal, name: string): Promise<ServerRecord> {
     const server = managed(this.#settings.current, principal, name)
-    mayRun(principal, server.config, this.#usersMayRun)
+    checkMayRun(principal, server.config, this.#usersMayRun)
     await this.#upstreams.restart(name)
     return this.get(principal, name)
   }
 
+  /**
+   * A server that the principal may change and that may have this item: it is listed, overridden, or no list of the server is known.
+   * @throws NoSuch, Forbidden
+   */
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
-    if (catalogues.length > 0 && !findItem(kind, key, server, catalogues) && !overrideOf(server.config, kind, key)) {
-      throw new errors.NoSuch(kind.slice(0, -1))
-    }
+    const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server.config, kind, key) !== undefined
+    if (catalogues.length > 0 && !isKnown) throw new errors.NoSuch(kind.slice(0, -1))
     return server
   }
 
-  /** What ran for a server that is no more has ended when this is answered, unless it takes too long. */
-  async #gone (name: string): Promise<void> {
-    await Promise.race([this.#upstreams.ended(name), sleep(patience, undefined, { ref: false })])
+  /** Waits until all connections and processes of a removed or disabled server have ended, but not longer than `endTimeout`. */
+  async #ended (name: string): Promise<void> {
+    await Promise.race([this.#upstreams.ended(name), sleep(endTimeout, undefined, { ref: false })])
   }
 
   #record (principal: Principal, server: Server): ServerRecord {
     const { storedByUser: _ours, ...config } = server.config
-    return toRecord({ ...server, config }, this.#upstreams.get(server.name), this.#gateway.catalogue(server.name), canManage(principal, server))
+    const { name } = server
+    const manages = canManage(principal, server)
+    return toRecord({ ...server, config }, this.#upstreams.get(name), this.#gateway.catalogue(name), manages)
   }
 }
+
+/** Whether an error says why a server cannot be stored. */
+const isRefusal = (error: unknown): error is Error =>
+  error instanceof errors.InvalidInput || error instanceof errors.Forbidden || error instanceof errors.LimitReached

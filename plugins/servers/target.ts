@@ -3,18 +3,18 @@ import { securityOf } from '../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { isMask } from '../secrets/mask.ts'
 
-/** What an OpenAPI description says of where its calls and credentials go, in any version of the format. */
-const placing = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
+/** Members of OpenAPI descriptions, of any version, that determine where calls and credentials are sent. */
+const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
-/** All of that in a description, wherever it stands. @param schema the description, or its text: then the whole of it */
+/** The values of those members, at any depth. @param schema the description, or its text, which then counts as a whole */
 function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)
-    .flatMap(([key, value]) => (placing.has(key) ? [value] : addressesOf(value)))
+    .flatMap(([key, value]) => (addressMembers.has(key) ? [value] : addressesOf(value)))
     .filter((each) => each !== undefined)
 }
 
-/** Where a config's secrets go, as a text to be compared. */
+/** The addresses and the command to which the secrets of a config are sent, as a text for comparison. Masks are left out. */
 export function targetOf (config: unknown): string {
   const { url, command, openapi, proxy, oauth } = config as ServerConfig & { oauth?: Record<string, unknown> }
   const security = openapi?.security && securityOf(openapi.security)

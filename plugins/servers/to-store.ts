@@ -6,15 +6,16 @@ import type { Principal } from '../access/view.ts'
 import { maskConfig, unmask } from '../secrets/mask.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
 import { withDefaults } from './present.ts'
-import { managed, mayRun } from './rights.ts'
+import { checkMayRun, managed } from './rights.ts'
 import { targetOf } from './target.ts'
 
-/** What is kept of a stored server where an update does not speak of it, beside its owner (DECISIONS §5). */
+/** Members of a stored config that stay when an update leaves them out, beside the owner (DECISIONS §5). */
 const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
 
 /**
- * The one way in for a server's config, whoever brings it.
- * @param usersMayRun whether users who are no admins may store servers that run commands
+ * The change that stores a server's config as a principal sent it. Every config of the management API goes through it.
+ * @param sent may hold masks in place of stored secrets
+ * @param usersMayRun ALLOW_USER_STDIO
  * @throws InvalidInput, Forbidden, NoSuch
  */
 export function toStore (
@@ -26,15 +27,18 @@ export function toStore (
 ): Change & { entity: 'mcpServers' } {
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
-  // Whoever stores it says what it may reach, not what is sent: the mark is ours.
+  // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
   const { storedByUser: _ours, ...own } = sent
-  const { config, unseen } = withSecrets(own, stored)
-  // Nor does an admin who sends a mask back say what stands behind it.
-  const byUser = !principal.isAdmin || (unseen && stored?.config.storedByUser === true)
+  const { config, hadMasks } = withSecrets(own, stored)
+  // An admin who sends back the mask of a user's secret has not seen it, and so does not vouch for it.
+  const byUser = !principal.isAdmin || (hadMasks && stored?.config.storedByUser === true)
   const wrong = problemOf(ServerConfig, config)
-  if (wrong) throw new errors.InvalidInput(`"config${wrong.path === '' ? '' : `.${wrong.path}`}": ${wrong.message}`)
+  if (wrong) {
+    const path = ['config', wrong.path].filter((part) => part !== '').join('.')
+    throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
+  }
   const checked = config as ServerConfig
-  mayRun(principal, checked, usersMayRun)
+  checkMayRun(principal, checked, usersMayRun)
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
   return {
@@ -44,44 +48,48 @@ export function toStore (
   }
 }
 
-/** Fills in the owner, the visibility and what the update left unsaid. */
+/**
+ * A config with its owner, its visibility, and the members that the update left out.
+ * @throws Forbidden for another owner unless an admin sets it, InvalidInput for an unknown owner
+ */
 function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig, stored: Server | undefined): ServerConfig {
   const caller = principal.username !== undefined && snapshot.users.has(principal.username) ? principal.username : defaultOwner
   const before = withDefaults(stored?.config ?? { owner: caller })
-  const unsaid = kept.flatMap((key) => sent[key] === undefined && stored?.config[key] !== undefined ? [[key, stored.config[key]]] : [])
+  const isKept = (key: typeof kept[number]): boolean => sent[key] === undefined && stored?.config[key] !== undefined
   const { visibilityDefaulted: _, ...config }: ServerConfig = {
     ...sent,
-    ...Object.fromEntries(unsaid),
+    ...Object.fromEntries(kept.filter(isKept).map((key) => [key, stored?.config[key]])),
     createdAt: stored ? stored.config.createdAt : new Date().toISOString()
   }
-  // What is shown of an enabled server, sent back.
+  // A config without `enabled` is shown as enabled: sent back, that is not a change.
   if (stored && sent.enabled === true && stored.config.enabled === undefined) delete config.enabled
-  const asked = sent.owner === undefined || sent.owner === before.owner ? before.owner : knownName(snapshot.users, sent.owner)
-  if (!principal.isAdmin && asked !== before.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
-  // Whoever gets the name of nobody later must not inherit it.
-  if (asked !== defaultOwner && asked !== before.owner && !snapshot.users.has(asked)) {
-    throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(asked)}`)
+  const keepsOwner = sent.owner === undefined || sent.owner === before.owner
+  const owner = keepsOwner ? before.owner : knownName(snapshot.users, sent.owner ?? '')
+  if (!principal.isAdmin && owner !== before.owner) throw new errors.Forbidden('Only an admin may set a server\'s owner')
+  // A user who is created later with the name of an unknown owner would inherit the server.
+  if (owner !== defaultOwner && owner !== before.owner && !snapshot.users.has(owner)) {
+    throw new errors.InvalidInput(`"config.owner": there is no user named ${JSON.stringify(owner)}`)
   }
-  config.owner = asked
+  config.owner = owner
   config.visibility ??= before.visibility
-  // A visibility that somebody states is meant; one that came back with its mark, or was left out, is not.
-  const meant = sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== before.visibility)
-  return meant || before.visibilityDefaulted !== true ? config : { ...config, visibilityDefaulted: true }
+  // A visibility counts as chosen when it is sent without the mark of a default, or differs from that default.
+  const isChosen = sent.visibility !== undefined && (sent.visibilityDefaulted !== true || sent.visibility !== before.visibility)
+  return isChosen || before.visibilityDefaulted !== true ? config : { ...config, visibilityDefaulted: true }
 }
 
 /**
- * Puts the stored secrets where masks came back.
- * @returns the config, and whether there were any
- * @throws InvalidInput for masks that stand for nothing, or meant for another target
+ * Replaces masks by the stored secrets.
+ * @returns the config, and whether it had masks
+ * @throws InvalidInput for a mask that stands for no secret, or when the secrets would be sent to another target
  */
-function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): { config: unknown, unseen: boolean } {
+function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): { config: unknown, hadMasks: boolean } {
   const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
   if (unknown.length > 0) {
     throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
   }
-  const unseen = JSON.stringify(sent) !== JSON.stringify(config)
-  if (stored && unseen && targetOf(config) !== targetOf(stored.config)) {
+  const hadMasks = JSON.stringify(sent) !== JSON.stringify(config)
+  if (stored && hadMasks && targetOf(config) !== targetOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
   }
-  return { config, unseen }
+  return { config, hadMasks }
 }

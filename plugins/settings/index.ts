@@ -8,11 +8,11 @@ declare module 'fastify' {
 
 export interface SettingsOptions {
   store: Store
-  /** Whether nobody may change anything. */
+  /** READONLY. */
   readonly: boolean
 }
 
-/** `app.settings`: what is written down. @throws when it cannot be read: the program does not start */
+/** `app.settings`: the settings. @throws when they cannot be read, so that the program does not start */
 export default fp<SettingsOptions>(async (app, { store, readonly }) => {
   const settings = await Settings.open(store, readonly)
   for (const problem of settings.current.problems) app.log.warn(problem)

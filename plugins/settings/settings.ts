@@ -4,13 +4,22 @@ import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { withoutToken } from './hashed-key.ts'
 
-/** What one commit wrote, and who asked for it. */
-export interface Committed { by: string | undefined, changes: readonly Change[], former: Snapshot, next: Snapshot }
+/** One commit. */
+export interface Committed {
+  /** The user who asked for it; undefined: the gateway itself. */
+  by: string | undefined
+  changes: readonly Change[]
+  former: Snapshot
+  next: Snapshot
+}
 
-/** How often changes are worked out anew when somebody else was faster. */
-const tries = 20
+/** Max retries of a change that conflicts with another writer's commit. */
+const retries = 20
 
-/** All that is written down: read from a snapshot in memory, changed by commits that are on disk when they resolve. */
+/**
+ * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve.
+ * Events: `changed` for every new snapshot, `committed` for each commit of this process.
+ */
 export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: Snapshot], committed: [Committed] }> {
   readonly #store: Store
   readonly #readonly: boolean
@@ -18,7 +27,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   #current: Snapshot
   #last: Promise<unknown> = Promise.resolve()
 
-  /** @param readonly whether nobody may change anything (READONLY) */
+  /** @param readonly READONLY: the health of the store does not depend on whether it can write */
   static async open (store: Store, readonly = false): Promise<Settings> {
     return new Settings(store, await store.load(), readonly)
   }
@@ -34,19 +43,19 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
 
   get current (): Snapshot { return this.#current }
 
-  /** Why the store cannot do now what it is there for; undefined: it can. */
+  /** The reason why the store cannot read or write now; undefined when it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
 
   /**
-   * Changes what is written down.
-   * @param work the changes, from the newest snapshot; it may run again when somebody else was faster, and throws what is wrong
-   * @param by whoever asked for them: each snapshot that they are worked out from is asked whether it still may. Only a name: it is
-   * known to be right. undefined: nobody asked
-   * @returns the snapshot that holds them
+   * Changes the settings.
+   * @param work makes the changes from the newest snapshot, or throws why it cannot; it runs again after a conflict with another writer
+   * @param by the principal that asked for them, whose rights are checked against each snapshot that `work` gets; or the name of a user
+   * whose rights are known; undefined: the gateway itself
+   * @returns the snapshot with the changes
    * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
-    // One after the other: a conflict is then always with somebody outside of this process.
+    // One after the other, so that conflicts are always with writers outside of this process.
     const changing = this.#last.catch(() => {}).then(async () => await this.#change(work, by))
     this.#last = changing
     return await changing
@@ -54,12 +63,12 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
 
   async #change (work: (snapshot: Snapshot) => readonly Change[], by: Principal | string | undefined): Promise<Snapshot> {
     const username = typeof by === 'string' ? by : by?.username
-    for (let left = tries; ; left--) {
+    for (let left = retries; ; left--) {
       const base = this.#current
       if (typeof by === 'object') mustStand(base, by)
       const asked = work(base)
       if (asked.length === 0) return base
-      // First of all, since what is asked may change the same keys: a server's new name goes into them.
+      // The hashes come first, since the changes may touch the same keys: a server's new name goes into their scopes.
       const changes = [...hashTokens(base, asked), ...asked]
       try {
         const next = await this.#store.commit(changes, base.version)
@@ -70,18 +79,16 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
         if (error instanceof Conflict) {
           if (left > 0 && this.#current !== base) continue
           if (error.edited) throw new errors.EditedOnDisk(error.message)
-          if (left > 0) { await new Promise((resolve) => { setImmediate(resolve) }); continue }
-          throw new errors.StorageAway('too many changes at once')
+          if (left === 0) throw new errors.StorageAway('too many changes at once')
+          await new Promise((resolve) => { setImmediate(resolve) })
+          continue
         }
-        if (error instanceof Invalid) throw new errors.InvalidChange(error.message)
-        if (error instanceof StorageError && error.failing) throw new errors.DiskFailing()
-        if (error instanceof StorageError) throw error.full ? new errors.StorageFull() : new errors.StorageAway(error.message)
-        throw error
+        throw toHttpError(error)
       }
     }
   }
 
-  /** Resolves when all changes that are under way have ended; those that wait for the store after so many ms are given up. */
+  /** Resolves when all changes in progress have ended. Those that still wait for the store after `ms` are given up. */
   async drain (ms: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
@@ -101,11 +108,13 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
     }
   }
 
+  /** Closes the store. */
   async close (): Promise<void> {
     this.#unsubscribe()
     await this.#store.close()
   }
 
+  /** Makes a snapshot the current one, unless it is older. */
   #take (next: Snapshot): void {
     if (next.version <= this.#current.version) return
     const former = this.#current
@@ -114,15 +123,23 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   }
 }
 
-/** Whoever asked may be gone, or have lost its rights, while its request was on the way. @throws Unauthorized, Forbidden */
+/** The HTTP error for an error of the store. */
+function toHttpError (error: unknown): unknown {
+  if (error instanceof Invalid) return new errors.InvalidChange(error.message)
+  if (!(error instanceof StorageError)) return error
+  if (error.failing) return new errors.DiskFailing()
+  return error.full ? new errors.StorageFull() : new errors.StorageAway(error.message)
+}
+
+/** Checks that a principal did not lose its credential or its rights while its request was in progress. @throws Unauthorized, Forbidden */
 function mustStand (snapshot: Snapshot, { standing, isAdmin }: Principal): void {
   if (standing === undefined) return
   const now = standing(snapshot)
   if (!now) throw new errors.Unauthorized('This credential is not valid any more, and nothing was changed')
-  if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are no admin any more, and nothing was changed')
+  if (isAdmin && !now.isAdmin) throw new errors.Forbidden('You are not an admin any more, and nothing was changed')
 }
 
-/** Tokens that somebody wrote into the settings file in plain go into it as hashes, now that it is written anyway. */
+/** The changes that replace plain tokens, which an edit of the settings file left, by hashes: made whenever something is written. */
 function hashTokens ({ keys }: Snapshot, asked: readonly Change[]): Change[] {
   const touched = new Set(asked.flatMap((change) => change.entity === 'bearerKeys' ? [change.key] : []))
   return [...keys.values()].flatMap((key): Change[] =>

@@ -3,7 +3,7 @@ import { bytesOf } from '../body/index.ts'
 import { errors } from '../errors/list.ts'
 import { isMask } from '../secrets/mask.ts'
 
-/** Headers that mean something else already, so that a bearer key in them would be misread, or sent on. */
+/** Headers with another meaning: a bearer key in one of them would be misread, or passed on to a server. */
 const takenHeaders = new Set([
   'cookie',
   'host',
@@ -22,13 +22,19 @@ const takenHeaders = new Set([
   'last-event-id'
 ])
 
-const isAddress = (text: string | null | undefined): boolean =>
-  text == null || text === '' || (!/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+const isHttpUrl = (text: string): boolean => !/\p{Cc}/u.test(text) && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
-/** What a schema cannot say of the system configuration. @param migrated whether there was a `bearerAuthKey`, which became a key @throws InvalidInput */
+/** Bounds of `routing.jsonBodyLimit`, in bytes. */
+const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
+
+/**
+ * Checks what the schema of the system configuration cannot express.
+ * @param migrated whether `routing.bearerAuthKey` was turned into a bearer key once
+ * @throws InvalidInput
+ */
 export function check (sent: SystemSections, migrated: boolean): void {
   const wrong = (path: string, why: string): Error => new errors.InvalidInput(`"${path}": ${why}`)
-  // A section may be null: back to its defaults.
+  // A section may be null, which resets it to its defaults.
   const [routing, install, smartRouting, mcpRouter] = [
     sent.routing ?? {},
     sent.install ?? {},
@@ -37,13 +43,15 @@ export function check (sent: SystemSections, migrated: boolean): void {
   ]
   const header = routing.bearerAuthHeaderName?.toLowerCase()
   if (header !== undefined && (takenHeaders.has(header) || header.startsWith('x-forwarded-'))) {
-    throw wrong('routing.bearerAuthHeaderName', 'this header means something else already; choose another, as X-API-Key')
+    throw wrong('routing.bearerAuthHeaderName', 'this header has another meaning already; choose another one, for example X-API-Key')
   }
-  if (routing.jsonBodyLimit != null && !(bytesOf(routing.jsonBodyLimit) >= 1_024 && bytesOf(routing.jsonBodyLimit) <= 256 * 1024 * 1024)) {
-    throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
+  if (routing.jsonBodyLimit != null) {
+    const bytes = bytesOf(routing.jsonBodyLimit)
+    if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
   }
   if (routing.bearerAuthKey && migrated) {
-    throw wrong('routing.bearerAuthKey', 'it became a bearer key once, and does not again; make a key with POST /api/auth/keys')
+    const why = 'it was turned into a bearer key already, which happens only once; create a key with POST /api/auth/keys'
+    throw wrong('routing.bearerAuthKey', why)
   }
   const addresses = {
     'install.baseUrl': install.baseUrl,
@@ -53,15 +61,15 @@ export function check (sent: SystemSections, migrated: boolean): void {
     'mcpRouter.baseUrl': mcpRouter.baseUrl
   }
   for (const [path, address] of Object.entries(addresses)) {
-    if (!isMask(address) && !isAddress(address)) throw wrong(path, 'expected an absolute http or https address')
+    if (address && !isMask(address) && !isHttpUrl(address)) throw wrong(path, 'expected an absolute http or https address')
   }
-  // It is told to everybody, and paths are put behind it.
+  // It is public, and paths are appended to it.
   if (install.baseUrl && !isMask(install.baseUrl) && /[?#]|^[^/]*\/*[^/]*@/.test(install.baseUrl)) {
     throw wrong('install.baseUrl', 'expected an address without user, query and fragment')
   }
 }
 
-/** A mask that came back for a secret whose target is another one now would carry the secret there. @throws InvalidInput */
+/** Refuses a mask for a secret whose address changes: the stored secret would be sent to the new address. @throws InvalidInput */
 export function checkTargets (sent: SystemSections, stored: SystemSections, next: SystemSections): void {
   const targets = [
     [

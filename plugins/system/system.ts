@@ -10,14 +10,14 @@ import { merge } from './merge.ts'
 
 type Json = Record<string, unknown>
 
-/** Former names of members of `smartRouting`. */
+/** Former names of members of `smartRouting`, and today's. */
 const aliases = {
   openaiApiBaseUrl: 'llmProviderBaseUrl',
   openaiApiKey: 'llmProviderApiKey',
   openaiApiEmbeddingModel: 'embeddingModel'
 } as const
 
-/** What a client needs to know that may not see the rest. */
+/** The members that users who are not admins may see, since clients need them. `true`: the section is not an object. */
 const open: Readonly<Record<string, true | readonly string[]>> = {
   routing: ['enableGlobalRoute', 'enableGroupNameRoute', 'enableBearerAuth', 'bearerAuthHeaderName', 'skipAuth'],
   install: ['baseUrl'],
@@ -33,28 +33,29 @@ export class System {
   readonly #settings: Settings
   readonly #afterChange: () => Promise<void>
 
-  /** @param afterChange takes over what only stands there to be taken over: a legacy bearer key */
+  /** @param afterChange called after each change; it migrates a legacy bearer key */
   constructor (settings: Settings, afterChange: () => Promise<void>) {
     this.#settings = settings
     this.#afterChange = afterChange
   }
 
-  /** What is in force, with defaults, secrets masked; for those who are no admins what a client needs. */
+  /** The configuration in force, defaults filled in and secrets masked; for users who are not admins only the `open` members. */
   get (principal: Principal): Json {
     const shown = show(this.#settings.current.system)
     if (principal.isAdmin) return shown
-    return Object.fromEntries(Object.entries(open).flatMap(([name, members]): Array<[string, unknown]> => {
+    return Object.fromEntries(Object.entries(open).map(([name, members]): [string, unknown] => {
       const section = shown[name]
-      if (members === true) return [[name, section]]
-      return [[name, Object.fromEntries(Object.entries(section as Json).filter(([key]) => members.includes(key)))]]
+      if (members === true) return [name, section]
+      return [name, Object.fromEntries(Object.entries(section as Json).filter(([key]) => members.includes(key)))]
     }))
   }
 
-  /** Changes what was sent of it, at once. @throws InvalidInput */
+  /** Changes the sent members, at once. @returns the configuration as `get` returns it @throws InvalidInput */
   async update (principal: Principal, body: Json): Promise<Json> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
-        'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, nameSeparator, enableSessionRebuild and oauthServer'
+        'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, ' +
+        'nameSeparator, enableSessionRebuild and oauthServer'
       )
     }
     const sent = renamed(body)
@@ -70,7 +71,7 @@ export class System {
   }
 }
 
-/** With the names of today: files and clients may have those of yesterday. */
+/** The configuration with today's names of members: files and clients may use former ones. */
 function renamed (system: Json): Json {
   const { smartRouting } = system
   if (!isObject(smartRouting)) return system
@@ -82,7 +83,7 @@ function renamed (system: Json): Json {
   return { ...system, smartRouting: section }
 }
 
-/** The configuration as a GET gives it to an admin. */
+/** The configuration as a GET answers it to an admin. */
 function show (system: Json): Json {
   const sections: Json = { routing: {}, install: {}, smartRouting: {}, toolResultCompression: {}, mcpRouter: {}, oauthServer: {} }
   const given = Object.fromEntries(Object.entries(renamed(system)).filter(([, value]) => value !== undefined && value !== null))

@@ -32,6 +32,7 @@ export class Upstreams implements ProviderSource {
   /** Servers that list something else to some client than to its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
   #host = noHost
+  #closed = false
 
   constructor (deps: UpstreamsDeps) {
     this.#deps = deps
@@ -48,6 +49,8 @@ export class Upstreams implements ProviderSource {
 
   /** Applies the servers of a snapshot: those that are new, changed or gone are connected, reconnected or closed, and no others. */
   async apply (servers: ReadonlyMap<string, Server>): Promise<void> {
+    // A last change of the settings (when a key was used) is stored while the gateway closes: it must not start any server again.
+    if (this.#closed) return
     const former = new Map<string, Upstream>()
     for (const [name, upstream] of this.#upstreams) {
       const server = servers.get(name)
@@ -97,6 +100,7 @@ export class Upstreams implements ProviderSource {
   }
 
   async close (): Promise<void> {
+    this.#closed = true
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())

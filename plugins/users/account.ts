@@ -1,12 +1,13 @@
 import type { Principal } from '../access/view.ts'
 
-/** What an account may do, for a client that shows or hides things by it (DECISIONS §2). */
+/** An account with its permissions, by which a client shows or hides parts of its interface (DECISIONS §2). */
 export interface ShownAccount {
   username: string
   isAdmin: boolean
   permissions: { admin: boolean; servers: 'all' | 'visible'; users: boolean; system: boolean }
 }
 
+/** The account of a principal; one without a user is named `anonymous`. */
 export function toAccount ({ username, isAdmin }: Pick<Principal, 'username' | 'isAdmin'>): ShownAccount {
   return {
     username: username ?? 'anonymous',

@@ -8,5 +8,6 @@ declare module 'fastify' {
 
 /** `app.users`: the local accounts. */
 export default fp<Pick<UsersOptions, 'allowRegistration' | 'readonly'>>(async (app, options) => {
-  app.decorate('users', new Users(app.settings, new Passwords(), { ...options, warn: (sentence) => { app.log.warn(sentence) } }))
+  const warn = (sentence: string): void => { app.log.warn(sentence) }
+  app.decorate('users', new Users(app.settings, new Passwords(), { ...options, warn }))
 }, { name: 'users', dependencies: ['settings'] })

@@ -1,11 +1,11 @@
 import { errors } from '../errors/list.ts'
 
-/** A rule that a password should keep, and the sentence for one that does not. */
+/** A rule for passwords, with the sentence for a password that breaks it. */
 interface Rule { readonly holds: (password: string) => boolean, readonly sentence: string }
 
-const lengthRule = (least: number): Rule => ({
-  holds: (password) => [...password].length >= least,
-  sentence: `The password must have at least ${least} characters.`
+const lengthRule = (min: number): Rule => ({
+  holds: (password) => [...password].length >= min,
+  sentence: `The password must have at least ${min} characters.`
 })
 const sizeRule: Rule = {
   holds: (password) => Buffer.byteLength(password) <= 256,
@@ -25,20 +25,20 @@ function check (rules: readonly Rule[], password: string): void {
   if (failed.length > 0) throw Object.assign(new errors.WeakPassword(failed.join(' ')), { errors: failed })
 }
 
-/** Holds a password that an admin gives to somebody to every rule. @throws WeakPassword with `errors`, a sentence for each rule that fails */
+/** Checks a password that an admin sets against all rules. @throws WeakPassword with `errors`, a sentence for each broken rule */
 export function checkGivenPassword (password: string): void {
   check([lengthRule(8), sizeRule, ...classRules], password)
 }
 
 /**
- * Holds a password that somebody chooses to the least that is asked (SPEC, "Password policy").
- * @returns what would make it stronger, in sentences
- * @throws WeakPassword with `errors`
+ * Checks a password that users choose for themselves against the minimal rules (SPEC, "Password policy").
+ * @returns a sentence for each of the other rules that it breaks
+ * @throws WeakPassword with `errors`, a sentence for each broken rule
  */
 export function checkChosenPassword (password: string): string[] {
   check([lengthRule(6), sizeRule], password)
   return failing(classRules, password)
 }
 
-/** What a password lacks of all the rules, in sentences. */
+/** A sentence for each of all rules that a password breaks. */
 export const weaknesses = (password: string): string[] => failing([lengthRule(8), sizeRule, ...classRules], password)

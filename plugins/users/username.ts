@@ -1,6 +1,6 @@
 import { foldName } from '../../db/invariants.ts'
 
-/** Names of our own identities and of first segments of paths (DECISIONS §2), folded. */
+/** Reserved names, folded: built-in identities and first segments of paths (DECISIONS §2). */
 const reserved = new Set([
   'guest',
   'system',
@@ -17,16 +17,20 @@ const reserved = new Set([
   'metrics'
 ])
 
-/** Letters and digits of any script, with their marks, and `@ . _ - +`. What nobody can see is no letter, whatever Unicode says. */
+/**
+ * Letters and digits of any script, with combining marks, and `@ . _ - +`. Invisible code points are excluded, some of which are letters
+ * for Unicode.
+ */
 const grammar = /^(?:(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{Nd}@._+-])+$/u
 
-/** One way to write a name, whichever keyboard typed it: composed and decomposed letters are the same. */
+/** The canonical spelling of a name: keyboards differ in whether they type composed or decomposed letters. */
 export const canonicalName = (name: string): string => name.normalize('NFC')
 
-/** The name of a user as it is stored, of one that may be written in another way. */
-export const knownName = (users: { has: (name: string) => boolean }, name: string): string => users.has(name) ? name : canonicalName(name)
+/** The stored spelling of a user's name: as given where there is such a user, as an old file may have it, else the canonical one. */
+export const knownName = (users: { has: (name: string) => boolean }, name: string): string =>
+  users.has(name) ? name : canonicalName(name)
 
-/** Why a new user may not bear this name, as a sentence; undefined when it may. @param name in its canonical form */
+/** The reason why a new user may not have this name, as a sentence; undefined when it may. @param name in its canonical spelling */
 export function usernameProblem (name: string): string | undefined {
   const length = [...name].length
   if (length < 1 || length > 128) return 'the username must have 1 to 128 characters'
@@ -38,6 +42,8 @@ export function usernameProblem (name: string): string | undefined {
   return undefined
 }
 
-/** Whether a name is that of the admin who stands for nobody in particular: what has no other owner is owned by it. */
-export const isDefaultOwner = (name: string): boolean => foldName(name) === defaultOwner
+/** The owner of servers and groups that state no other. */
 export const defaultOwner = 'admin'
+
+/** Whether a name is, in any case, that of the default owner. */
+export const isDefaultOwner = (name: string): boolean => foldName(name) === defaultOwner

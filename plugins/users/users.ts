@@ -11,22 +11,22 @@ import { checkChosenPassword, checkGivenPassword, weaknesses } from './policy.ts
 import { removalOf } from './removal.ts'
 import { canonicalName, defaultOwner, isDefaultOwner, knownName, usernameProblem } from './username.ts'
 
-/** A user as it is answered. */
+/** A user as the API answers it. */
 export interface ShownUser { username: string, isAdmin: boolean }
 
-/** What is said of a user to be made. */
+/** The members of a new user. */
 export interface NewUser { username: string, password: string, isAdmin?: boolean }
 
 export interface UsersOptions {
-  /** Whether strangers may make accounts for themselves (ALLOW_REGISTRATION). */
+  /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
   allowRegistration: boolean
-  /** Whether nothing may be written that nobody asked for (READONLY). */
+  /** READONLY: the gateway neither makes the first admin nor rehashes passwords. */
   readonly: boolean
-  /** Told in a sentence what an operator should know. */
+  /** Logs a warning for the operator. */
   warn: (sentence: string) => void
 }
 
-/** The local accounts. */
+/** The local accounts. Usernames are found in any spelling that has the same canonical form. */
 export class Users {
   readonly #settings: Settings
   readonly #passwords: Passwords
@@ -58,9 +58,9 @@ export class Users {
     return { totalUsers: users.size, adminUsers, regularUsers: users.size - adminUsers }
   }
 
-  /** The user with this name and password. Takes as long for a name that nobody has. */
+  /** The user with this name and password; undefined when there is none. Takes equally long for an unknown name. */
   async authenticate (username: string, password: string): Promise<User | undefined> {
-    // Who logs in while the first admin is being made is no stranger.
+    // A login may arrive while the first admin is being created.
     await this.#bootstrapping
     const user = this.get(username)
     const all = [...this.#settings.current.users.values()].map((each) => each.password)
@@ -69,14 +69,18 @@ export class Users {
     return await this.#rehash(user, password)
   }
 
-  /** @throws InvalidInput, WeakPassword, Forbidden */
+  /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
   async create (by: Principal, { username, password, isAdmin = false }: NewUser): Promise<ShownUser> {
     const name = this.#free(username)
     checkGivenPassword(password)
     return shown(await this.#add(by, { username: name, password, isAdmin }))
   }
 
-  /** @throws Unauthorized, Forbidden when this caller, or a stranger (null), may not make accounts */
+  /**
+   * Checks that a caller may create an account.
+   * @param by null: the caller is not identified
+   * @throws Unauthorized, Forbidden when registration is closed
+   */
   mustBeFreeToRegister (by: Principal | null): void {
     if (by?.isAdmin === true || this.#options.allowRegistration) return
     const sentence = 'Registration is closed: ask an admin for an account (ALLOW_REGISTRATION opens it)'
@@ -84,12 +88,12 @@ export class Users {
   }
 
   /**
-   * An account that somebody makes for himself, or an admin for anybody.
-   * @returns the user, and what would make the password stronger
+   * Creates an account: a caller's own, or any as an admin.
+   * @returns the user, and a sentence for each rule that the password breaks without being refused
    * @throws InvalidInput, WeakPassword, Forbidden, LimitReached
    */
   async register (by: Principal | null, { username, password, isAdmin = false }: NewUser): Promise<{ user: User; warnings: string[] }> {
-    if (isAdmin && by?.isAdmin !== true) throw new errors.Forbidden('Only an admin may make another admin: leave "isAdmin" out')
+    if (isAdmin && by?.isAdmin !== true) throw new errors.Forbidden('Only an admin may create another admin: leave "isAdmin" out')
     const name = this.#free(username)
     if (by?.isAdmin !== true && isDefaultOwner(name)) {
       throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
@@ -98,27 +102,35 @@ export class Users {
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
   }
 
-  /** @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
-  async update (by: Principal, username: string, { isAdmin, newPassword }: { isAdmin?: boolean; newPassword?: string }): Promise<ShownUser> {
+  /** Changes a user. @throws NoSuch, InvalidInput, WeakPassword, InvalidChange for the last admin, Forbidden */
+  async update (
+    by: Principal,
+    username: string,
+    { isAdmin, newPassword }: { isAdmin?: boolean, newPassword?: string }
+  ): Promise<ShownUser> {
     const stored = this.mustGet(username)
     if (isAdmin === undefined && newPassword === undefined) {
       throw new errors.InvalidInput('There is nothing to change: send "isAdmin", "newPassword", or both')
     }
     if (isAdmin === false && stored.username === defaultOwner) {
       throw new errors.InvalidInput(
-        `"isAdmin": ${JSON.stringify(defaultOwner)} is an admin's name, since it owns what has no other owner: remove the user instead`
+        `"isAdmin": ${JSON.stringify(defaultOwner)} is always an admin, since it owns what has no other owner: remove the user instead`
       )
     }
     if (newPassword !== undefined) checkGivenPassword(newPassword)
     const password = newPassword === undefined ? undefined : await this.#passwords.hash(newPassword)
     const snapshot = await this.#settings.change((base) => {
       const user = existing(base, username)
-      return [put({ ...user, ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) })]
+      const changed = { ...(isAdmin === undefined ? {} : { isAdmin }), ...(password === undefined ? {} : { password }) }
+      return [put({ ...user, ...changed })]
     }, by)
     return shown(existing(snapshot, username))
   }
 
-  /** Also removes what only this user had, see `removalOf`. @throws NoSuch, InvalidInput for oneself, InvalidChange for the last admin, Forbidden */
+  /**
+   * Removes a user; `removalOf` says what else changes.
+   * @throws NoSuch, InvalidInput for the caller's own account, InvalidChange for the last admin, Forbidden
+   */
   async remove (by: Principal, username: string): Promise<void> {
     await this.#settings.change((base) => {
       const user = existing(base, username)
@@ -127,12 +139,12 @@ export class Users {
     }, by)
   }
 
-  /** What would make a password that somebody chooses stronger, in sentences. @throws WeakPassword */
+  /** A sentence for each rule that a user's own choice of a password breaks without being refused. @throws WeakPassword */
   judge (password: string): string[] {
     return checkChosenPassword(password)
   }
 
-  /** The account behind a principal. @throws Forbidden where there is none, so that it has no password */
+  /** The account of a principal. @throws Forbidden when it has none, and so no password */
   accountOf ({ username }: Principal): User {
     const user = username === undefined ? undefined : this.#settings.current.users.get(username)
     if (!user) throw new errors.Forbidden('There is no account behind this credential, so it has no password to change: log in as a user')
@@ -140,8 +152,8 @@ export class Users {
   }
 
   /**
-   * Gives a user another password, who has just shown the former one.
-   * @returns the user as it is now: former tokens are worth nothing
+   * Sets another password for a user who has just proved the former one. Earlier login tokens are no longer valid.
+   * @returns the changed user
    * @throws WeakPassword, Unauthorized when the account changed meanwhile
    */
   async changePassword (user: User, newPassword: string): Promise<User> {
@@ -158,9 +170,9 @@ export class Users {
   }
 
   /**
-   * Makes the first admin, where there are no users at all (SPEC, "JWT").
-   * @param given the password to give it; undefined: a random one is made
-   * @returns the random password, to be shown once
+   * Creates the first admin when there are no users at all (SPEC, "JWT").
+   * @param given its password; undefined: a random one
+   * @returns the random password, to be shown once; undefined when there is none
    */
   bootstrap (given: string | undefined): Promise<string | undefined> {
     const bootstrapping = this.#bootstrap(given)
@@ -171,7 +183,7 @@ export class Users {
   async #bootstrap (given: string | undefined): Promise<string | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
     if (this.#options.readonly) {
-      this.#options.warn('There are no users, and READONLY keeps the first admin from being made: nobody can log in')
+      this.#options.warn('There are no users, and READONLY keeps the first admin from being created: nobody can log in')
       return undefined
     }
     const weak = given === undefined ? [] : weaknesses(given)
@@ -184,11 +196,12 @@ export class Users {
       createdAt: new Date().toISOString()
     }
     const { users } = await this.#settings.change(({ users }) => (users.size > 0 ? [] : [put(admin)]))
-    // Another replica may have been faster: then this password is nobody's.
-    return given === undefined && users.get(defaultOwner)?.password === admin.password ? password : undefined
+    // Another replica may have created the admin first, with another password.
+    const isOurs = users.get(defaultOwner)?.password === admin.password
+    return given === undefined && isOurs ? password : undefined
   }
 
-  /** A name that a new user may bear, in its canonical form. @throws InvalidInput */
+  /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */
   #free (username: string): string {
     const name = canonicalName(username)
     const problem = usernameProblem(name)
@@ -197,11 +210,13 @@ export class Users {
     return name
   }
 
+  /** Stores a new user. @param by null: the user itself @throws InvalidInput, LimitReached, Forbidden */
   async #add (by: Principal | null, { username, password, isAdmin }: Required<NewUser>): Promise<User> {
-    // Without an admin of that name, its account would own what is nobody's in particular.
+    // As the default owner, an account of that name owns all that states no owner.
     if (username === defaultOwner && !isAdmin) {
       throw new errors.InvalidInput(
-        `"username": ${JSON.stringify(username)} is an admin's name, since it owns what has no other owner: send "isAdmin": true with it, or choose another`
+        `"username": ${JSON.stringify(username)} is always an admin, since it owns what has no other owner: ` +
+        'send "isAdmin": true with it, or choose another name'
       )
     }
     const user: User = { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() }
@@ -215,7 +230,7 @@ export class Users {
     return user
   }
 
-  /** An imported file's hash is replaced by one of ours, now that the password is at hand. A login does not fail for it. */
+  /** Replaces a hash of an imported file, or with outdated costs, now that the password is known. Its failure does not fail the login. */
   async #rehash (user: User, password: string): Promise<User | undefined> {
     const hashed = await this.#passwords.hash(password)
     await this.#settings
@@ -225,8 +240,9 @@ export class Users {
       })
       .catch(() => {})
     const now = this.get(user.username)
-    // Somebody was faster: another login with this password, or a change of it.
-    return now?.password === hashed || now?.password === user.password ? now : await this.authenticate(user.username, password)
+    if (now?.password === hashed || now?.password === user.password) return now
+    // Another login has rehashed the same password, or the password was changed.
+    return await this.authenticate(user.username, password)
   }
 }
 
@@ -236,12 +252,14 @@ const shown = ({ username, isAdmin }: User): ShownUser => ({ username, isAdmin: 
 
 const find = ({ users }: Snapshot, username: string): User | undefined => users.get(knownName(users, username))
 
+/** @throws NoSuch */
 function existing (snapshot: Snapshot, username: string): User {
   const user = find(snapshot, username)
   if (!user) throw new errors.NoSuch('user')
   return user
 }
 
+/** @throws InvalidInput when a user has this name, in any case */
 function mustBeFree ({ users }: Snapshot, username: string): void {
   const folded = foldName(username)
   for (const other of users.keys()) {

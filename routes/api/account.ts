@@ -10,7 +10,7 @@ const tags = ['Account']
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/auth/user', {
-    schema: { tags, summary: 'Who is asking', response: { 200: Type.Object({ success: Type.Literal(true), user: Account }) } },
+    schema: { tags, summary: 'Your account', response: { 200: Type.Object({ success: Type.Literal(true), user: Account }) } },
     config: { effect: 'read' }
   }, async (request) => ({ success: true as const, user: toAccount(principalOf(request)) }))
 
@@ -20,7 +20,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Change your password',
-        description: 'All logins of before end, this one too: the answer has a token that takes its place.',
+        description: 'All earlier login tokens end, the one of this request included: the answer holds a new one.',
         body: PasswordChange,
         response: { 200: PasswordChanged }
       },

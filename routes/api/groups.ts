@@ -21,7 +21,7 @@ import { principalOf } from './principal.ts'
 
 const tags = ['Groups']
 
-/** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
+/** Answers 404 or 403 before the body is validated (DECISIONS §1). */
 const mustManage: onRequestHookHandler = (request, _reply, done) => {
   request.server.groups.mustManage(principalOf(request), (request.params as { id: string }).id)
   done()
@@ -86,7 +86,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Add a server to a group',
-        description: 'With all its items. One that is there already stays as it is.',
+        description: 'With all its items. A server that is a member already stays as it is.',
         params: GroupId,
         body: NewGroupMember,
         response: { 200: Success(GroupRecord) }
@@ -139,7 +139,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags,
-        summary: 'The servers of a group, with what is selected of them',
+        summary: 'The servers of a group, with the items selected from each',
         params: GroupId,
         response: { 200: Success(Type.Array(GroupMemberConfig)) }
       },

@@ -4,15 +4,15 @@ import { ItemRecord, NewDescription, Success, Toggle } from '../../schemas/api.t
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
-/** What of a server can be switched off and described anew, one by one. */
+/** The kinds of items that can be disabled, and whose descriptions can be replaced, one by one. */
 const kinds = [
-  { kind: 'tools', what: 'tool', param: 'toolName', maxLength: 1_024 },
-  { kind: 'prompts', what: 'prompt', param: 'promptName', maxLength: 1_024 },
-  { kind: 'resources', what: 'resource', param: 'resourceUri', maxLength: 2_048 }
+  { kind: 'tools', noun: 'tool', param: 'toolName', maxLength: 1_024 },
+  { kind: 'prompts', noun: 'prompt', param: 'promptName', maxLength: 1_024 },
+  { kind: 'resources', noun: 'resource', param: 'resourceUri', maxLength: 2_048 }
 ] as const
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  for (const { kind, what, param, maxLength } of kinds) {
+  for (const { kind, noun, param, maxLength } of kinds) {
     const tags = ['Servers']
     const path = `/servers/:serverName/${kind}/:${param}`
     const params = Type.Object({ serverName: Type.String(), [param]: Type.String({ minLength: 1, maxLength }) })
@@ -21,7 +21,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       return [serverName ?? '', key ?? '']
     }
     const response = { 200: Success(ItemRecord) }
-    // Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1).
+    // Answers 404 or 403 before the body is validated (DECISIONS §1).
     const mustManage: onRequestHookHandler = (request, _reply, done) => {
       const [server, key] = keyOf(request)
       app.servers.mustManageItem(principalOf(request), server, kind, key)
@@ -29,7 +29,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
 
     app.post(`${path}/toggle`, {
-      schema: { tags, summary: `Enable or disable a ${what}`, params, body: Toggle, response },
+      schema: { tags, summary: `Enable or disable a ${noun}`, params, body: Toggle, response },
       config: { effect: 'change' },
       onRequest: mustManage
     }, async (request) => {
@@ -38,7 +38,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       return {
         success: true as const,
         data: await app.servers.override(principalOf(request), server, kind, key, { enabled }),
-        message: `The ${what} was ${enabled ? 'enabled' : 'disabled'}`
+        message: `The ${noun} was ${enabled ? 'enabled' : 'disabled'}`
       }
     })
 
@@ -47,8 +47,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       {
         schema: {
           tags,
-          summary: `Describe a ${what} in other words`,
-          description: 'It stays, whatever the server says later.',
+          summary: `Replace the description of a ${noun}`,
+          description: 'It stays, whatever description the server lists later.',
           params,
           body: NewDescription,
           response
@@ -61,13 +61,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         return {
           success: true as const,
           data: await app.servers.override(principalOf(request), server, kind, key, { description: request.body.description }),
-          message: `The description of the ${what} was set`
+          message: `The description of the ${noun} was set`
         }
       }
     )
 
     app.delete(`${path}/description`, {
-      schema: { tags, summary: `Give a ${what} its server's description back`, params, response },
+      schema: { tags, summary: `Restore a ${noun}'s description from its server`, params, response },
       config: { effect: 'change' },
       onRequest: mustManage
     }, async (request) => {
@@ -75,7 +75,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       return {
         success: true as const,
         data: await app.servers.override(principalOf(request), server, kind, key, { description: null }),
-        message: `The description of the ${what} is the server's own again`
+        message: `The description of the ${noun} is that of its server again`
       }
     })
   }

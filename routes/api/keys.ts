@@ -6,7 +6,7 @@ import { principalOf } from './principal.ts'
 
 const tags = ['Bearer keys']
 
-/** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
+/** Answers 404 or 403 before the body is validated (DECISIONS §1). */
 const mustManage: onRequestHookHandler = (request, _reply, done) => {
   request.server.keys.mustManage(principalOf(request), (request.params as { id: string }).id)
   done()
@@ -23,7 +23,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags,
-        summary: 'Make a bearer key',
+        summary: 'Create a bearer key',
         description: 'The token is shown in this answer and never again.',
         body: NewKey,
         response: { 201: Success(KeyRecord) }
@@ -33,11 +33,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { key, warning } = await app.keys.create(principalOf(request), request.body)
       reply.code(201)
-      return {
-        success: true as const,
-        data: key,
-        message: ['Keep the token: it is not shown again', ...(warning === undefined ? [] : [warning])].join('. ')
-      }
+      const message = 'Keep the token: it is not shown again'
+      return { success: true as const, data: key, message: warning === undefined ? message : `${message}. ${warning}` }
     }
   )
 
@@ -47,7 +44,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Change a bearer key',
-        description: 'The name and `enabled`; an admin also what it is good for. The token stays, and is not shown.',
+        description: 'The name and `enabled`; as an admin also its scope. The token stays, and is not shown.',
         params: KeyId,
         body: KeyUpdate,
         response: { 200: Success(KeyRecord) }

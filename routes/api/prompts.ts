@@ -10,7 +10,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags: ['Tools'],
-        summary: 'Fill in a prompt',
+        summary: 'Get a prompt',
         description: 'By its own name, or as `<server><separator><prompt>`.',
         params: Type.Object({ serverName: Type.String(), promptName: Type.String() }),
         body: Type.Object(
@@ -20,12 +20,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })) }
       },
       config: { effect: 'run' },
-      // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+      // Answers 404 before the body is validated (DECISIONS §1).
       onRequest: (request, _reply, done) => {
         app.tools.mustHavePrompt(principalOf(request), request.params.serverName, request.params.promptName)
         done()
       },
-      // Without a body there are no arguments.
+      // A request without a body has no arguments.
       preValidation: (request, _reply, done) => {
         request.body ??= {}
         done()

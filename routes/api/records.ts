@@ -1,10 +1,10 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
 import { recordsJson } from '../../plugins/servers/item-texts.ts'
 
-/** For routes whose answers have servers' records in them, which may be large. */
-export const writeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
+/** Serialises answers that hold server records, which may be large, in pieces. */
+export const serializeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
   reply.type('application/json; charset=utf-8')
-  // It is written already. Its types speak of text; bytes are sent as they are.
-  reply.serializer((written: unknown) => written as string)
+  // The answer is serialised already. Fastify's types allow text only, but it sends a Buffer as it is.
+  reply.serializer((serialized: unknown) => serialized as string)
   return await recordsJson(answer)
 }

@@ -17,21 +17,21 @@ import {
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
-import { writeRecords } from './records.ts'
+import { serializeRecords } from './records.ts'
 
 const tags = ['Servers']
 
-/** What was done, and what is not going to work all the same. */
-const told = (done: string, warning: string | undefined): string => warning === undefined ? done : `${done}. ${warning}`
+/** A message with the warning that goes with it. */
+const withWarning = (message: string, warning: string | undefined): string => warning === undefined ? message : `${message}. ${warning}`
 
-/** Whether it is there, and yours, is answered before what is wrong with the body (DECISIONS §1). */
+/** Answers 404 or 403 before the body is validated (DECISIONS §1). */
 const mustManage: onRequestHookHandler = (request, _reply, done) => {
   request.server.servers.mustManage(principalOf(request), (request.params as { name: string }).name)
   done()
 }
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.addHook('preSerialization', writeRecords)
+  app.addHook('preSerialization', serializeRecords)
 
   app.get(
     '/servers',
@@ -53,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Add a server',
-        description: 'Answers at once; the server connects in the background.',
+        description: 'The answer does not wait for the server, which connects in the background.',
         body: NewServer,
         response: { 200: Success(ServerRecord) }
       },
@@ -62,16 +62,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { name, config } = request.body
       const data = await app.servers.create(principalOf(request), name, config)
-      return {
-        success: true as const,
-        data,
-        message: told(
-          'enabled' in config && config.enabled === false
-            ? `Server ${JSON.stringify(name)} was added, disabled`
-            : `Server ${JSON.stringify(name)} was added and is connecting`,
-          app.servers.warning(name)
-        )
-      }
+      const isDisabled = 'enabled' in config && config.enabled === false
+      const message = `Server ${JSON.stringify(name)} was added${isDisabled ? ', disabled' : ' and is connecting'}`
+      return { success: true as const, data, message: withWarning(message, app.servers.warning(name)) }
     }
   )
 
@@ -81,7 +74,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Add many servers',
-        description: 'Each by itself: 200 when all were stored, 207 when some were, 400 when none was.',
+        description: 'Each entry independently: 200 when all were stored, 207 when some were, 400 when none was.',
         body: NewServers,
         response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed }
       },
@@ -100,7 +93,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 
   app.get('/servers/:name', {
-    schema: { tags, summary: 'One server, with what it lists', params: ServerName, response: { 200: Success(ServerRecord) } },
+    schema: { tags, summary: 'One server, with its items', params: ServerName, response: { 200: Success(ServerRecord) } },
     config: { effect: 'read' }
   }, async (request) => ({ success: true as const, data: app.servers.get(principalOf(request), request.params.name) }))
 
@@ -111,7 +104,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: "Replace a server's config",
         description:
-          'Owner, visibility, enabled and overrides stay where the new config does not speak of them. A masked secret sent back keeps the stored one.',
+          'Owner, visibility, `enabled` and overrides stay unless the new config has them. ' +
+          'A masked secret that is sent back keeps the stored one.',
         params: ServerName,
         body: ServerUpdate,
         response: { 200: Success(ServerRecord) }
@@ -122,7 +116,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { config, newName } = request.body
       const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
-      return { success: true as const, data, message: told('The server was updated', app.servers.warning(data.name)) }
+      return { success: true as const, data, message: withWarning('The server was updated', app.servers.warning(data.name)) }
     }
   )
 
@@ -154,11 +148,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     onRequest: mustManage
   }, async (request) => {
     const data = await app.servers.reload(principalOf(request), request.params.name)
-    return {
-      success: true as const,
-      data,
-      message: data.status === 'disabled' ? 'The server is disabled: enable it, and it is connected' : 'The server is reconnecting'
-    }
+    const message = data.status === 'disabled' ? 'The server is disabled: enable it to connect it' : 'The server is reconnecting'
+    return { success: true as const, data, message }
   })
 }
 export default routes

@@ -3,10 +3,12 @@ import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
-import { writeRecords } from './records.ts'
+import { serializeRecords } from './records.ts'
 
 const tags = ['System']
+/** An object with any members. */
 const Open = Type.Object({}, { additionalProperties: true })
+/** A boolean query parameter. */
 const Flag = (description: string) => Type.Optional(StringEnum(['true', 'false', '1', '0'], { description }))
 const isOn = (flag: string | undefined): boolean => flag === 'true' || flag === '1'
 const Shown = Type.Object(
@@ -29,37 +31,36 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       summary: 'All settings that you may see',
-      description: 'Secrets are masked. Those who are no admins see of the system configuration what a client needs.',
+      description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client needs.',
       response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Shown })) }
     },
     config: { effect: 'read' },
-    preSerialization: writeRecords
+    preSerialization: serializeRecords
   }, async (request) => {
     const principal = principalOf(request)
-    return {
-      success: true as const,
-      data: { servers: app.servers.list(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) }
-    }
+    const servers = app.servers.list(principal)
+    const data = { servers, groups: app.groups.all(principal), systemConfig: app.system.get(principal) }
+    return { success: true as const, data }
   })
 
   app.get('/mcp-settings/export', {
     schema: {
       tags,
-      summary: 'The settings as a file',
-      description: 'An admin gets all, others what they manage.',
+      summary: 'Export the settings as a file',
+      description: 'Everything for an admin, what they manage for others.',
       querystring: Type.Object({
         includeSecrets: Flag('Secrets instead of masks; for admins'),
-        download: Flag('The bare file')
+        download: Flag('Only the file, without an envelope')
       }),
       response: { 200: Type.Union([Success(Exported), Exported]) }
     },
     config: { effect: 'read' }
   }, async (request, reply) => {
     const principal = principalOf(request)
-    const [includeSecrets, download] = [isOn(request.query.includeSecrets), isOn(request.query.download)]
+    const includeSecrets = isOn(request.query.includeSecrets)
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
-    if (!download) return { success: true as const, data }
+    if (!isOn(request.query.download)) return { success: true as const, data }
     reply
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')
       .type('application/json')

@@ -24,11 +24,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         response: { 200: Type.Unsafe<string>(Success(CalledTool)) }
       },
       config: { effect: 'run' },
-      // Whether it is there is answered before what is wrong with the body (DECISIONS §1).
+      // Answers 404 before the body is validated (DECISIONS §1).
       onRequest: (request, _reply, done) => {
         app.access.server(principalOf(request), (request.params as { server: string }).server)
         done()
       },
+      // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request) => {
         Object.assign(request, { body: exactJson(String(request.body ?? '')) })
       }

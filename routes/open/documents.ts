@@ -14,14 +14,14 @@ const answers = {
   yaml: { description: 'An OpenAPI 3.0.3 document', content: { 'application/yaml': { schema: OpenApiDocument } } }
 } as const
 
-/** What may be called over plain HTTP, described. Answers carry an ETag, and are sent once to who sends it back. */
+/** OpenAPI documents of the tools that may be called over plain HTTP. Answers have an ETag; If-None-Match gets a 304. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onSend', async (request, reply, payload) => {
     if (reply.statusCode !== 200 || !(typeof payload === 'string' || Buffer.isBuffer(payload))) return payload
     const etag = String(reply.getHeader('etag') ?? `"${createHash('sha256').update(payload).digest('base64url')}"`)
     reply.headers({ etag, 'cache-control': 'private, no-cache' })
     if (!isKnown(request, etag)) return payload
-    // Neither a length nor a type: they would be another answer's.
+    // No type and no length: they would be those of the omitted body.
     reply.code(304).removeHeader('content-type')
     return null
   })
@@ -35,18 +35,18 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   ): Promise<FastifyReply> => {
     const { bytes, etag } = await app.openapi.document(await app.auth.optional(request), name, query, format)
     reply.type(types[format]).header('etag', etag)
-    // What the caller has is not put together.
+    // A document that the caller has already is not built.
     return await reply.send(isKnown(request, etag) ? '' : bytes())
   }
   for (const format of ['json', 'yaml'] as const) {
-    const said = `as OpenAPI 3.0.3 in ${format.toUpperCase()}`
+    const form = `as OpenAPI 3.0.3 in ${format.toUpperCase()}`
     app.get(
       `/openapi.${format}`,
       {
         schema: {
           tags,
           security,
-          summary: `The tools that you reach, ${said}`,
+          summary: `The tools that you may call, ${form}`,
           querystring: DocumentQuery,
           response: { 200: answers[format], ...failures }
         },
@@ -58,7 +58,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const part = {
       tags,
       security,
-      summary: `The tools of one group or server, ${said}`,
+      summary: `The tools of one group or server, ${form}`,
       querystring: PartQuery,
       response: { 200: answers[format], ...failures }
     }
@@ -67,7 +67,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       { schema: { ...part, params: PartName }, config },
       async (request, reply) => await send(request, reply, request.params.name, request.query, format)
     )
-    // A group or server may have that name, and `/users/:username` would come first.
+    // A group or server may be named `users`, for which the router would prefer `/users/:username`.
     app.get(
       `/users/openapi.${format}`,
       { schema: { ...part, hide: true }, config },
@@ -76,19 +76,20 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }
 
   app.get('/openapi/servers', {
-    schema: { tags, security, summary: 'The connected servers that you reach', response: { 200: ServerNames, ...failures } },
+    schema: { tags, security, summary: 'The connected servers that you may use', response: { 200: ServerNames, ...failures } },
     config
   }, async (request) => ({ success: true as const, data: app.openapi.servers(await app.auth.optional(request)) }))
 
   app.get('/openapi/stats', {
-    schema: { tags, security, summary: 'How many tools you reach', response: { 200: ToolStats, ...failures } },
+    schema: { tags, security, summary: 'The number of tools that you may call', response: { 200: ToolStats, ...failures } },
     config
   }, async (request) => ({ success: true as const, data: app.openapi.stats(await app.auth.optional(request)) }))
 }
 export default routes
 
-/** Whether the caller says that it has what bears this entity tag (RFC 9110 §13.1.2: weak comparison). */
+/** Whether If-None-Match has this entity tag (RFC 9110 §13.1.2, by weak comparison). */
 function isKnown (request: FastifyRequest, etag: string): boolean {
   const { 'if-none-match': header } = request.headers
-  return header !== undefined && (header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag))
+  if (header === undefined) return false
+  return header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag)
 }

@@ -18,27 +18,27 @@ const response = {
   503: OpenFailure,
   504: OpenFailure
 }
-/** Arguments are checked by the tool's own schema; the route's is for its documentation. */
+/** The schema of bodies is for the documentation: arguments are validated by the schema of the tool. */
 const posted = {
   body: Type.Object({}, { additionalProperties: true, description: 'The arguments of the tool', examples: [{ message: 'Hello' }] }),
   response: { ...response, 413: OpenFailure, 415: OpenFailure }
 }
-/** HEAD runs nothing. */
+/** HEAD must not run a tool. */
 const exposeHeadRoute = false
 const unchecked = { validatorCompiler: () => () => true }
 const description =
-  'Answers the MCP result as the tool gave it: `content`, `structuredContent?`, `isError?`. `?group=` asks through a group.'
+  'Answers the MCP result of the tool as it is: `content`, `structuredContent?`, `isError?`. `?group=` calls it through a group.'
 
-/** Tools over plain HTTP. GET runs them too: so pages of other sites, and what fetches ahead, are kept out. */
+/** Tools over plain HTTP. Since GET runs them, too, requests of pages of other sites and prefetches of browsers are refused. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('cache-control', 'no-store')
     app.auth.origin(request)
-    const { origin, 'sec-fetch-site': site, 'sec-purpose': purpose, purpose: formerly, 'x-moz': mozilla } = request.headers
-    // A page that ALLOWED_ORIGINS names is of another site, too; it says which.
-    if ((site === 'cross-site' && origin === undefined) || /prefetch|prerender|preview/i.test([purpose, formerly, mozilla].join(' '))) {
-      throw new errors.CrossSite()
-    }
+    const { origin, 'sec-fetch-site': site, 'sec-purpose': secPurpose, purpose, 'x-moz': mozilla } = request.headers
+    // Pages of ALLOWED_ORIGINS are cross-site as well, but send an Origin, which is checked above.
+    const isForeign = site === 'cross-site' && origin === undefined
+    const isPrefetch = /prefetch|prerender|preview/i.test([secPurpose, purpose, mozilla].join(' '))
+    if (isForeign || isPrefetch) throw new errors.CrossSite()
   })
 
   const run = async (request: FastifyRequest, reply: FastifyReply, word: ToolWord): Promise<string> => {

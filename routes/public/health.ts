@@ -4,23 +4,23 @@ import { Health, Liveness } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 export interface HealthOptions {
-  /** `ok`, or what the process is doing before it serves. */
+  /** `ok`, or the phase of a process that does not serve yet. */
   status: string
   /** The number of servers in each state. */
   servers: () => { readonly connected: number } & Readonly<Record<string, number>>
-  /** Why no work should be sent here now; undefined: it can be. */
+  /** The reason why the process is not ready; undefined when it is. */
   problem: () => string | undefined
 }
 
 const tags = ['System']
 const config = { effect: 'read', anyHost: true } as const
 
-/** Scope `public`: what people and orchestrators ask to see whether the process lives. */
+/** Scope `public`: health checks for people and orchestrators. */
 const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, servers, problem }) => {
   app.get('/health', { schema: { tags, summary: 'Health, for people', security: [], response: { 200: Health } }, config }, async () => {
-    const { connected, ...others } = servers()
-    const total = Object.values(others).reduce((sum, count) => sum + count, connected)
-    return { status, timestamp: new Date().toISOString(), uptime: process.uptime(), servers: { total, connected } }
+    const counts = servers()
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    return { status, timestamp: new Date().toISOString(), uptime: process.uptime(), servers: { total, connected: counts.connected } }
   })
 
   app.get(
@@ -42,8 +42,8 @@ const routes: FastifyPluginAsyncTypebox<HealthOptions> = async (app, { status, s
       config
     },
     async () => {
-      const found = problem()
-      if (found !== undefined) throw new errors.NotReady(found)
+      const reason = problem()
+      if (reason !== undefined) throw new errors.NotReady(reason)
       return { status: 'ok' }
     }
   )

@@ -7,7 +7,7 @@ export interface PublicOptions { name: string, version: string, basePath: string
 
 const tags = ['System']
 
-/** Scope `public`: no credentials. */
+/** Scope `public`: no credentials needed. */
 const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, version, basePath }) => {
   await app.register(health, {
     status: 'ok',
@@ -30,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox<PublicOptions> = async (app, { name, ver
   app.get(
     '/config',
     {
-      schema: { tags, summary: 'What this gateway is', security: [], response: { 200: Config, 403: Failure } },
+      schema: { tags, summary: 'Name, version and base path of this gateway', security: [], response: { 200: Config, 403: Failure } },
       config: { effect: 'read' }
     },
     async () => ({ success: true as const, data: { basePath, version, name } })

@@ -10,10 +10,13 @@ export interface LoginOptions { developmentPassword: string | undefined }
 
 const tags = ['Account']
 
-/** Scope `public`: the ways to an identity. */
+/** Scope `public`: login and registration. */
 const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmentPassword }) => {
   app.decorateRequest('principal', null)
-  app.addHook('onRequest', (_request, reply, done) => { reply.header('cache-control', 'no-store'); done() })
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store')
+    done()
+  })
 
   app.post(
     '/auth/login',
@@ -52,8 +55,8 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
     {
       schema: {
         tags,
-        summary: 'Make an account',
-        description: 'An admin makes one for anybody. Others only for themselves, and only where ALLOW_REGISTRATION says so.',
+        summary: 'Create an account',
+        description: 'Admins create accounts for anybody; others for themselves, and only with ALLOW_REGISTRATION.',
         security: [],
         body: Registration,
         response: { 201: Registered }
@@ -67,12 +70,13 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
     },
     async (request, reply) => {
       const { principal, body } = request
-      const make = async () => await app.users.register(principal, body)
-      const { user, warnings } = await (principal?.isAdmin === true ? make() : app.attempts.register(request, make))
+      const create = async () => await app.users.register(principal, body)
+      // Registrations by admins are not rate-limited.
+      const { user, warnings } = await (principal?.isAdmin === true ? create() : app.attempts.register(request, create))
       reply.code(201)
       return {
         success: true as const,
-        message: 'The account was made',
+        message: 'The account was created',
         token: app.auth.login(user),
         user: toAccount({ username: user.username, isAdmin: user.isAdmin === true }),
         ...(warnings.length > 0 ? { warnings } : {})
@@ -82,7 +86,7 @@ const routes: FastifyPluginAsyncTypebox<LoginOptions> = async (app, { developmen
 }
 export default routes
 
-/** Who is asking; null: nobody that we know. */
+/** The caller; null when it is not identified. */
 async function callerOf (request: FastifyRequest): Promise<Principal | null> {
   try {
     return await request.server.auth.management(request)

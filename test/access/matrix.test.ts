@@ -2,7 +2,7 @@
 // What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import type { FastifyInstance } from 'fastify'
 import type { Change } from '../../db/store.ts'
@@ -233,7 +233,7 @@ const keys = [
 /** One gateway, and the changes that put everything back to where it was. */
 interface World { app: FastifyInstance, url: string }
 
-async function start (t: TestContext, env: { READONLY?: boolean }, routing: object): Promise<World> {
+async function start (t: Test, env: { READONLY?: boolean }, routing: object): Promise<World> {
   const app = await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } }, { ...env, LOG_LEVEL: 'silent' })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
@@ -357,7 +357,7 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
       }
     }
   }
-  t.diagnostic(`${count} requests to ${rows.length} routes`)
+  t.comment(`${count} requests to ${rows.length} routes`)
   assert.deepEqual(wrong, [])
   assert.ok(count > 2_000, `only ${count}`)
 })

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { request as httpRequest, Agent } from 'node:http'
-import { test } from 'node:test'
+import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import {
   assertPlain,
@@ -23,7 +23,7 @@ import {
   type Json
 } from '../helpers/client.ts'
 import { Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
-import { bearerKey, path, startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, path, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
 const SECRET = 'a-secret-of-more-than-thirty-two-bytes-for-the-tests'
@@ -168,13 +168,13 @@ const printed = (output: string): string => /password[^"'`\n]*["'`]([^"'`\s]{8,}
 
 test('the first admin', async (t) => {
   await t.test('is there as soon as the gateway says that it is ready', async (t) => {
-    const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
+    const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
     await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 15_000, () => hub.output())
     assert.equal((await ask(hub, 'POST', '/api/auth/login', { body: { username: 'admin', password: PASSWORD } })).status, 200)
   })
 
   await t.test('ADMIN_PASSWORD is its password, is printed nowhere, and is stored as a hash', async (t) => {
-    const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD } })
+    const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD } })
     const admin = await Api.login(hub)
     assert.equal(at((await admin.ask('GET', '/auth/user')).body, 'user', 'username'), 'admin')
     assert.ok(!hub.output().includes(PASSWORD), hub.output())
@@ -186,7 +186,7 @@ test('the first admin', async (t) => {
   })
 
   await t.test('without it a random one is printed at the first start only, and is still the one after the second start', async (t) => {
-    const first = await startHub(t)
+    const first = await spawnHub(t)
     t.after(async () => { await rm(first.folder, { recursive: true, force: true }) })
     await until(() => printed(first.output()) !== '', 5_000, () => `no password in ${first.output()}`)
     const password = printed(first.output())
@@ -195,7 +195,7 @@ test('the first admin', async (t) => {
     assert.ok(!JSON.stringify(before).includes(password))
     assert.equal(await first.stop(), 0)
 
-    const second = await startHub(t, { folder: first.folder })
+    const second = await spawnHub(t, { folder: first.folder })
     await Api.login(second, 'admin', password)
     assert.equal(printed(second.output()), '', second.output())
     assert.ok(!second.output().includes(password))
@@ -1582,7 +1582,7 @@ test('a user who is no admin', async (t) => {
 
 test('BASE_PATH stands in front of everything', async (t) => {
   const fake = await startUpstream(t)
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
   const root = `http://127.0.0.1:${hub.port}`
   const admin = await Api.login(hub)
   await admin.add('fake', { url: fake.url })
@@ -1613,7 +1613,7 @@ test('BASE_PATH stands in front of everything', async (t) => {
 })
 
 test('draining: not ready, but still answering what it took on', async (t) => {
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '5s' }, settings: settings({ child: STDIO }) })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '5s' }, settings: settings({ child: STDIO }) })
   const admin = await Api.login(hub)
   await admin.has('child', 'connected')
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -1651,7 +1651,7 @@ test('draining: not ready, but still answering what it took on', async (t) => {
 })
 
 test('draining: a call by REST alone is finished as well', async (t) => {
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '5s' }, settings: settings({ child: STDIO }) })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '5s' }, settings: settings({ child: STDIO }) })
   const admin = await Api.login(hub)
   await admin.has('child', 'connected')
   const call = admin.run('child', 'echo', { message: 'finished', delay: 2_500 })
@@ -1663,7 +1663,7 @@ test('draining: a call by REST alone is finished as well', async (t) => {
 })
 
 test('draining has an end: a call that takes longer gets an error, and the exit is 0 within 10 s', async (t) => {
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '1s' }, settings: settings({ child: STDIO }) })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD, DRAIN_TIMEOUT: '1s' }, settings: settings({ child: STDIO }) })
   const admin = await Api.login(hub)
   await admin.has('child', 'connected')
   const call = admin.run('child', 'hang').catch((error: unknown) => ({ status: 0, text: String(error), body: undefined }))

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { watch } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
-import { test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { assertPlain, at, initialize, KEY, names, plain, send, Session, settings, sleep, text, type Json, type Stream } from '../helpers/client.ts'
 import { Audit } from '../../plugins/audit/audit.ts'
@@ -189,21 +189,14 @@ const users = [
   { username: 'bob', password: bcrypt.hashSync(WORDS.bob, 4), isAdmin: false }
 ]
 
-/** As `startHub`, with patience: this file is about answers, not about how soon the first one comes. */
-const boot = async (t: TestContext, options: HubOptions): Promise<Hub> => {
-  const hub = await startHub(t, { ...options, wait: false })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => `no /health: ${hub.output()}`)
-  return hub
-}
-
 /** A gateway with one admin, one who is none, and these servers. */
 const started = async (
-  t: TestContext,
+  t: Test,
   mcpServers: Json = {},
   more: Json = {},
   options: HubOptions = {}
 ): Promise<{ hub: Hub; admin: Api; bob: Api }> => {
-  const hub = await boot(t, { settings: settings(mcpServers, { users, ...more }), ...options })
+  const hub = await startHub(t, { settings: settings(mcpServers, { users, ...more }), ...options })
   return { hub, admin: await Api.login(hub), bob: await Api.login(hub, 'bob') }
 }
 
@@ -898,7 +891,7 @@ test('every row of the tables', async (t) => {
   const fill = (route: string, more: Record<string, string> = {}): string =>
     route.replace(/:(\w+)/g, (_, key: string) => enc(more[key] ?? there[key] ?? ''))
 
-  await t.test('none is left out', () => {
+  await t.test('none is left out', async () => {
     assert.deepEqual(rows.filter((row) => !table.has(row)), [])
     assert.deepEqual([...table.keys()].filter((row) => !rows.includes(row)), [])
   })
@@ -1096,7 +1089,7 @@ test('every row of the tables', async (t) => {
 
   await t.test('READONLY refuses the writes, and nothing else', async (t) => {
     assert.equal(await hub.stop(), 0)
-    const still = await boot(t, { folder: hub.folder, env: { READONLY: 'true' } })
+    const still = await startHub(t, { folder: hub.folder, env: { READONLY: 'true' } })
     const again = await Api.login(still)
     await again.has('alpha', 'connected')
     for (const row of rows) {
@@ -1146,8 +1139,8 @@ const kinds = [['tools', 'tools/list', ODD], ['prompts', 'prompts/list', ODD], [
 
 for (const [where, env] of [
   ['the file', async () => ({})],
-  ['PostgreSQL', async (t: TestContext) => ({ DB_URL: (await database(t)).url })]
-] as [string, (t: TestContext) => Promise<Record<string, string>>][]) {
+  ['PostgreSQL', async (t: Test) => ({ DB_URL: (await database(t)).url })]
+] as [string, (t: Test) => Promise<Record<string, string>>][]) {
   test(`overrides survive reconnect, rename and restart, on ${where}`, async (t) => {
     assert.ok(
       URIS.every((uri) => uri.length <= 2_048) && URIS.filter((uri) => uri.length === 2_048).length === 2,
@@ -1287,14 +1280,14 @@ for (const [where, env] of [
 
     await t.test('after a restart, also while the upstream is away', async (t) => {
       assert.equal(await hub.stop(), 0)
-      const second = await boot(t, { folder: hub.folder, env: more })
+      const second = await startHub(t, { folder: hub.folder, env: more })
       const again = await Api.login(second)
       await again.has('even odder', 'connected')
       await look(again, 'even odder')
     })
 
     await t.test('reset, each is as the upstream says it, and nothing of it stays stored', async (t) => {
-      const third = await boot(t, { folder: hub.folder, env: more })
+      const third = await startHub(t, { folder: hub.folder, env: more })
       const again = await Api.login(third)
       await again.has('even odder', 'connected')
       for (const [kind, , all] of kinds) {
@@ -2293,7 +2286,7 @@ test('new names, owners, visibility, pages', async (t) => {
       ['DELETE', '/servers/a', undefined, ['b'], ['g']],
       ['PUT', '/groups/g', { name: 'h' }, ['a', 'b'], ['h']]
     ] as const) {
-      const hub = await boot(t, {
+      const hub = await startHub(t, {
         settings: {
           mcpServers,
           users,
@@ -2352,7 +2345,7 @@ test('new names, owners, visibility, pages', async (t) => {
       assert.ok(answer.status < 300, answer.text)
       return String(at(answer.body, 'message') ?? '') + String(at(answer.body, 'data', 'results', 0, 'message') ?? '')
     }
-    assert.match(await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }), /of "bob".*lead to the server/)
+    assert.match(await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }), /owned by "bob".*lead to the server/)
     await admin.has('squat', 'connected')
     for (const token of [KEY, key.token]) assert.equal((await tools('squat', token))[0], 'echo', 'the server itself')
     const { paths } = (await (await fetch(`${hub.url}/api/squat/openapi.json`)).json()) as { paths: Json }
@@ -2360,8 +2353,8 @@ test('new names, owners, visibility, pages', async (t) => {
     assert.match(await message('PUT', '/groups/squat', { description: 'still bob\'s' }), /lead to the server/)
     await admin.ok('DELETE', '/servers/squat')
     await admin.add('moved', server)
-    assert.match(await message('PUT', '/servers/moved', { config: server, newName: 'squat' }), /of "bob".*lead to the server/)
-    assert.match(await message('POST', '/servers', { name: 'ours', config: server }), /of "admin".*lead to the group/)
+    assert.match(await message('PUT', '/servers/moved', { config: server, newName: 'squat' }), /owned by "bob".*lead to the server/)
+    assert.match(await message('POST', '/servers', { name: 'ours', config: server }), /owned by "admin".*lead to the group/)
     for (const token of [KEY, key.token]) assert.equal((await tools('ours', token))[0], 'member-echo')
     for (const name of ['squat', 'ours']) deleted(await admin.ask('DELETE', `/groups/${name}`))
     for (const name of ['squat', 'ours', 'member', 'bobs%20own']) deleted(await admin.ask('DELETE', `/servers/${name}`))
@@ -2631,7 +2624,7 @@ test('export', async (t) => {
     assert.match(String(reply.headers.get('cache-control')), /no-store/, 'secrets are kept nowhere on the way')
     const file = await reply.text()
     for (const one of Object.values(secret)) assert.ok(file.includes(one))
-    const other = await boot(t, { settings: file })
+    const other = await startHub(t, { settings: file })
     assert.doesNotMatch(other.output(), /ignored|cannot be used/)
     const there = await Api.login(other)
     await there.has('alpha', 'connected')
@@ -2787,7 +2780,7 @@ test('the audit of writes', async (t) => {
     )
   })
 
-  await t.test('has a bound in entries, and in what they hold', () => {
+  await t.test('has a bound in entries, and in what they hold', async () => {
     const audit = new Audit({ entries: 50, part: 2_000, size: 10_000 }, () => {})
     const current = { users: new Map() } as unknown as Snapshot
     const write = (name: string, length: number): void => {
@@ -2853,7 +2846,7 @@ test('the audit of writes', async (t) => {
   })
 })
 
-test('no secret was in any answer of this file that did not ask for it', () => {
+test('no secret was in any answer of this file that did not ask for it', async () => {
   assert.ok(transcript.length > 500)
   for (const answer of transcript) {
     assert.doesNotMatch(answer, /\$2[aby]\$\d\d\$|scrypt|argon2/, 'a hash in an answer')

@@ -6,22 +6,17 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { validate } from '@readme/openapi-parser'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import openapiTS, { astToString } from 'openapi-typescript'
 import { at, KEY, settings, type Json } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { path, startHub, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
 
-const boot = async (t: Cleanup, options: Parameters<typeof startHub>[1]): Promise<Hub> => {
-  const hub = await startHub(t, { ...options, wait: false })
-  await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
-  return hub
-}
 const documentOf = async (hub: Hub): Promise<Json> => await (await fetch(`${hub.url}/docs/json`)).json() as Json
 
 interface Operation { name: string, method: string, path: string, operation: Json }
@@ -42,7 +37,7 @@ const resolve = (document: Json, value: unknown): unknown => {
 }
 
 test('the document', async (t) => {
-  const hub = await boot(t, { env: { ADMIN_PASSWORD: PASSWORD } })
+  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD } })
   const document = await documentOf(hub)
   const operations = operationsOf(document)
   const ajv = new Ajv2020({ strict: false, allErrors: true })
@@ -62,7 +57,7 @@ test('the document', async (t) => {
     assert.ok(second.valid, JSON.stringify(second).slice(0, 3_000))
   })
 
-  await t.test('every schema in it compiles', () => {
+  await t.test('every schema in it compiles', async () => {
     const look = (value: unknown, where: string): void => {
       if (typeof value !== 'object' || value === null) return
       for (const [key, inner] of Object.entries(value)) {
@@ -77,7 +72,7 @@ test('the document', async (t) => {
     look(document.paths, '')
   })
 
-  await t.test('every operation has a summary, a name of its own, a tag, and its parameters', () => {
+  await t.test('every operation has a summary, a name of its own, a tag, and its parameters', async () => {
     assert.ok(operations.length > 50, String(operations.length))
     assert.deepEqual(lacking(({ operation }) => typeof operation.summary === 'string' && operation.summary !== ''), [])
     assert.deepEqual(lacking(({ operation }) => typeof operation.operationId === 'string'), [])
@@ -93,7 +88,7 @@ test('the document', async (t) => {
     )
   })
 
-  await t.test('every operation says what it answers', () => {
+  await t.test('every operation says what it answers', async () => {
     assert.deepEqual(
       lacking((one) =>
         responses(one).some(
@@ -118,7 +113,7 @@ test('the document', async (t) => {
     )
   })
 
-  await t.test('and how it fails, in the envelope', () => {
+  await t.test('and how it fails, in the envelope', async () => {
     const has = (one: Operation, status: number): boolean => responses(one).some(([code]) => code === String(status))
     const locked = (one: Operation): boolean => managed(one) && (one.operation.security as unknown[] | undefined)?.length !== 0
     assert.ok(operations.filter(locked).length >= 40)
@@ -168,7 +163,7 @@ test('the document', async (t) => {
     }
   })
 
-  await t.test('every body has an example, and so has what is answered to no body; each fits', () => {
+  await t.test('every body has an example, and so has what is answered to no body; each fits', async () => {
     const examplesOf = (content: unknown): unknown[] => {
       const schema = resolve(document, at(content, 'schema'))
       return [
@@ -218,7 +213,7 @@ test('the document', async (t) => {
     }
   })
 
-  await t.test('the config of a server and the system configuration have their members, with words and defaults', () => {
+  await t.test('the config of a server and the system configuration have their members, with words and defaults', async () => {
     assert.deepEqual(
       ['command', 'args', 'env', 'url', 'headers', 'openapi', 'visibility', 'owner', 'passthroughHeaders', 'options', 'isolation'].filter(
         (key) => at(document, 'components', 'schemas', 'ServerConfig', 'properties', key) === undefined
@@ -249,8 +244,8 @@ test('the document', async (t) => {
 
 test('below a base path it is the same document, served there', async (t) => {
   const [plain, deep] = await Promise.all([
-    boot(t, { env: { ADMIN_PASSWORD: PASSWORD } }),
-    boot(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
+    startHub(t, { env: { ADMIN_PASSWORD: PASSWORD } }),
+    startHub(t, { env: { ADMIN_PASSWORD: PASSWORD, BASE_PATH: '/deep/hub' } })
   ])
   const [here, there] = [await documentOf(plain), await documentOf(deep)]
   assert.deepEqual([at(here, 'servers', 0, 'url'), at(there, 'servers', 0, 'url')], ['/', '/deep/hub'])
@@ -261,7 +256,7 @@ test('below a base path it is the same document, served there', async (t) => {
 const program = `
 import assert from 'node:assert/strict'
 import createClient from 'openapi-fetch'
-import type { components, paths } from '../management-api.ts'
+import type { components, paths } from './management-api.ts'
 
 const { HUB: baseUrl = '', PASSWORD: password = '', UPSTREAM: url = '' } = process.env
 const hub = createClient<paths>({ baseUrl })
@@ -399,7 +394,7 @@ test('a client generated from it compiles, and runs', { timeout: 170_000 }, asyn
     resources: [{ uri: 'fault://a/b c?d#e', name: 'odd' }],
     on: ({ method }) => method === 'prompts/get' ? { messages: [{ role: 'user', content: { type: 'text', text: 'Hi' } }] } : undefined
   })
-  const hub = await boot(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD } })
+  const hub = await startHub(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD } })
   const document = await documentOf(hub)
   const tsc = path('node_modules/typescript/bin/tsc')
   const env = { HUB: hub.url, PASSWORD, UPSTREAM: fake.url }

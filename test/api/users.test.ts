@@ -6,7 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { markOf } from '../../plugins/auth/steps/jwt.ts'
 import { Attempts } from '../../plugins/auth/attempts.ts'
@@ -1020,7 +1020,7 @@ test('READONLY: nothing is written that nobody asked for', async (t) => {
   assert.equal(await readFile(hub.settingsPath, 'utf8'), text)
 })
 
-test('no answer held a password or a hash', () => {
+test('no answer held a password or a hash', async () => {
   assert.ok(transcript.length > 500)
   for (const answer of transcript) assert.doesNotMatch(answer, /scrypt\$|\$2[aby]\$|"password"|tokenHash|Open-Sesame|Bobs-Word|Anns-Word/)
 })

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto'
 import { connect, type AddressInfo } from 'node:net'
-import { test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
@@ -11,7 +11,7 @@ import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { bearerKey, spawnHub, until } from '../helpers/hub.ts'
 
 const secret = 'a secret of the test that is long enough'
 const password = bcrypt.hashSync('Same-1234', 4)
@@ -21,7 +21,7 @@ const key = bearerKey()
 
 interface World { app: FastifyInstance, url: string, port: number }
 
-async function start (t: TestContext, { env = {}, settings = {} }: { env?: Partial<Env>, settings?: object } = {}): Promise<World> {
+async function start (t: Test, { env = {}, settings = {} }: { env?: Partial<Env>, settings?: object } = {}): Promise<World> {
   const app = await appFor(t, { users: [admin, alice], bearerKeys: [key], ...settings }, { JWT_SECRET: secret, ...env })
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -475,7 +475,7 @@ test('what leads nowhere has safe headers, and OPTIONS is no plain text', async 
   }
 })
 
-test('variables that cannot be right are named, with what they should be', () => {
+test('variables that cannot be right are named, with what they should be', async () => {
   const wrong: Record<string, [values: string[], said: RegExp]> = {
     PORT: [['1e3', '0x1000', '3000.5', '-1', '65536', ' 3000', 'web'], /a whole number from 0 to 65535/],
     JWT_EXPIRES_IN: [['0', '0h', 'soon', '10', '999', '999ms'], /at least a second/],
@@ -535,9 +535,9 @@ test('variables that cannot be right are named, with what they should be', () =>
 })
 
 test('a place that cannot be listened at is told of in a sentence', async (t) => {
-  const hub = await startHub(t, { env: { HOST: '192.0.2.1' }, wait: false })
+  const hub = await spawnHub(t, { env: { HOST: '192.0.2.1' }, wait: false })
   await until(() => hub.child.exitCode !== null, 20_000, hub.output)
-  assert.match(hub.output(), /^HOST cannot be "192\.0\.2\.1": it is no address of this machine/m)
+  assert.match(hub.output(), /^HOST cannot be "192\.0\.2\.1": it is not an address of this machine/m)
   assert.equal(hub.child.exitCode, 1)
 })
 
@@ -823,7 +823,7 @@ test('a body with half a million wrong values is refused in a sentence, at once'
 test('2,000 hostile bodies over all routes: no 5xx, no hang', { timeout: 170_000 }, async (t) => {
   const runs = Number(process.env.HOSTILE_BODIES ?? 2_000)
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
-  t.diagnostic(`seed ${seed}, ${runs} bodies`)
+  t.comment(`seed ${seed}, ${runs} bodies`)
   const { app, url } = await start(t, {
     settings: {
       mcpServers: { thing: { url: 'http://127.0.0.1:9/', enabled: false } },

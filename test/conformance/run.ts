@@ -13,7 +13,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { path, startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 
 // The one place that pins the suite. It needs a newer Node than the gateway does, so it brings its own.
 const packages = { node: '22.23.3', '@modelcontextprotocol/conformance': '0.2.0-alpha.12' }
@@ -116,7 +116,7 @@ async function startFixture (): Promise<string> {
 /** Starts the gateway in front of a fresh fixture server; resolves with the URL of that server's endpoint. */
 async function startGateway (): Promise<string> {
   const url = await startFixture()
-  const started: { hub?: Hub } = {}
+  const started: { hub?: ProcessHub } = {}
   const after: Cleanup['after'] = (step) => {
     cleanup.after(async () => {
       // A gateway that does not stop must not hang the run.
@@ -124,7 +124,7 @@ async function startGateway (): Promise<string> {
       try { await step() } finally { clearTimeout(timer) }
     })
   }
-  const hub = await startHub({ after }, {
+  const hub = await spawnHub({ after }, {
     settings: {
       mcpServers: { everything: { type: 'streamable-http', url } },
       systemConfig: { routing: { enableBearerAuth: false } }

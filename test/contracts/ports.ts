@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { after, before, describe, test } from 'node:test'
+import { test, type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Activities, Activity, Authorization, Issued, TokenKind } from '../../db/ports.ts'
 import type { Storage } from '../../db/store.ts'
@@ -53,18 +53,14 @@ const odd = 'a\0b\ud800c "{,}\\ \' ü 😀'
 
 /** What all ports do, whatever they keep their data in. @param database whether it keeps activities */
 export function portsContract (name: string, open: OpenPorts, { database }: { database: boolean }): void {
-  void describe(name, { timeout: 150_000 }, () => { suite(open, database) })
+  void test(name, { timeout: 150_000 }, async (t) => { await suite(t, open, database) })
 }
 
 /** One storage serves all of these tests: opening a database takes longer than most of them. */
-function suite (open: OpenPorts, database: boolean): void {
-  const ends: Array<() => unknown> = []
-  let opened: OpenedPorts | undefined
-  before(async () => { opened = await open({ after: (end) => { ends.push(end) } }) })
-  after(async () => { for (const end of ends.reverse()) await end() })
+async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void> {
+  let opened = await open(t)
   const it = (what: string, run: (storage: Storage, reopen: () => Promise<Storage>) => Promise<void>): void => {
-    void test(what, { timeout }, async () => {
-      assert.ok(opened)
+    void t.test(what, { timeout }, async () => {
       const { storage, another } = opened
       await run(storage, async () => {
         await storage.store.close()

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 import { modelRun } from './store-model.ts'
@@ -344,7 +344,7 @@ export function storeContract (name: string, open: Open, { alone = false, model 
   if (!model) return
   void test(`${name}: 300 random commands, as the model says`, { timeout }, async (t) => {
     const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
-    t.diagnostic(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
+    t.comment(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
     await modelRun(300, seed, async () => await bounded(open))
   })
 }

@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs'
 import { cp, readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import bcrypt from 'bcryptjs'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
@@ -22,7 +22,7 @@ import { killRounds } from '../contracts/store-kill.ts'
 import { modelRun } from '../contracts/store-model.ts'
 import { cluster, database, type Database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
-import { login, loggedIn, manage, managed, parked, serverNames, shared, startReplica, vault } from '../fakes/replica.ts'
+import { loggedIn, login, manage, managed, parked, serverNames, shared, spawnReplica, startReplica, vault } from '../fakes/replica.ts'
 import { openPglite, openPostgres } from '../fakes/store-database.ts'
 import { openFile, temporaryFolder } from '../fakes/store-file.ts'
 import { bearerKey, freePort, path, until } from '../helpers/hub.ts'
@@ -35,7 +35,7 @@ storeContract('PostgreSQL', openPostgres, { model: false })
 
 void test('the same 300 commands have the same answers on file, PostgreSQL and PGlite', { timeout: 150_000 }, async (t) => {
   const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
-  t.diagnostic(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
+  t.comment(`seed ${seed} (TEST_SEED=${seed} runs the same)`)
   const [file, postgres, pglite] = [
     await modelRun(300, seed, async () => await bounded(openFile)),
     await modelRun(300, seed, async () => await bounded(openPostgres)),
@@ -57,7 +57,7 @@ void test('PostgreSQL: kill -9 under continuous writes loses nothing that was ac
     async () => new Set((await store.load()).servers.keys()),
     'test/fakes/database-writer.ts'
   )
-  t.diagnostic(`${acknowledged} acknowledged`)
+  t.comment(`${acknowledged} acknowledged`)
   const { servers } = await store.load()
   for (const [name, { config }] of servers) assert.equal(config.env?.SECRET, name, 'a secret of another server, or half a change')
 })
@@ -105,7 +105,7 @@ void test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found
       [10_000, 10_000, { Authorization: 'Bearer secret-9' }]
     )
   }
-  t.diagnostic(`seeded in ${seeding.toFixed(0)} ms, loaded in ${times.map((time) => time.toFixed(0)).join(', ')} ms`)
+  t.comment(`seeded in ${seeding.toFixed(0)} ms, loaded in ${times.map((time) => time.toFixed(0)).join(', ')} ms`)
   assert.ok(Math.max(...times) < 3_000, `loaded in ${times.join()} ms`)
 
   const [one, all] = [await Settings.open((await openPostgres(t, many(0, 1))).store), await Settings.open(store)].map(
@@ -128,7 +128,7 @@ void test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found
     return cpu(all, different) / single
   }).slice(2).sort((a, b) => a - b)
   const median = ratios[7] ?? Infinity
-  t.diagnostic(`a key among 10,000 costs ${median.toFixed(2)} times one among 1 (${ratios[0]?.toFixed(2)} … ${ratios.at(-1)?.toFixed(2)})`)
+  t.comment(`a key among 10,000 costs ${median.toFixed(2)} times one among 1 (${ratios[0]?.toFixed(2)} … ${ratios.at(-1)?.toFixed(2)})`)
   assert.ok(median <= 1.5)
 })
 
@@ -192,7 +192,7 @@ void test('tables that are there want no right to make some, and those of a newe
     const { host } = new URL(url)
     await assert.rejects(
       openAt(`postgres://${user}:limited@${host}/${name}`),
-      /may not make a schema and tables there, or not use those that are there, 42501/
+      /may not create a schema and tables there, or not use those that exist, 42501/
     )
     await query(
       `GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`
@@ -257,9 +257,9 @@ void test('a DB_URL as hosters give it out is taken, and what cannot be had is t
   const said: string[] = []
   await assert.rejects(
     open(url, said, 1_500),
-    /^Error: Another replica has been at the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/
+    /^Error: Another replica has been migrating the tables in the database at \S+ for 1\.5 s\. .*DB_STARTUP_TIMEOUT/
   )
-  assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica makes the tables\)$/)
+  assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica is migrating the tables\)$/)
   await holder`select pg_advisory_unlock(${0x746f6f6c})`
   const store = await open(
     `${url}?sslmode=disable&channel_binding=prefer&application_name=mine&pgbouncer=true&connection_limit=1&pool_timeout=5&schema=public&gssencmode=disable`
@@ -565,7 +565,7 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
 void test('no secret stands in a table, or is printed; db:export has them back', { timeout }, async (t) => {
   const { url, query } = await database(t)
   const content = full()
-  const hub = await startReplica(t, url, { settings: content, env: { LOG_LEVEL: 'trace' } })
+  const hub = await spawnReplica(t, url, { settings: content, env: { LOG_LEVEL: 'trace' } })
   const headers = await loggedIn(hub, 'ann', 'Open-Sesame-1')
   const password = `${canary('password')}-Aa1!`
   await managed(hub, 'POST', '/users', { username: 'carl', password }, headers)
@@ -688,7 +688,7 @@ void test(
       assert.equal(status, 400)
       assert.ok(
         message.startsWith(
-          `"systemConfig" cannot be changed while its secrets cannot be opened, unless all of them are given anew, or removed, by the same change: ${masks}. `
+          `"systemConfig" cannot be changed while its secrets cannot be opened, unless the same change sets or removes all of them: ${masks}. `
         ),
         message
       )

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, describe, test } from 'node:test'
+import { before, test } from 'tap'
 import postgres from 'postgres'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { FileTokens } from '../../db/json/tokens.ts'
@@ -10,7 +10,7 @@ import { MemoryGrants } from '../../db/memory/grants.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
 import { openStorage } from '../../db/open.ts'
 import type { Tokens } from '../../db/ports.ts'
-import { queryRunnerOf } from '../../db/postgres/connection/query-runner.ts'
+import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
 import { PostgresTokens } from '../../db/postgres/ports/tokens.ts'
@@ -152,7 +152,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
 
   const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
   t.after(async () => { await driver.end() })
-  const asks = queryRunnerOf(driver, () => undefined)
+  const asks = createQueryRunner(driver, () => undefined)
   const [taken, last] = [fresh(), fresh()]
   await storage.grants.put(taken, 'taken', {}, soon())
   await storage.grants.take(taken)
@@ -374,8 +374,9 @@ const asks = ({ grants, tokens, vectors, activities }: Storage): Array<() => Pro
   async () => await activities?.cleanup(0)
 ]
 
-void describe('away', { concurrency: 2, timeout: 150_000 }, () => {
-  void test('while the database is away every method says so, and works again when it is back', { timeout: 120_000 }, async (t) => {
+void test('away', { timeout: 150_000 }, async (t) => {
+  t.jobs = 2
+  void t.test('while the database is away every method says so, and works again when it is back', { timeout: 120_000, buffered: true }, async (t) => {
     const server = await cluster(t)
     const { storage } = await openPostgres(t, server)
     const [own, refresh, next] = [authorization(), issued('refresh'), issued('refresh')]
@@ -402,7 +403,7 @@ void describe('away', { concurrency: 2, timeout: 150_000 }, () => {
     assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
   })
 
-  void test('what takes too long ends with a sentence', { timeout }, async (t) => {
+  void t.test('what takes too long ends with a sentence', { timeout, buffered: true }, async (t) => {
     const { storage, url } = await openPostgres(t)
     const locker = postgres(url, { max: 1, onnotice: () => {} })
     t.after(async () => { await locker.end({ timeout: 1 }) })

@@ -4,13 +4,13 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { appendFile, chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createHash } from 'node:crypto'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { apply, type Document } from '../../db/apply.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { recover, writeInPlace } from '../../db/json/recovery.ts'
 import { FileTokens } from '../../db/json/tokens.ts'
-import { Edited } from '../../db/json/write.ts'
+import { FileEdited } from '../../db/json/write.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { change, storeContract } from '../contracts/store.ts'
@@ -315,7 +315,7 @@ for (const [name, value] of [
     })
     await writeFile(path, JSON.stringify({ ...whole, [name]: value }))
     await until(() => warnings.length > 0, 3_000, 'no warning')
-    assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is no (list|object)\\.[^,]*What was in force stays`))
+    assert.match(warnings.join(), new RegExp(`^[^,]*"${name}" is not (a list|an object)\\.[^,]*The last valid settings stay`))
     await assert.rejects(store.commit([server('b')], before.version), Conflict)
     await writeFile(path, JSON.stringify({ ...whole, [name]: undefined }))
     await until(() => store.health() === undefined, 3_000, 'still bad')
@@ -453,15 +453,15 @@ void test('file: writing in place keeps the old bytes until it is done, and the 
   await assert.rejects(
     writeInPlace(path, Buffer.from('newer'), Buffer.from('new'), () => {
       writeFileSync(path, 'an edit')
-      throw new Edited()
+      throw new FileEdited()
     }),
-    Edited
+    FileEdited
   )
   assert.equal(await readFile(path, 'utf8'), 'an edit')
   assert.equal(await recover(path), undefined)
 })
 
-void test('apply: shares what is not touched, and takes 10,000 changes in one', { timeout }, () => {
+void test('apply: shares what is not touched, and takes 10,000 changes in one', { timeout }, async () => {
   const document: Document = {
     mcpServers: { a: { command: 'a' }, b: {} },
     groups: [{ id: 'g', name: 'g', servers: ['a'] }, 'odd', { id: 'g', name: 'twice', servers: [] }],
@@ -528,7 +528,7 @@ void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
   since = performance.now()
   const edited = await store.load()
   const edit = performance.now() - since
-  t.diagnostic(`load ${load.toFixed(0)} ms, one commit ${commit.toFixed(0)} ms, an edit taken up in ${edit.toFixed(0)} ms`)
+  t.comment(`load ${load.toFixed(0)} ms, one commit ${commit.toFixed(0)} ms, an edit taken up in ${edit.toFixed(0)} ms`)
   assert.equal([...edited.servers].filter(([name, each]) => snapshot.servers.get(name) !== each).length, 1)
   assert.equal(edited.groups, snapshot.groups)
   assert.ok(load < 1_500 && commit < 100 && edit < 500)
@@ -547,7 +547,7 @@ void test('file: kill -9 under continuous writes loses nothing that was acknowle
   const stored = async (): Promise<Set<string>> => new Set(Object.keys((await document()).mcpServers as object))
   const acknowledged = await killRounds(t, path, 20, stored).finally(() => { end.abort() })
   await reader
-  t.diagnostic(`${acknowledged} acknowledged, ${reads} reads in between`)
+  t.comment(`${acknowledged} acknowledged, ${reads} reads in between`)
   const before = (await store.load()).servers.size
   await Promise.all(Array.from({ length: 200 }, async (_, n) => await change(store, () => [server(`after-${n}`)])))
   assert.equal((await stored()).size, before + 200)

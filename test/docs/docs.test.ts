@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
-import { test } from 'node:test'
+import { test } from 'tap'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { envTable, tableIn } from '../../docs/env-table.ts'
 import { jsonRpc } from '../../plugins/errors/index.ts'
@@ -26,7 +26,7 @@ const rowsBelow = (text: string, heading: string): string[][] => {
     )
 }
 
-test('durations of the environment: what a timer can run', () => {
+test('durations of the environment: what a timer can run', async () => {
   for (const [text, ms] of [
     ['500', 500],
     ['500ms', 500],
@@ -44,7 +44,7 @@ test('docs/errors.md', async (t) => {
   const rows = rowsBelow(text, 'HTTP errors')
   const made = Object.values(errors).map((Made) => new Made())
 
-  await t.test('lists exactly the errors of plugins/errors/list.ts, with status and message', () => {
+  await t.test('lists exactly the errors of plugins/errors/list.ts, with status and message', async () => {
     assert.ok(made.length > 0)
     assert.deepEqual(
       rows.map(([name, status, , message]) => [name, status, message]),
@@ -52,7 +52,7 @@ test('docs/errors.md', async (t) => {
     )
   })
 
-  await t.test('gives the JSON-RPC code that the MCP endpoints answer with', () => {
+  await t.test('gives the JSON-RPC code that the MCP endpoints answer with', async () => {
     for (const error of made) {
       let body = ''
       const reply = { type: () => reply, code: () => reply, header: () => reply, send: (sent: string) => { body = sent; return reply } }
@@ -66,11 +66,11 @@ test('docs/errors.md', async (t) => {
     }
   })
 
-  await t.test('says of each what to do', () => {
+  await t.test('says of each what to do', async () => {
     for (const row of rows) { assert.equal(row.length, 5, row[0]); assert.ok((row[4]?.length ?? 0) > 10, row[0]) }
   })
 
-  await t.test('lists every JSON-RPC code that the gateway makes', () => {
+  await t.test('lists every JSON-RPC code that the gateway makes', async () => {
     assert.deepEqual(
       rowsBelow(text, 'JSON-RPC errors')
         .map(([number]) => Number(number))
@@ -79,7 +79,7 @@ test('docs/errors.md', async (t) => {
     )
   })
 
-  await t.test('codes are unique and speak of themselves', () => {
+  await t.test('codes are unique and speak of themselves', async () => {
     assert.equal(new Set(made.map((error) => error.code)).size, made.length)
     for (const [name, Made] of Object.entries(errors)) {
       assert.equal(new Made().code, `TH_${name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase()}`)
@@ -100,7 +100,7 @@ test('dependencies', async (t) => {
     ['At run time', { ...manifest.dependencies, ...manifest.optionalDependencies }],
     ['For development', manifest.devDependencies]
   ] as const) {
-    await t.test(`${heading.toLowerCase()}: each has its sentence in docs/dependencies.md, and nothing else has`, () => {
+    await t.test(`${heading.toLowerCase()}: each has its sentence in docs/dependencies.md, and nothing else has`, async () => {
       const section = text.slice(text.indexOf(`\n## ${heading}\n`)).split('\n## ')[1] ?? ''
       const said = new Map(
         [...section.matchAll(/^- \*\*(.+?)\*\*: (.+)$/gm)].map(([, name = '', sentence = '']): [string, string] => [name, sentence])
@@ -110,7 +110,7 @@ test('dependencies', async (t) => {
     })
   }
 
-  await t.test('package-lock.json names no host to fetch from, and a hash for all that is fetched', () => {
+  await t.test('package-lock.json names no host to fetch from, and a hash for all that is fetched', async () => {
     const { packages } = JSON.parse(read('package-lock.json')) as {
       packages: Record<string, { resolved?: string; integrity?: string; link?: boolean; inBundle?: boolean }>
     }
@@ -120,7 +120,7 @@ test('dependencies', async (t) => {
     }
   })
 
-  await t.test('package-lock.json is that of package.json', () => {
+  await t.test('package-lock.json is that of package.json', async () => {
     const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Partial<typeof manifest>> }
     assert.deepEqual(packages['']?.dependencies, manifest.dependencies)
     assert.deepEqual(packages['']?.devDependencies, manifest.devDependencies)
@@ -132,16 +132,16 @@ test('README.md', { skip: existsSync(path('README.md')) ? false : 'there is none
   await t.test(
     'its table of environment variables is that of schemas/env.ts',
     { skip: text.includes('<!-- env -->') ? false : 'it has no such table yet' },
-    () => {
+    async () => {
       assert.equal(tableIn(text), envTable(), 'write it anew: node --import tsx docs/env-table.ts --write')
     }
   )
-  await t.test('what it links to in here is there', () => {
+  await t.test('what it links to in here is there', async () => {
     for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)) assert.ok(existsSync(path(target)), target)
   })
 })
 
-test('schemas/env.ts: every variable says what it is', () => {
+test('schemas/env.ts: every variable says what it is', async () => {
   for (const [name, schema] of Object.entries(Env.properties)) {
     assert.match(name, /^[A-Z][A-Z0-9_]*$/)
     assert.ok((schema.description ?? '').length > 5, name)
@@ -149,7 +149,7 @@ test('schemas/env.ts: every variable says what it is', () => {
   }
 })
 
-test('the examples of proxies say who really asks, whatever a client says', () => {
+test('the examples of proxies say who really asks, whatever a client says', async () => {
   for (const name of ['nginx.conf', 'nginx-replicas.conf']) {
     const text = read(`examples/${name}`)
     for (const header of ['X-Forwarded-For $remote_addr', 'X-Forwarded-Proto $scheme', 'X-Forwarded-Host $host']) {

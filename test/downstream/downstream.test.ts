@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { mock } from 'node:test'
+import { test, type Test } from 'tap'
+import { mockTimers } from '../helpers/clock.ts'
 import type { ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import fc from 'fast-check'
@@ -61,16 +63,16 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
     ['application/json;q=0.001', json],
     ['application/json;q=1;x=0', json]
   ]
-  for (const [header, expected] of table) await t.test(header ?? 'no header', () => { assert.deepEqual(acceptedBy(header), expected) })
+  for (const [header, expected] of table) await t.test(header ?? 'no header', async () => { assert.deepEqual(acceptedBy(header), expected) })
 
-  await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', () => {
+  await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', async () => {
     assert.deepEqual([acceptedBy('application/json;q=0, */*').json, acceptedBy('*/*, text/event-stream;q=0').events], [false, false])
     assert.deepEqual(acceptedBy('*/*;q=0, application/json'), json, 'what is named is taken, though a wildcard refuses')
     assert.deepEqual(acceptedBy('text/*;q=0, */*, application/json'), json, 'a narrower wildcard before a wider one')
     assert.deepEqual(acceptedBy('*/*, text/event-stream, application/json'), eventsFirst, 'the order is that of the ranges that decide')
   })
 
-  await t.test('whatever header: an answer, always the same, and quickly', () => {
+  await t.test('whatever header: an answer, always the same, and quickly', async () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -91,7 +93,7 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
   })
 })
 
-test('bytesOf: sizes of the settings', () => {
+test('bytesOf: sizes of the settings', async () => {
   const table: Array<[string, number]> = [
     ['2048', 2048],
     ['0', 0],
@@ -109,7 +111,7 @@ test('replay: the last events of one session', async (t) => {
   const at = (replay: Replay, stream: number, after: number): Array<[number, string]> =>
     replay.after(stream, after).map((entry) => [entry.at, entry.data])
 
-  await t.test('what came on one stream after one event, oldest first', () => {
+  await t.test('what came on one stream after one event, oldest first', async () => {
     const replay = new Replay()
     replay.add(1, 1, 'a')
     replay.add(2, 1, 'other')
@@ -123,7 +125,7 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(at(replay, 3, 0), [])
   })
 
-  await t.test('bounded in number', () => {
+  await t.test('bounded in number', async () => {
     const replay = new Replay()
     for (let n = 1; n <= limits.replayEvents + 10; n++) replay.add(1, n, 'x')
     const kept = at(replay, 1, 0)
@@ -131,7 +133,7 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual([kept[0]?.[0], kept.at(-1)?.[0]], [11, limits.replayEvents + 10])
   })
 
-  await t.test('bounded in size, over all streams', () => {
+  await t.test('bounded in size, over all streams', async () => {
     const replay = new Replay()
     const third = 'x'.repeat(Math.floor(limits.replaySize / 3))
     for (let n = 1; n <= 4; n++) replay.add(n % 2, n, third)
@@ -146,7 +148,7 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(at(replay, 1, 0), [[6, 'small']], 'until another comes')
   })
 
-  await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', () => {
+  await t.test('all sessions together are bounded, too: the oldest of all go, and those of one that ended are gone', async () => {
     const large = 'x'.repeat(limits.replaySize - 1_000)
     const replays = Array.from({ length: limits.keptSize / limits.replaySize + 10 }, () => new Replay())
     for (const replay of replays) replay.add(1, 1, large)
@@ -159,7 +161,7 @@ test('replay: the last events of one session', async (t) => {
     assert.deepEqual(kept(), [])
   })
 
-  await t.test('whatever comes, the bounds hold and the newest stay', () => {
+  await t.test('whatever comes, the bounds hold and the newest stay', async () => {
     fc.assert(fc.property(fc.array(fc.tuple(fc.nat(2), fc.nat(limits.replaySize * 2)), { maxLength: 12 }), (list) => {
       const replay = new Replay()
       list.forEach(([stream, size], n) => { replay.add(stream, n, 'x'.repeat(size)) })
@@ -173,7 +175,7 @@ test('replay: the last events of one session', async (t) => {
     }), { seed, numRuns: 200 })
   })
 
-  await t.test('event ids tell the stream and the place', () => {
+  await t.test('event ids tell the stream and the place', async () => {
     fc.assert(
       fc.property(fc.nat(), fc.nat(), (stream, place) => {
         assert.deepEqual(parseEventId(eventId(stream, place)), { stream, at: place })
@@ -210,13 +212,13 @@ const view = (key: string, name?: string): View => makeView(principal(key), rout
 const minute = 60_000
 
 /** Sessions under a clock that stands still until it is told. */
-function startSessions (t: TestContext): { sessions: Sessions, ended: string[], tick: (ms: number) => void } {
-  t.mock.timers.enable({ apis: ['setInterval', 'setTimeout', 'Date'] })
+function startSessions (t: Test): { sessions: Sessions, ended: string[], tick: (ms: number) => void } {
+  mockTimers(t, 'setInterval', 'setTimeout', 'Date')
   const sessions = new Sessions()
   const ended: string[] = []
   sessions.on('ended', (session) => { ended.push(session.sessionId) })
   t.after(() => { sessions.close() })
-  return { sessions, ended, tick: (ms) => { t.mock.timers.tick(ms) } }
+  return { sessions, ended, tick: (ms) => { mock.timers.tick(ms) } }
 }
 
 /** An HTTP answer that is held in the hand. `reads`: whether what is written is taken at once. */
@@ -281,7 +283,7 @@ function connection (): Held & { stream: EventStream } {
 const messagesIn = (text: string): string[] => [...text.matchAll(/^data: (.+)$/gm)].map(([, data = '']) => data)
 
 test('sessions: under (principal, route, id)', async (t) => {
-  await t.test('an id is long, new each time, and found by its own principal on its own route only', (t) => {
+  await t.test('an id is long, new each time, and found by its own principal on its own route only', async (t) => {
     const { sessions } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', { sampling: {} })
     assert.match(session.sessionId, /^[\x21-\x7e]{43,}$/)
@@ -297,7 +299,7 @@ test('sessions: under (principal, route, id)', async (t) => {
     assert.deepEqual([session.capabilities, session.version, session.user], [{ sampling: {} }, '2025-11-25', 'ann'])
   })
 
-  await t.test('one id of several principals is several sessions', (t) => {
+  await t.test('one id of several principals is several sessions', async (t) => {
     const { sessions, ended } = startSessions(t)
     const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) =>
       sessions.rebuild(each, 'chosen', '2025-06-18')
@@ -319,7 +321,7 @@ test('sessions: under (principal, route, id)', async (t) => {
     assert.deepEqual(ended, ['chosen'])
   })
 
-  await t.test('an end is told once, and leaves nothing', (t) => {
+  await t.test('an end is told once, and leaves nothing', async (t) => {
     const { sessions, ended } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     sessions.end(session, 'over')
@@ -330,14 +332,14 @@ test('sessions: under (principal, route, id)', async (t) => {
     )
   })
 
-  await t.test('closing ends all of them', (t) => {
+  await t.test('closing ends all of them', async (t) => {
     const { sessions, ended } = startSessions(t)
     const ids = [view('ann'), view('bob')].map((each) => sessions.begin(each, '2025-11-25', {}).sessionId)
     sessions.close()
     assert.deepEqual([ended, sessions.size], [ids, 0])
   })
 
-  await t.test('no more than can be held', (t) => {
+  await t.test('no more than can be held', async (t) => {
     const { sessions } = startSessions(t)
     for (let n = 0; n < limits.sessions; n++) sessions.begin(view('ann'), '2025-11-25', {})
     assert.equal(sessions.full, true)
@@ -351,14 +353,14 @@ test('sessions: under (principal, route, id)', async (t) => {
 })
 
 test('sessions: rebuilt under an id that a client brings', async (t) => {
-  await t.test('what the client could do is not restored', (t) => {
+  await t.test('what the client could do is not restored', async (t) => {
     const { sessions } = startSessions(t)
     const session = sessions.rebuild(view('ann'), 'abc', '2025-06-18')
     assert.deepEqual([session?.sessionId, session?.capabilities, session?.version], ['abc', {}, '2025-06-18'])
     assert.equal(sessions.find(view('ann'), 'abc'), session)
   })
 
-  await t.test('an absurd id is not one', (t) => {
+  await t.test('an absurd id is not one', async (t) => {
     const { sessions } = startSessions(t)
     for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) {
       assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
@@ -367,7 +369,7 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
     assert.equal(sessions.size, 4)
   })
 
-  await t.test('so many in a minute for each principal, then again', (t) => {
+  await t.test('so many in a minute for each principal, then again', async (t) => {
     const { sessions, tick } = startSessions(t)
     const rebuild = (key: string, n: number): Session | undefined => sessions.rebuild(view(key), `id-${key}-${n}`, '2025-11-25')
     for (let n = 0; n < limits.rebuildsPerMinute; n++) assert.ok(rebuild('ann', n))
@@ -380,7 +382,7 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
 })
 
 test('sessions: idle ones end', async (t) => {
-  await t.test('after half an hour without a request', (t) => {
+  await t.test('after half an hour without a request', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
     const used = sessions.begin(view('ann'), '2025-11-25', {})
     const idle = sessions.begin(view('ann'), '2025-11-25', {})
@@ -394,7 +396,7 @@ test('sessions: idle ones end', async (t) => {
     assert.equal(sessions.size, 0)
   })
 
-  await t.test('a stranger who tries an id does not keep it alive', (t) => {
+  await t.test('a stranger who tries an id does not keep it alive', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     tick(limits.sessionIdle - minute)
@@ -403,7 +405,7 @@ test('sessions: idle ones end', async (t) => {
     assert.deepEqual(ended, [session.sessionId])
   })
 
-  await t.test('an open stream keeps one alive, a broken one does so no longer', (t) => {
+  await t.test('an open stream keeps one alive, a broken one does so no longer', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     const held = connection()
@@ -418,7 +420,7 @@ test('sessions: idle ones end', async (t) => {
     assert.deepEqual(ended, [session.sessionId])
   })
 
-  await t.test('a request in flight keeps one alive', (t) => {
+  await t.test('a request in flight keeps one alive', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     session.exchanges.set(1, { cancel: () => {} } as unknown as Parameters<typeof session.exchanges.set>[1])
@@ -433,9 +435,9 @@ test('sessions: idle ones end', async (t) => {
 const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
 
 test('a session and its streams', async (t) => {
-  const begin = (t: TestContext): Session => startSessions(t).sessions.begin(view('ann'), '2025-11-25', {})
+  const begin = (t: Test): Session => startSessions(t).sessions.begin(view('ann'), '2025-11-25', {})
 
-  await t.test('news wait, bounded and each once, for the next stream', (t) => {
+  await t.test('news wait, bounded and each once, for the next stream', async (t) => {
     const session = begin(t)
     for (let n = 0; n < 3; n++) session.deliver('notifications/tools/list_changed')
     for (let n = 0; n < limits.waitingMessages; n++) session.deliver('notifications/message', `{"level":"info","data":${n}}`)
@@ -448,7 +450,7 @@ test('a session and its streams', async (t) => {
     assert.equal(held.text().split('list_changed').length, 2)
   })
 
-  await t.test('what waits is bounded in size, and what is too large alone does not wait', (t) => {
+  await t.test('what waits is bounded in size, and what is too large alone does not wait', async (t) => {
     const session = begin(t)
     const say = (level: string, size: number): void => {
       session.deliver('notifications/message', JSON.stringify({ level, data: 'x'.repeat(size) }))
@@ -460,7 +462,7 @@ test('a session and its streams', async (t) => {
     assert.deepEqual([...held.text().matchAll(/"level":"(\w+)"/g)].map(([, level]) => level), ['notice', 'warning', 'error'])
   })
 
-  await t.test('each message goes to one stream; so many streams at once', (t) => {
+  await t.test('each message goes to one stream; so many streams at once', async (t) => {
     const session = begin(t)
     const held = Array.from({ length: limits.streamsPerSession }, () => {
       assert.equal(session.takesStream(undefined), true)
@@ -482,7 +484,7 @@ test('a session and its streams', async (t) => {
     assert.equal(held[0]?.text().includes('"method":"y"'), false)
   })
 
-  await t.test('a stream is taken up where it broke', (t) => {
+  await t.test('a stream is taken up where it broke', async (t) => {
     const session = begin(t)
     const first = connection()
     session.listen(first.stream, undefined)
@@ -500,7 +502,7 @@ test('a session and its streams', async (t) => {
     }
   })
 
-  await t.test('what is in flight can be taken up again, however many streams came after it; what is over, for a while', (t) => {
+  await t.test('what is in flight can be taken up again, however many streams came after it; what is over, for a while', async (t) => {
     const session = begin(t)
     const carrying = session.streams.open()
     carrying.send('{"method":"kept"}')
@@ -521,7 +523,7 @@ test('a session and its streams', async (t) => {
     assert.deepEqual([after('1-0'), after('2-0'), after(`${last}-0`)], [['{"method":"kept"}'], [], [`{"method":"of ${last}"}`]])
   })
 
-  await t.test('paused and resumed again and again, it is one stream, on which nothing is lost', (t) => {
+  await t.test('paused and resumed again and again, it is one stream, on which nothing is lost', async (t) => {
     const session = begin(t)
     const stream = session.streams.open()
     let held = connection()
@@ -542,7 +544,7 @@ test('a session and its streams', async (t) => {
     assert.equal(session.streams.open().number, 2)
   })
 
-  await t.test('a stream that has just begun is not the one that is forgotten, though all before it are open', (t) => {
+  await t.test('a stream that has just begun is not the one that is forgotten, though all before it are open', async (t) => {
     const session = begin(t)
     for (let n = 0; n < limits.resumableStreams; n++) session.streams.open().attach(connection().stream)
     const stream = session.streams.open()
@@ -555,7 +557,7 @@ test('a session and its streams', async (t) => {
     assert.deepEqual(messagesIn(back.text()), ['{"method":"the answer"}'])
   })
 
-  await t.test('what can be replayed is forgotten after a while', (t) => {
+  await t.test('what can be replayed is forgotten after a while', async (t) => {
     const { sessions, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     const held = connection()
@@ -609,7 +611,7 @@ test('a session and its streams', async (t) => {
     over.abort('enough')
   })
 
-  await t.test('a slow reader is let go; a burst is no sign of one', (t) => {
+  await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {
     const { sessions, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     const listening = (): ReturnType<typeof connection> => {
@@ -638,7 +640,7 @@ test('a session and its streams', async (t) => {
     assert.equal(other.open(), false, 'or at once, where it is far too much')
   })
 
-  await t.test('where all that is unread is too much, the slowest reader goes', (t) => {
+  await t.test('where all that is unread is too much, the slowest reader goes', async (t) => {
     const { sessions } = startSessions(t)
     const listening = (name: string): { session: Session, held: ReturnType<typeof connection> } => {
       const session = sessions.begin(view(name), '2025-11-25', {})
@@ -658,7 +660,7 @@ test('a session and its streams', async (t) => {
     assert.deepEqual([slow.every(({ held }) => held.open()), slowest.held.open(), fast.held.open()], [true, false, true])
   })
 
-  await t.test('log messages below the level that the client set are not for it', (t) => {
+  await t.test('log messages below the level that the client set are not for it', async (t) => {
     const session = begin(t)
     const held = connection()
     session.listen(held.stream, undefined)
@@ -672,7 +674,7 @@ test('a session and its streams', async (t) => {
     assert.deepEqual(['debug', 'notice', 'warning', 'emergency', 'unheard of'].map(hears), [false, false, true, true, true])
   })
 
-  await t.test('when it ends its streams end, and it hears no more', (t) => {
+  await t.test('when it ends its streams end, and it hears no more', async (t) => {
     const { sessions } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})
     const held = connection()
@@ -724,7 +726,7 @@ test('the answer to one POST', async (t) => {
   const whole = (id: number): string => `{"jsonrpc":"2.0","id":${id},"result":{"text":"é, 1"}}`
   const progress = '{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
   interface Made extends Held { reply: HttpReply, tick: (ms: number) => void, gone: () => number }
-  const begin = (t: TestContext, { expected = 1, batch = false, accepted = both, version = '2025-03-26' as LegacyVersion } = {}): Made => {
+  const begin = (t: Test, { expected = 1, batch = false, accepted = both, version = '2025-03-26' as LegacyVersion } = {}): Made => {
     const { sessions, tick } = startSessions(t)
     const held = response()
     let gone = 0
@@ -733,13 +735,13 @@ test('the answer to one POST', async (t) => {
     return { ...held, reply, tick, gone: () => gone }
   }
 
-  await t.test('JSON, when the final answers are all it says', (t) => {
+  await t.test('JSON, when the final answers are all it says', async (t) => {
     const one = begin(t)
     one.reply.finish(parts(1))
     assert.deepEqual([one.text(), one.head()?.[1]['content-length'], one.open()], [whole(1), Buffer.byteLength(whole(1)), false])
   })
 
-  await t.test('of a batch: a list, in the order in which they came', (t) => {
+  await t.test('of a batch: a list, in the order in which they came', async (t) => {
     const batch = begin(t, { expected: 3, batch: true })
     batch.reply.finish(parts(2))
     batch.reply.finish(undefined)
@@ -751,7 +753,7 @@ test('the answer to one POST', async (t) => {
     )
   })
 
-  await t.test('of a batch of one: still a list', (t) => {
+  await t.test('of a batch of one: still a list', async (t) => {
     const batch = begin(t, { batch: true })
     batch.reply.finish(parts(1))
     assert.equal(batch.text(), `[${whole(1)}]`)
@@ -771,7 +773,7 @@ test('the answer to one POST', async (t) => {
       }
     ]
   ] as const) {
-    await t.test(`a batch that ${says} becomes a stream: what is final already comes as whole messages`, (t) => {
+    await t.test(`a batch that ${says} becomes a stream: what is final already comes as whole messages`, async (t) => {
       const batch = begin(t, { expected: 3, batch: true })
       batch.reply.finish(parts(1))
       batch.reply.finish(parts(2))
@@ -786,11 +788,11 @@ test('the answer to one POST', async (t) => {
     })
   }
 
-  await t.test('a client that goes is noticed: at once, or after a grace where it can come back', (t) => {
+  await t.test('a client that goes is noticed: at once, or after a grace where it can come back', async (t) => {
     const plain = begin(t)
     plain.break()
     assert.equal(plain.gone(), 1)
-    t.mock.timers.reset()
+    mock.timers.reset()
     const resumable = begin(t, { version: '2025-11-25' })
     resumable.reply.send(progress)
     resumable.break()
@@ -865,9 +867,9 @@ test('checkHost and checkOrigin: who is let in from a browser', async (t) => {
     ['the origin of install.baseUrl', [local, '', '', 'hub.example', 'https://hub.example', 'https://hub.example/base'], 'in'],
     ['install.baseUrl that is no URL', [local, '', '', 'localhost:3000', 'https://hub.example', 'hub.example'], foreign]
   ]
-  for (const [says, given, expected] of table) await t.test(`${says}: ${expected}`, () => { assert.equal(allowed(...given), expected) })
+  for (const [says, given, expected] of table) await t.test(`${says}: ${expected}`, async () => { assert.equal(allowed(...given), expected) })
 
-  await t.test('isLoopback', () => {
+  await t.test('isLoopback', async () => {
     for (const address of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(address), true, address)
     for (const address of ['0.0.0.0', '::', '10.0.0.1', '127.evil.example', '127.0.0.1.example', 'localhost.example', '']) {
       assert.equal(isLoopback(address), false, address)

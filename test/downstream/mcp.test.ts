@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { CallToolResultSchema, ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -473,7 +473,7 @@ test('what is passed on is passed on as it came', async (t) => {
   const global = await Session.open(`${hub.url}/mcp`)
   const single = await Session.open(`${hub.url}/mcp/exact`)
 
-  await t.test('a single-server route\'s initialize: capabilities, serverInfo and instructions, unknown fields included', () => {
+  await t.test('a single-server route\'s initialize: capabilities, serverInfo and instructions, unknown fields included', async () => {
     assert.deepEqual(
       { capabilities: single.init.capabilities, serverInfo: single.init.serverInfo, instructions: single.init.instructions },
       sent
@@ -705,7 +705,7 @@ test('what is passed on is passed on as it came', async (t) => {
     assert.ok(first < 2_000 && second < 400, `${first} ms, then ${second} ms`)
   })
 
-  await t.test('configured headers go upstream, the caller\'s key never does', () => {
+  await t.test('configured headers go upstream, the caller\'s key never does', async () => {
     assert.ok(upstream.received.every(({ headers }) => headers['x-static'] === 'yes'))
     for (const { headers, body } of [...upstream.received, ...other.received]) {
       assert.ok(!JSON.stringify(headers).includes(KEY) && !body.includes(KEY))

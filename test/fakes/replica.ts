@@ -4,7 +4,7 @@ import { openVault } from '../../plugins/secrets/vault.ts'
 import { openStorage } from '../../db/open.ts'
 import type { Change, Snapshot, Vault } from '../../db/store.ts'
 import { at, KEY, within, type Json } from '../helpers/client.ts'
-import { startHub, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
+import { spawnHub, startHub, until, type Cleanup, type Hub, type HubOptions, type ProcessHub, type ProcessOptions } from '../helpers/hub.ts'
 
 /** What every replica is given alike. Each holds a canary: none may ever be seen. */
 export const shared = {
@@ -16,9 +16,14 @@ export const shared = {
 /** The vault of those replicas. */
 export const vault = async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey: shared.ENCRYPTION_KEY })
 
-/** A gateway on a database, with a folder of its own and what all replicas share. Ready, unless told not to wait: with a database that takes longer. @param url empty: on its settings file */
+/** A gateway on a database within this process, with a folder of its own and what all replicas share. @param url empty: on its settings file */
 export async function startReplica (t: Cleanup, url: string, options: HubOptions = {}): Promise<Hub> {
-  const hub = await startHub(t, { ...options, wait: false, env: { DB_URL: url, ...shared, ...options.env } })
+  return await startHub(t, { ...options, env: { DB_URL: url, ...shared, ...options.env } })
+}
+
+/** As `startReplica`, as a process of its own. It is ready, unless told not to wait: with a database that takes longer. */
+export async function spawnReplica (t: Cleanup, url: string, options: ProcessOptions = {}): Promise<ProcessHub> {
+  const hub = await spawnHub(t, { ...options, wait: false, env: { DB_URL: url, ...shared, ...options.env } })
   if (options.wait !== false) {
     await until(async () => {
       if (hub.child.exitCode !== null) return true

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from 'tap'
 import fc from 'fast-check'
 import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
@@ -98,7 +98,7 @@ test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
   `.split('\n').filter((line) => line.trim() !== '').slice(1).map((line) => line.trim().split(/ {2,}/))
   assert.equal(table.length, Object.keys(configs).length)
   for (const [name = '', ...cells] of table) {
-    await t.test(name, () => {
+    await t.test(name, async () => {
       const config = configs[name]
       assert.ok(config)
       const columns: Array<[Who, PublicReach[]]> = [
@@ -136,18 +136,18 @@ test('visibleServers: the servers behind a view', async (t) => {
     visibleServers(snapshot, makeView(principals[who], scope), 'default').map(({ label }) => label)
   const group = (id: string): Scope => ({ kind: 'group', id, name: 'any' })
 
-  await t.test('in the order of configuration, neither disabled nor unusable', () => {
+  await t.test('in the order of configuration, neither disabled nor unusable', async () => {
     assert.deepEqual(names('admin', { kind: 'global' }), [...snapshot.servers.keys()].filter((name) => !['off', 'broken'].includes(name)))
     assert.deepEqual(names('bob', { kind: 'global' }), names('admin', { kind: 'global' }).filter((name) => name !== 'a'))
   })
-  await t.test('a group in its own order, under its aliases, without what is gone or not to be seen', () => {
+  await t.test('a group in its own order, under its aliases, without what is gone or not to be seen', async () => {
     assert.deepEqual(names('admin', group('g')), ['mine', 'z'])
     assert.deepEqual(names('bob', group('g')), ['z'])
     assert.deepEqual(names('admin', group('e')), [])
     assert.deepEqual(names('admin', group('no such')), [])
     assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[0]?.member.tools, ['x'])
   })
-  await t.test('a single server', () => {
+  await t.test('a single server', async () => {
     assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])
     for (const [who, name] of [
       ['bob', 'a'],
@@ -158,7 +158,7 @@ test('visibleServers: the servers behind a view', async (t) => {
   })
 })
 
-test('toScope: a group by id, then by name, then a server', () => {
+test('toScope: a group by id, then by name, then a server', async () => {
   const given: Given = {
     servers: { s: {}, both: {}, g1: {} },
     groups: [
@@ -182,7 +182,7 @@ test('toScope: a group by id, then by name, then a server', () => {
   }
 })
 
-test('toScope: of a group and a server of one name the server, where the group is of somebody else who is no admin', () => {
+test('toScope: of a group and a server of one name the server, where the group is of somebody else who is no admin', async () => {
   const table: Array<[ofGroup: string | undefined, ofServer: string | undefined, kind: string]> = [
     ['bob', undefined, 'server'],
     ['bob', 'admin', 'server'],
@@ -248,7 +248,7 @@ test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
     ['custom: none', grant('custom', [], []), []]
   ]
   for (const [says, given, opened] of table) {
-    await t.test(says, () => {
+    await t.test(says, async () => {
       assert.deepEqual(
         Object.entries(routes)
           .filter(([, scope]) => admits(snapshot, { ...principals.admin, grant: given }, scope))
@@ -259,7 +259,7 @@ test('admits: what a scoped key opens (DECISIONS §4)', async (t) => {
   }
 })
 
-test('makeView: equal keys see the same, others need not', () => {
+test('makeView: equal keys see the same, others need not', async () => {
   const scopes: Scope[] = [
     { kind: 'global' },
     { kind: 'server', name: 'a' },
@@ -286,12 +286,12 @@ test('makeView: equal keys see the same, others need not', () => {
 test('exposedName and otherName', async (t) => {
   /** With the `u` flag a surrogate that is one of a pair is not one. */
   const halfCharacter = /[\ud800-\udfff]/u
-  await t.test('what fits is kept as it is', () => {
+  await t.test('what fits is kept as it is', async () => {
     assert.equal(exposedName('server', '-', 'tool'), 'server-tool')
     assert.equal(exposedName('s', '__', 't'), 's__t')
     assert.equal(exposedName('a'.repeat(32), '-', 'b'.repeat(31)), `${'a'.repeat(32)}-${'b'.repeat(31)}`)
   })
-  await t.test('what is longer than 64 is cut, with a hash that tells two apart', () => {
+  await t.test('what is longer than 64 is cut, with a hash that tells two apart', async () => {
     const long = (end: string): string => exposedName('server', '-', `${'x'.repeat(100)}${end}`)
     assert.equal(long('1').length, 64)
     assert.ok(long('1').startsWith('server-xxx'))
@@ -301,7 +301,7 @@ test('exposedName and otherName', async (t) => {
     assert.equal(exposedName('server', '-', 'y'.repeat(100)), `server-${'y'.repeat(48)}_a8ddff4d`)
   })
   const word = fc.string({ unit: fc.constantFrom('a', 'b', '-', '😀', 'é', '中'), minLength: 1, maxLength: 80 })
-  await t.test('never longer than 64, never half a character, always the same', () => {
+  await t.test('never longer than 64, never half a character, always the same', async () => {
     fc.assert(fc.property(word, fc.constantFrom('-', '__', '::'), word, (label, separator, name) => {
       for (const made of [exposedName(label, separator, name), otherName(`${label}${separator}${name}`, label), otherName(name, label)]) {
         assert.ok(made.length <= 64, made)
@@ -315,7 +315,7 @@ test('exposedName and otherName', async (t) => {
       assert.doesNotMatch(exposedName('s', '-', `${'x'.repeat(before)}${'😀'.repeat(20)}`), halfCharacter)
     }
   })
-  await t.test('otherName tells apart by whom it is', () => {
+  await t.test('otherName tells apart by whom it is', async () => {
     assert.notEqual(otherName('a-b', 'server 1'), otherName('a-b', 'server 2'))
     assert.match(otherName('a-b', 'x'), /^a-b_[0-9a-f]{8}$/)
   })
@@ -732,7 +732,7 @@ test('MCP Apps', async (t) => {
 
 test('templates: which URIs fit', async (t) => {
   const fits = (template: string, uri: string): boolean => matches(literalsOf(template), uri)
-  await t.test('a table', () => {
+  await t.test('a table', async () => {
     const table: Array<[string, string, boolean]> = [
       ['file:///a', 'file:///a', true],
       ['file:///a', 'file:///ab', false],
@@ -769,7 +769,7 @@ test('templates: which URIs fit', async (t) => {
     ]
     for (const [template, uri, expected] of table) assert.equal(fits(template, uri), expected, `${template} and ${uri}`)
   })
-  await t.test('every expansion fits', () => {
+  await t.test('every expansion fits', async () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'b', '/', '.'), maxLength: 4 })
     fc.assert(fc.property(fc.array(fc.tuple(piece, piece), { maxLength: 5 }), piece, (list, last) => {
       assert.equal(
@@ -781,7 +781,7 @@ test('templates: which URIs fit', async (t) => {
       )
     }), { seed, numRuns: 1_000 })
   })
-  await t.test('it says what the same template as a regular expression says', () => {
+  await t.test('it says what the same template as a regular expression says', async () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 2 })
     fc.assert(
       fc.property(
@@ -800,7 +800,7 @@ test('templates: which URIs fit', async (t) => {
     fits(template, uri)
     return performance.now() - begun
   }
-  await t.test('never slow: many expressions, long literals, braces without end, 100 KB of each', () => {
+  await t.test('never slow: many expressions, long literals, braces without end, 100 KB of each', async () => {
     const size = 100_000
     const hostile: Record<string, [string, string]> = {
       'an expression after each letter': ['{x}a'.repeat(size / 4), 'a'.repeat(size)],
@@ -812,7 +812,7 @@ test('templates: which URIs fit', async (t) => {
     }
     for (const [says, [template, uri]] of Object.entries(hostile)) assert.ok(spent(template, uri) < 200, says)
   })
-  await t.test('never slow: a literal that fits again and again but for its beginning', () => {
+  await t.test('never slow: a literal that fits again and again but for its beginning', async () => {
     // Within what one item and one request may be: 1 MiB each.
     const size = 60_000
     const uri = `x${`b${'a'.repeat(size - 1)}`.repeat(9)}z`
@@ -874,7 +874,7 @@ test('convertArguments: a text is what the schema takes', async (t) => {
     ['a list of lists of itself', { $ref: '#/$defs/lists' }, '5,6', ['5', '6']]
   ]
   for (const [says, schema, given, expected] of table) {
-    await t.test(says, () => {
+    await t.test(says, async () => {
       const root = {
         type: 'object',
         properties: { v: schema },
@@ -901,7 +901,7 @@ test('convertArguments: a text is what the schema takes', async (t) => {
 
 test('tasks: who may ask about one, and where', async (t) => {
   const result = (taskId: unknown): string => JSON.stringify({ task: { taskId, status: 'working' } })
-  await t.test('its principal only, and on its server only', () => {
+  await t.test('its principal only, and on its server only', async () => {
     const tasks = new TaskOwners()
     tasks.note(result('t1'), { principal: 'ann', provider: 's' })
     assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
@@ -912,11 +912,11 @@ test('tasks: who may ask about one, and where', async (t) => {
     assert.equal(tasks.owns('t1', 'bob', 's'), false)
     for (const odd of [undefined, null, 1, {}, ['t1'], '']) assert.equal(tasks.providerOf(odd, 'ann', ['s', 'hostile']), undefined)
   })
-  await t.test('an unknown task is nobody\'s, whatever is asked', () => {
+  await t.test('an unknown task is nobody\'s, whatever is asked', async () => {
     assert.equal(new TaskOwners().owns('t', 'ann', 's'), false)
     assert.equal(new TaskOwners().providerOf('__proto__', 'ann', ['s', 'hostile']), undefined)
   })
-  await t.test('a result that announces none is none', () => {
+  await t.test('a result that announces none is none', async () => {
     const tasks = new TaskOwners()
     for (const text of [
       '{}',
@@ -932,14 +932,14 @@ test('tasks: who may ask about one, and where', async (t) => {
     ]) { tasks.note(text, { principal: 'ann', provider: 's' }) }
     for (const id of ['t', '1', 'null', 'taskId']) assert.equal(tasks.providerOf(id, 'ann', ['s', 'hostile']), undefined)
   })
-  await t.test('of more than can be remembered the oldest is forgotten', () => {
+  await t.test('of more than can be remembered the oldest is forgotten', async () => {
     const tasks = new TaskOwners()
     for (let n = 0; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'ann', provider: 's' })
     assert.equal(tasks.providerOf('t0', 'ann', ['s', 'hostile']), undefined)
     assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
     assert.equal(tasks.providerOf(`t${limits.tasks}`, 'ann', ['s', 'hostile']), 's')
   })
-  await t.test('a task id that another server announces, too, is not taken away from its owner', () => {
+  await t.test('a task id that another server announces, too, is not taken away from its owner', async () => {
     const tasks = new TaskOwners()
     tasks.note(result('t1'), { principal: 'ann', provider: 's' })
     tasks.note(result('t1'), { principal: 'bob', provider: 'hostile' })
@@ -947,7 +947,7 @@ test('tasks: who may ask about one, and where', async (t) => {
     assert.equal(tasks.providerOf('t1', 'bob', ['s', 'hostile']), 'hostile')
     assert.deepEqual([tasks.owns('t1', 'ann', 'hostile'), tasks.owns('t1', 'bob', 's')], [false, false])
   })
-  await t.test('on a route only the servers behind it are asked about it, in their order', () => {
+  await t.test('on a route only the servers behind it are asked about it, in their order', async () => {
     const tasks = new TaskOwners()
     for (const provider of ['s', 't']) tasks.note(result('t1'), { principal: 'ann', provider })
     const table: Array<[string[], string | undefined]> = [

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { RpcError, UpstreamError } from '../../protocol/errors.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { Outbound } from '../../plugins/outbound/outbound.ts'
@@ -61,7 +61,7 @@ const environment = {
 }
 
 test('expand: ${NAME} from the environment', async (t) => {
-  await t.test('in env, headers, url and args, and nowhere else', () => {
+  await t.test('in env, headers, url and args, and nowhere else', async () => {
     const all = {
       command: '${FOO}',
       cwd: '${FOO}',
@@ -84,7 +84,7 @@ test('expand: ${NAME} from the environment', async (t) => {
     assert.deepEqual(warnings, [])
     assert.equal(all.url, 'http://h/${FOO}', 'what is written down stays as it is')
   })
-  await t.test('once, and only what is written so', () => {
+  await t.test('once, and only what is written so', async () => {
     const written = ['${BAR}', '${EMPTY}', '$FOO', '${ FOO }', '${FOO:-x}', '${}', '$${FOO}', '${FOO', '${constructor}', '${__proto__}']
     assert.deepEqual(expand({ args: written }, environment).config.args, [
       '${FOO}',
@@ -104,7 +104,7 @@ test('expand: ${NAME} from the environment', async (t) => {
       'a line break at the end of a secret is no part of a header'
     )
   })
-  await t.test('never our own secrets; what is not filled in is told by name', () => {
+  await t.test('never our own secrets; what is not filled in is told by name', async () => {
     for (const name of [
       'JWT_SECRET',
       'DB_URL',
@@ -134,7 +134,7 @@ test('expand: ${NAME} from the environment', async (t) => {
     assert.equal(config.headers?.a, '${NOT_SET} ${NOT_SET} foo-value')
     assert.deepEqual(warnings, ['${NOT_SET} in headers is not set'])
   })
-  await t.test('never where somebody stored it who is no admin', () => {
+  await t.test('never where somebody stored it who is no admin', async () => {
     const { config, warnings } = expand(
       { storedByUser: true, owner: 'admin', url: 'http://h/${FOO}', headers: { a: '${FOO}' } },
       environment
@@ -145,7 +145,7 @@ test('expand: ${NAME} from the environment', async (t) => {
       ['headers', 'url'].map((place) => `\${FOO} in ${place} is not filled in: an admin has to store this server for that`)
     )
   })
-  await t.test('values are taken out of what is shown again', () => {
+  await t.test('values are taken out of what is shown again', async () => {
     assert.equal(
       expand({ args: ['${FOO}'], env: { A: '${EMPTY}' } }, environment).hide('it said foo-value, then foo-value'),
       'it said ${FOO}, then ${FOO}'
@@ -205,10 +205,10 @@ test('childEnvironment: what a child is given', async (t) => {
   const minimal = { PATH: '/bin', HOME: '/home/x', TZ: 'UTC', LANG: 'C' }
   const to = (names: string[], address: string): Record<string, string> => Object.fromEntries(names.map((name) => [name, address]))
 
-  await t.test('little of ours, and its own', () => {
+  await t.test('little of ours, and its own', async () => {
     assert.deepEqual(childEnvironment({ env: { A: '1', PATH: '/opt' } }, given, {}), { ...minimal, A: '1', PATH: '/opt' })
   })
-  await t.test('where packages come from, unless its own environment says so', () => {
+  await t.test('where packages come from, unless its own environment says so', async () => {
     const install = { npmRegistry: 'https://npm.example/', pythonIndexUrl: 'https://py.example/simple' }
     assert.deepEqual(childEnvironment({}, given, install), {
       ...minimal,
@@ -230,7 +230,7 @@ test('childEnvironment: what a child is given', async (t) => {
       ...to(npm, install.npmRegistry)
     })
   })
-  await t.test('nothing that makes it run something else, where a user stored it who is no admin', () => {
+  await t.test('nothing that makes it run something else, where a user stored it who is no admin', async () => {
     const hijacks = [
       'LD_PRELOAD',
       'LD_LIBRARY_PATH',
@@ -373,7 +373,7 @@ const ours = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.f
 const theirs = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"iss":"elsewhere"}').toString('base64url')}.c2lnbmF0dXJl`
 
 test('passedOn: what of a request goes on', async (t) => {
-  await t.test('what never does, whatever is configured', () => {
+  await t.test('what never does, whatever is configured', async () => {
     for (const name of [
       'connection',
       'keep-alive',
@@ -420,7 +420,7 @@ test('passedOn: what of a request goes on', async (t) => {
       'x-mcp-thing'
     ]) { assert.ok(isForwardable(name), name) }
   })
-  await t.test('what is configured in vain is told', () => {
+  await t.test('what is configured in vain is told', async () => {
     assert.deepEqual(
       passthroughOf({ passthroughHeaders: ['X-A', 'x-a', 'Cookie', 'X-Set', 'Mcp-Name'], headers: { 'x-SET': '1' } }, true),
       {
@@ -436,7 +436,7 @@ test('passedOn: what of a request goes on', async (t) => {
     assert.equal(passthroughOf({ passthroughHeaders: ['X-A'] }, false).warnings.length, 1)
     assert.deepEqual(passthroughOf({ passthroughHeaders: [] }, false), { names: [], warnings: [] })
   })
-  await t.test('the values', () => {
+  await t.test('the values', async () => {
     const table: Array<[string, IncomingHttpHeaders, Record<string, string> | undefined]> = [
       ['as they came', { 'x-a': '1', 'x-b': '', 'x-c': '3' }, { 'x-a': '1', 'x-b': '' }],
       ['nothing', { 'x-c': '3' }, undefined],
@@ -462,7 +462,7 @@ test('passedOn: what of a request goes on', async (t) => {
       )
     }
   })
-  await t.test('a digest tells values apart, and does not tell them', () => {
+  await t.test('a digest tells values apart, and does not tell them', async () => {
     assert.equal(digestOf({ a: '1' }), digestOf({ a: '1' }))
     const digests = [{ a: '1' }, { a: '2' }, { b: '1' }, { a: '1', b: '' }, { a: '1","b":"' }].map((passed) => digestOf(passed as Passed))
     assert.equal(new Set(digests).size, digests.length)

@@ -5,7 +5,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import { createConnection, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { test } from 'tap'
 import {
   at,
   connected,
@@ -26,7 +26,7 @@ import {
   type Message
 } from '../helpers/client.ts'
 import { startUpstream, tool, type Call } from '../fakes/fault-http.ts'
-import { bearerKey, path, startHub, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
+import { bearerKey, path, spawnHub, startHub, until, type Cleanup, type Hub, type HubOptions, type ProcessHub } from '../helpers/hub.ts'
 
 // What a review once found wrong, each defect with the number that it had there. The waits are long and the work is little: the
 // gateways run side by side, and so do the tests on one gateway.
@@ -84,9 +84,9 @@ function alive (pid: number): boolean {
 
 const starts = (log: Entry[]): number => log.filter(({ event }) => event === 'start').length
 
-const rss = (hub: Hub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+const rss = (hub: ProcessHub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
-const descriptors = (hub: Hub): number => readdirSync(`/proc/${hub.pid}/fd`).length
+const descriptors = (hub: ProcessHub): number => readdirSync(`/proc/${hub.pid}/fd`).length
 
 const call = (name: string, args: Json = {}, id: string | number = 'call'): Json => ({
   jsonrpc: '2.0',
@@ -152,13 +152,13 @@ async function startSse (
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
 }
 
-/** A gateway; they start one after the other, for that takes all of a small machine. */
-async function hubOf (t: Cleanup, options: HubOptions): Promise<Hub> {
+/** A gateway as a process; they start one after the other, for that takes all of a small machine. */
+async function processOf (t: Cleanup, options: HubOptions): Promise<ProcessHub> {
   const before = starting
   const mine = deferred()
   starting = mine.promise
   await before
-  try { return await startHub(t, options) } finally { mine.resolve() }
+  try { return await spawnHub(t, options) } finally { mine.resolve() }
 }
 
 let starting = Promise.resolve()
@@ -197,8 +197,10 @@ async function halfSend (t: Cleanup, hub: Hub, head: string): Promise<void> {
 
 const methods = (messages: Message[]): string[] => messages.map(({ method }) => method ?? 'response')
 
-describe('regressions', { concurrency: many }, () => {
-  test('a gateway of which much is asked', { concurrency: many }, async (t) => {
+void test('regressions', async (t) => {
+  t.jobs = many
+  void t.test('a gateway of which much is asked', { buffered: true }, async (t) => {
+    t.jobs = many
     // 2
     const late = { shared: deferred<Call>(), auto: deferred<Call>() }
     const release = { shared: deferred(), auto: deferred() }
@@ -328,7 +330,7 @@ describe('regressions', { concurrency: many }, () => {
     // 29
     const subscribed = await startUpstream(t, { tools: [], resources: [] })
 
-    const hub = await hubOf(t, {
+    const hub = await startHub(t, {
       env: { ADMIN_PASSWORD: PASSWORD },
       settings: settings(
         {
@@ -376,7 +378,7 @@ describe('regressions', { concurrency: many }, () => {
 
     await Promise.all([
       ...(['shared', 'auto'] as const).map(async (kind) => {
-        await t.test(`2: what comes after the answer, on its stream, is for nobody else (${kind})`, async () => {
+        await t.test(`2: what comes after the answer, on its stream, is for nobody else (${kind})`, { buffered: true }, async () => {
           const url = route(kind === 'shared' ? 'lateShared' : 'lateAuto')
           const capabilities = kind === 'shared' ? { elicitation: {} } : {}
           const a = await Session.open(url, { capabilities })
@@ -399,7 +401,7 @@ describe('regressions', { concurrency: many }, () => {
         })
       }),
 
-      t.test('3: another key with the same session id gets a session and a link of its own', async () => {
+      t.test('3: another key with the same session id gets a session and a link of its own', { buffered: true }, async () => {
         const a = await Session.open(route('rebuilt'))
         await a.call('remember', { value: 'a secret of A' })
         const [upstreamOfA] = [...remembered.keys()]
@@ -425,7 +427,7 @@ describe('regressions', { concurrency: many }, () => {
         heardByA.close()
       }),
 
-      t.test('4: an upstream with sessions that answers 404 to GET works', async () => {
+      t.test('4: an upstream with sessions that answers 404 to GET works', { buffered: true }, async () => {
         const session = await Session.open(route('noGet'))
         for (let n = 0; n < 4; n++) {
           assert.equal(text(await session.call('echo', { message: `m${n}` })), `m${n}`)
@@ -434,14 +436,14 @@ describe('regressions', { concurrency: many }, () => {
         assert.equal(noGet.count('initialize'), 1, 'the session was taken for lost')
       }),
 
-      t.test('5: an answer of 9 MiB that follows a message arrives whole', async () => {
+      t.test('5: an answer of 9 MiB that follows a message arrives whole', { buffered: true }, async () => {
         const session = await Session.open(route('large'))
         const reply = await session.post(call('big', { size: 9 * 1024 * 1024 }))
         assert.deepEqual(methods(reply.messages), ['notifications/message', 'response'], `${reply.body.length} characters`)
         assert.equal(text(reply.messages[1]?.result).length, 9 * 1024 * 1024)
       }),
 
-      t.test('5: an answer of 2 MiB can be fetched by Last-Event-ID', async () => {
+      t.test('5: an answer of 2 MiB can be fetched by Last-Event-ID', { buffered: true }, async () => {
         const session = await Session.open(route('large'))
         const broken = await session.start(call('big', { size: 2 * 1024 * 1024, wait: 700 }))
         await broken.wait(({ method }) => method === 'notifications/message')
@@ -455,7 +457,7 @@ describe('regressions', { concurrency: many }, () => {
         resumed.close()
       }),
 
-      t.test('6: a batch that is answered by a stream is whole messages', async () => {
+      t.test('6: a batch that is answered by a stream is whole messages', { buffered: true }, async () => {
         const session = await Session.open(route('large'), { version: '2025-03-26' })
         const reply = await session.post([
           { jsonrpc: '2.0', id: 'list', method: 'tools/list' },
@@ -484,7 +486,7 @@ describe('regressions', { concurrency: many }, () => {
         assert.ok(reply.messages.some(({ method }) => method === 'notifications/message'))
       }),
 
-      t.test('9: a child that closes its output but lives is disconnected, and started anew', async () => {
+      t.test('9: a child that closes its output but lives is disconnected, and started anew', { buffered: true }, async () => {
         const status = await shown(hub)
         const session = await Session.open(route('mute'))
         const pid = Number(text(await session.call('pid')))
@@ -505,7 +507,7 @@ describe('regressions', { concurrency: many }, () => {
         await until(async () => at(await status('mute'), 'status') === 'connected')
       }),
 
-      t.test('10: a child that dies of its subscription is not started again and again', async () => {
+      t.test('10: a child that dies of its subscription is not started again and again', { buffered: true }, async () => {
         const session = await Session.open(route('mortal'))
         await session.ask('resources/subscribe', { uri: 'r://1' })
         const before = starts(mortal.log())
@@ -514,14 +516,14 @@ describe('regressions', { concurrency: many }, () => {
         await session.end()
       }),
 
-      t.test('10: an upstream that says `retry: 0` is not polled without a pause', async () => {
+      t.test('10: an upstream that says `retry: 0` is not polled without a pause', { buffered: true }, async () => {
         const before = polls
         await sleep(3_000)
         assert.ok(polls - before <= 6, `${polls - before} GETs in 3 s`)
         assert.ok(polls > 0, 'it was never asked for news')
       }),
 
-      t.test('13: a merged list waits for a server that hangs on a second initialize once at most', async () => {
+      t.test('13: a merged list waits for a server that hangs on a second initialize once at most', { buffered: true }, async () => {
         const session = await Session.open(route('lists'), { capabilities: { roots: {} } })
         // the first may wait for it
         assert.ok((await within(15_000, 'the first list', session.tools())).includes('prompt-y'))
@@ -533,7 +535,7 @@ describe('regressions', { concurrency: many }, () => {
         }
       }),
 
-      t.test('14: nobody is listed another user\'s own catalogue', async () => {
+      t.test('14: nobody is listed another user\'s own catalogue', { buffered: true }, async () => {
         const alice = await Session.open(route('personal'))
         const first = await alice.tools()
         await alice.call('common')
@@ -550,7 +552,7 @@ describe('regressions', { concurrency: many }, () => {
         assert.deepEqual(bobs.filter((name) => hers.includes(name)), [])
       }),
 
-      t.test('15: news of a task or a question on an idle shared link reach nobody else', async () => {
+      t.test('15: news of a task or a question on an idle shared link reach nobody else', { buffered: true }, async () => {
         const session = await Session.open(route('news'), { key: OTHER })
         const stream = await session.listen()
         await news.broadcast('notifications/tasks/status', { taskId: '1', status: 'completed', statusMessage: 'a secret of A' })
@@ -562,7 +564,7 @@ describe('regressions', { concurrency: many }, () => {
         stream.close()
       }),
 
-      t.test('17: what is disabled or not selected cannot be read through a template', async () => {
+      t.test('17: what is disabled or not selected cannot be read through a template', { buffered: true }, async () => {
         for (const [name, hidden] of [['papers', ['secret']], ['chosen', ['secret', 'other']], ['library', ['secret']]] as const) {
           const session = await Session.open(route(name))
           assert.equal(at(await session.ask('resources/read', { uri: 'file:///open' }), 'contents', 0, 'text'), 'papers file:///open', name)
@@ -579,7 +581,7 @@ describe('regressions', { concurrency: many }, () => {
         assert.ok(!papers.received.some(({ body }) => body.includes('file:///secret')))
       }),
 
-      t.test('18: a template that fits everything does not catch what is another server\'s', async () => {
+      t.test('18: a template that fits everything does not catch what is another server\'s', { buffered: true }, async () => {
         const session = await Session.open(route('library'))
         for (const name of ['a', 'b']) {
           assert.equal(at(await session.ask('resources/read', { uri: `file:///${name}` }), 'contents', 0, 'text'), `papers file:///${name}`)
@@ -588,7 +590,7 @@ describe('regressions', { concurrency: many }, () => {
         assert.equal(greedy.count('resources/read'), 0)
       }),
 
-      t.test('19: what an answered call asked is withdrawn', async () => {
+      t.test('19: what an answered call asked is withdrawn', { buffered: true }, async () => {
         const session = await Session.open(route('forgetful'), { capabilities: { elicitation: {} } })
         const news = await session.listen()
         for (let n = 0; n < 270; n++) {
@@ -609,7 +611,7 @@ describe('regressions', { concurrency: many }, () => {
         news.close()
       }),
 
-      t.test('22: one message that is too deep does not end everybody\'s legacy SSE link', async () => {
+      t.test('22: one message that is too deep does not end everybody\'s legacy SSE link', { buffered: true }, async () => {
         const [a, b] = [await Session.open(route('legacy')), await Session.open(route('legacy'), { key: OTHER })]
         const slow = a.request('tools/call', { name: 'slow', arguments: {} })
         await sleep(300)
@@ -620,7 +622,7 @@ describe('regressions', { concurrency: many }, () => {
         assert.equal(text(await b.call('echo')), 'well')
       }),
 
-      t.test('23: one 502 on the GET stream does not end the news', async () => {
+      t.test('23: one 502 on the GET stream does not end the news', { buffered: true }, async () => {
         const session = await Session.open(route('frail'))
         const stream = await session.listen()
         await until(() => [...frail.sessions.values()].some(({ streams }) => streams.size > 0))
@@ -637,12 +639,12 @@ describe('regressions', { concurrency: many }, () => {
         stream.close()
       }),
 
-      t.test('25: a redirect within the origin is followed', async () => {
+      t.test('25: a redirect within the origin is followed', { buffered: true }, async () => {
         const session = await Session.open(route('moved'))
         assert.equal(text(await session.call('echo', { message: 'here' })), 'here')
       }),
 
-      t.test('26: no error tells a client what a child wrote to stderr', async () => {
+      t.test('26: no error tells a client what a child wrote to stderr', { buffered: true }, async () => {
         const session = await Session.open(route('crashing'))
         const secret = 'password-hunter2'
         const seen = [JSON.stringify(await session.request('tools/call', { name: 'crash', arguments: { secret } }))]
@@ -666,7 +668,7 @@ describe('regressions', { concurrency: many }, () => {
         await until(async () => /licence/.test(String(at(await status('dead'), 'error'))), 5_000, 'the admin is not told why it died')
       }),
 
-      t.test('29: a session has a thousand subscriptions at most', async () => {
+      t.test('29: a session has a thousand subscriptions at most', { buffered: true }, async () => {
         const session = await Session.open(route('subscribed'))
         const subscribe = async (n: number): Promise<Message> => await session.request('resources/subscribe', { uri: `r://${n}` })
         for (let n = 0; n < 1_000; n += 50) {
@@ -683,11 +685,11 @@ describe('regressions', { concurrency: many }, () => {
     ])
   })
 
-  test('1: servers that accept a connection and say nothing do not keep others from connecting', async (t) => {
+  void t.test('1: servers that accept a connection and say nothing do not keep others from connecting', { buffered: true }, async (t) => {
     const silent = await startSse(t, { endpoint: false })
     const good = await startUpstream(t)
     const quiet = ['one', 'two', 'three', 'four']
-    const hub = await hubOf(t, {
+    const hub = await startHub(t, {
       env: { INIT_TIMEOUT: '3s', ADMIN_PASSWORD: PASSWORD },
       settings: settings({ ...Object.fromEntries(quiet.map((name) => [name, { type: 'sse', url: silent }])), good: http(good.url) })
     })
@@ -709,7 +711,8 @@ describe('regressions', { concurrency: many }, () => {
     }
   })
 
-  test('a gateway that is to stop', { concurrency: many }, async (t) => {
+  void t.test('a gateway that is to stop', { buffered: true }, async (t) => {
+    t.jobs = many
     const upstream = await startUpstream(t, {
       tools: [tool('ask')],
       on: async (one) => {
@@ -717,7 +720,7 @@ describe('regressions', { concurrency: many }, () => {
         return { content: [{ type: 'text', text: JSON.stringify((await one.ask(...question)).result) }] }
       }
     })
-    const hub = await hubOf(t, { settings: settings({ asks: http(upstream.url) }), env: { DRAIN_TIMEOUT: '5s' } })
+    const hub = await processOf(t, { settings: settings({ asks: http(upstream.url) }), env: { DRAIN_TIMEOUT: '5s' } })
     await connected(hub, 1)
     const session = await Session.open(`${hub.url}/mcp/asks`, { capabilities: { elicitation: {} } })
     const asking = await session.start(call('ask'))
@@ -733,7 +736,7 @@ describe('regressions', { concurrency: many }, () => {
     const stopped = hub.stop()
 
     await Promise.all([
-      t.test('30: while it drains, a client can still answer a question', async () => {
+      t.test('30: while it drains, a client can still answer a question', { buffered: true }, async () => {
         await sleep(500)
         const reply = await send(session.url, {
           headers: session.headers,
@@ -744,7 +747,7 @@ describe('regressions', { concurrency: many }, () => {
         assert.equal(at(JSON.parse(text(answer.result)), 'action'), 'accept')
       }),
 
-      t.test('8: a half-sent request does not keep it from ending well', async () => {
+      t.test('8: a half-sent request does not keep it from ending well', { buffered: true }, async () => {
         const code = await within(15_000, 'the end', stopped)
         assert.equal(code, 0, hub.output().slice(-1_000))
         assert.ok(Date.now() - start < 10_000, `${Date.now() - start} ms`)
@@ -752,10 +755,10 @@ describe('regressions', { concurrency: many }, () => {
     ])
   })
 
-  test('7: nor is one left after a second SIGTERM', async (t) => {
+  void t.test('7: nor is one left after a second SIGTERM', { buffered: true }, async (t) => {
     const shared = stdioFake(t, { FAULT_STUBBORN: '1' })
     const own = stdioFake(t, { FAULT_EXTRA: '1' }, { isolation: 'session' })
-    const hub = await hubOf(t, { settings: settings({ shared: shared.config, own: own.config }) })
+    const hub = await processOf(t, { settings: settings({ shared: shared.config, own: own.config }) })
     await connected(hub, 2)
     await (await Session.open(`${hub.url}/mcp/own`)).call('stubborn')
     const exited = once(hub.child, 'exit')
@@ -770,14 +773,14 @@ describe('regressions', { concurrency: many }, () => {
     )
   })
 
-  test('a gateway whose size is watched, until it is to stop', async (t) => {
+  void t.test('a gateway whose size is watched, until it is to stop', { buffered: true }, async (t) => {
     const upstream = await startUpstream(t, {
       tools: [tool('stay'), ...Array.from({ length: 100 }, (_, n) => tool(`t${n}`, { description: 'd'.repeat(1_000) }))],
       on: (one) => one.method === 'tools/call' ? answerAndStay(one) : undefined
     })
     const child = stdioFake(t, { FAULT_EXTRA: '1' }, { isolation: 'session' })
     // a small nursery: what is garbage already says nothing about what is kept
-    const hub = await hubOf(t, {
+    const hub = await processOf(t, {
       settings: settings({ s: http(upstream.url), child: child.config }),
       env: { NODE_OPTIONS: '--max-semi-space-size=1' }
     })

@@ -29,20 +29,25 @@ export function tsServer (name: string, ...args: string[]): { command: string, a
   return { command: process.execPath, args: ['--import', 'tsx', join(root, name), ...args] }
 }
 
+/** A running gateway. */
 export interface Hub {
   url: string
   port: number
-  pid: number
   folder: string
   settingsPath: string
-  /** Everything the process has printed so far. */
+  /** Everything that the gateway has logged so far; of a process, everything that it has printed. */
   output: () => string
-  child: ChildProcess
-  /** SIGTERM, then the exit code. */
+  /** Ends the gateway as SIGTERM does; the exit code that it has or would have. */
   stop: () => Promise<number | null>
 }
 
-/** Any test context that can clean up: node:test's `t`. */
+/** A gateway as a process of its own. */
+export interface ProcessHub extends Hub {
+  pid: number
+  child: ChildProcess
+}
+
+/** Any test context that can clean up: tap's `t`. What is registered last runs first. */
 export interface Cleanup { after: (fn: () => unknown) => void }
 
 export interface HubOptions {
@@ -51,15 +56,15 @@ export interface HubOptions {
   env?: Record<string, string>
   /** An existing folder (with its settings file and data) instead of a new one. */
   folder?: string
+}
+
+export interface ProcessOptions extends HubOptions {
   /** false: do not wait for /health. */
   wait?: boolean
 }
 
-/**
- * Starts the gateway as its own process, as an operator would, and waits until /health answers (30 s: others may use the machine).
- * Stopped and cleaned up after the test.
- */
-export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<Hub> {
+/** The folder of a gateway, with its settings file. `remove` leaves one that was there before. */
+async function prepare (options: HubOptions): Promise<{ folder: string; settingsPath: string; remove: () => Promise<void> }> {
   const folder = options.folder ?? await mkdtemp(join(tmpdir(), 'tool-hub-test-'))
   const settingsPath = join(folder, 'mcp_settings.json')
   if (options.settings !== undefined) {
@@ -69,6 +74,48 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
         : JSON.stringify(options.settings, null, 2)
     await writeFile(settingsPath, text, { mode: 0o600 })
   }
+  const remove = async (): Promise<void> => {
+    if (options.folder === undefined) await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  }
+  return { folder, settingsPath, remove }
+}
+
+/**
+ * Starts a gateway within this process, on a port of its own, and waits until it serves. It is made and begun as server.ts does; what belongs
+ * to a process (signals, exit codes, what it prints, its size, a port that it cannot have) is for `spawnHub`. Stopped after the test.
+ */
+export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<Hub> {
+  const { folder, settingsPath, remove } = await prepare(options)
+  const environment = {
+    PATH: process.env.PATH ?? '',
+    HOME: folder,
+    HOST: '127.0.0.1',
+    PORT: '0',
+    SETTINGS_PATH: settingsPath,
+    ...options.env
+  }
+  // Only files that start a gateway load it.
+  const { runApp } = await import('./run-app.ts')
+  const { app, port, output } = await runApp(environment)
+  const url = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
+  let closed: Promise<number> | undefined
+  const stop = async (): Promise<number> => await (closed ??= (async () => {
+    await app.close()
+    return 0
+  })())
+  t.after(async () => {
+    await stop()
+    await remove()
+  })
+  return { url, port, folder, settingsPath, output, stop }
+}
+
+/**
+ * Starts the gateway as its own process, as an operator would, and waits until /health answers (30 s: others may use the machine).
+ * Stopped and cleaned up after the test.
+ */
+export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promise<ProcessHub> {
+  const { folder, settingsPath, remove } = await prepare(options)
   const port = Number(options.env?.PORT ?? await freePort())
   // By itself, a test file runs the sources; `npm test` makes a build first.
   const { TOOL_HUB_TEST_BUILD: build } = process.env
@@ -87,10 +134,10 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
   }
   t.after(async () => {
     await stop()
-    if (options.folder === undefined) await rm(folder, { recursive: true, force: true })
+    await remove()
   })
   const base = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
-  const hub: Hub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop }
+  const hub: ProcessHub = { url: base, port, pid: child.pid ?? 0, folder, settingsPath, output: () => output, child, stop }
   if (options.wait !== false) {
     await until(
       async () => (await fetch(`${base}/health`)).ok,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { validate } from '@readme/openapi-parser'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { Ajv } from 'ajv'
@@ -183,7 +183,7 @@ function said (schema: unknown): Json {
 
 const options = { strict: false, validateFormats: false, logger: false, addUsedSchema: false } as const
 
-test('what a JSON Schema accepts is accepted as OpenAPI says it', () => {
+test('what a JSON Schema accepts is accepted as OpenAPI says it', async () => {
   const original = new Ajv2020(options)
   const reader = new Ajv(options)
   let accepted = 0
@@ -207,7 +207,7 @@ test('what a JSON Schema accepts is accepted as OpenAPI says it', () => {
   assert.ok(accepted > 500 && refused > 500, `${accepted} accepted, ${refused} refused: the values tell nothing`)
 })
 
-test('what each keyword becomes', () => {
+test('what each keyword becomes', async () => {
   const table: Array<[unknown, unknown]> = [
     [
       { anyOf: [{ type: 'integer', minimum: 1 }, { type: 'null' }], default: null, title: 'N' },
@@ -309,7 +309,7 @@ test('what each keyword becomes', () => {
   })
 })
 
-test('a schema whose parts refer to each other twice over does not double with each level', () => {
+test('a schema whose parts refer to each other twice over does not double with each level', async () => {
   const $defs = Object.fromEntries(
     Array.from({ length: 40 }, (_, n) => [
       `d${n}`,
@@ -678,7 +678,7 @@ test('documents', async (t) => {
   })
 })
 
-test('YAML of numbers that readers of YAML 1.1 take for numbers, too', () => {
+test('YAML of numbers that readers of YAML 1.1 take for numbers, too', async () => {
   // Their numbers with an exponent have a dot.
   const number = /^of: [-+]?\d+(\.\d+([eE][-+]\d+)?)?$/
   for (const value of [1e21, -1e21, 1e-7, -1.5e-7, 1.25e300, 5e-324, 0, 12, -0.5]) {
@@ -688,7 +688,7 @@ test('YAML of numbers that readers of YAML 1.1 take for numbers, too', () => {
   }
 })
 
-test('YAML of what is deep is not much longer than JSON', () => {
+test('YAML of what is deep is not much longer than JSON', async () => {
   const odd = { 'é\u2028 "k"': ['\ud800\u0085', 1e30, null, true, {}, []] }
   const deep = Array.from({ length: 400 }).reduce<Json>(
     (inner, _, n) => (n % 2 === 0 ? { type: 'object', properties: { [`p${n}`]: inner } } : { type: 'array', items: inner }),
@@ -1026,7 +1026,7 @@ test('tools over plain HTTP', async (t) => {
       const whole = await within(6_000, 'a document with a chain of references', document(hub, '/api/hostile/openapi.json'))
       assert.deepEqual(at(whole, 'paths', '/tools/hostile/links', 'post', 'requestBody', 'content', 'application/json', 'schema'), {
         type: 'object',
-        additionalProperties: { description: 'What the tool takes' }
+        additionalProperties: { description: 'The arguments of the tool' }
       })
     }
   )
@@ -1450,7 +1450,7 @@ test('nobody takes all places of plain calls, and no server that does not answer
   assert.equal((await Promise.all(all)).length, 500)
 })
 
-test('what takes too long is stopped, and rests; what was only kept waiting is not', () => {
+test('what takes too long is stopped, and rests; what was only kept waiting is not', async () => {
   let runs = 0
   const spin = (time: number) => (): number => { runs++; for (const end = performance.now() + time; performance.now() < end;); return runs }
   const hands = {}
@@ -1642,7 +1642,7 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
   }
 }
 
-test('a document is written piece by piece as it would be in one go', () => {
+test('a document is written piece by piece as it would be in one go', async () => {
   const odd = [
     {
       name: 'with space',

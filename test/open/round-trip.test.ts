@@ -1,7 +1,7 @@
 // Both ways in one: an API's description becomes tools, the tools become a document, and what is called as the document says reaches the API.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { appFor } from '../helpers/app.ts'
 import { json, restApi } from '../fakes/rest-api.ts'
 import { until } from '../helpers/hub.ts'

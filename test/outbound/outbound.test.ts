@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { createServer as createTlsServer } from 'node:tls'
 import { gzipSync, brotliCompressSync, deflateSync, constants, createGzip } from 'node:zlib'
 import bcrypt from 'bcryptjs'
@@ -15,7 +15,7 @@ import { Outbound } from '../../plugins/outbound/outbound.ts'
 import { bypasses } from '../../plugins/outbound/proxy.ts'
 import { assertPlain, at, connected, failure, Session, settings, sleep, text, type Json } from '../helpers/client.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { spawnHub, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
 const MAX = { maxSize: 1024 * 1024, timeout: 5_000 }
@@ -413,7 +413,7 @@ test('OUTBOUND_ALLOW widens what may be reached', async (t) => {
     )
   }
   await t.test('what cannot be read ends the start', async (t) => {
-    const hub = await startHub(t, { env: { OUTBOUND_ALLOW: '127.0.0.1,10.0.0.0/99' }, wait: false })
+    const hub = await spawnHub(t, { env: { OUTBOUND_ALLOW: '127.0.0.1,10.0.0.0/99' }, wait: false })
     await once(hub.child, 'exit')
     assert.equal(hub.child.exitCode, 1)
     assert.match(hub.output(), /OUTBOUND_ALLOW cannot hold "10\.0\.0\.0\/99"/)
@@ -584,7 +584,7 @@ test('a proxy reaches names that it looks up itself', async (t) => {
   const closed = await proxy(t, true)
   assert.match(
     (await failing(get('http://there.example/', { proxy: { url: closed.url } }))).message,
-    /opens no way to there\.example:80 \(HTTP 403\)/
+    /refuses a tunnel to there\.example:80 \(HTTP 403\)/
   )
 
   const direct = await get(site.url, { proxy: { url: way.url, noProxy: 'x.example, 127.0.0.1' } })
@@ -825,7 +825,7 @@ test('upstreams behind redirects, proxies and compression', async (t) => {
       return 'taken'
     }
   })
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     settings: settings({
       proxied: { type: 'streamable-http', url: straight.url, proxy: { url: way.url } },
       around: { type: 'streamable-http', url: straight.url, proxy: { url: 'http://127.0.0.1:9', noProxy: '127.0.0.1' } },

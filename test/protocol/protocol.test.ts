@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { mock } from 'node:test'
+import { test, type Test } from 'tap'
+import { mockTimers } from '../helpers/clock.ts'
 import fc from 'fast-check'
 import type { Dispatcher } from 'undici'
 import { Call, type Deadlines } from '../../protocol/call.ts'
@@ -125,13 +127,13 @@ function objectOf (entries: ReadonlyArray<readonly [string, string]>): Record<st
 }
 
 test('json: text that is read and changed in place', async (t) => {
-  await t.test('the generator itself writes what JSON.parse reads', () => {
+  await t.test('the generator itself writes what JSON.parse reads', async () => {
     holds(fc.property(padded(objectText), ({ text, members = [] }) => {
       assert.deepEqual(JSON.parse(text), objectOf(members.map(({ key, value }) => [key, value])))
     }))
   })
 
-  await t.test('membersOf finds every member: key decoded, value to the byte', () => {
+  await t.test('membersOf finds every member: key decoded, value to the byte', async () => {
     holds(fc.property(padded(objectText), ({ text, members = [] }) => {
       const found = membersOf(text)
       assert.deepEqual(found.map(({ key, start, end }) => [key, text.slice(start, end)]), members.map(({ key, value }) => [key, value]))
@@ -139,7 +141,7 @@ test('json: text that is read and changed in place', async (t) => {
     }))
   })
 
-  await t.test('memberOf gives what JSON.parse would see: the last of two, and nothing inherited', () => {
+  await t.test('memberOf gives what JSON.parse would see: the last of two, and nothing inherited', async () => {
     holds(fc.property(padded(objectText), ({ text, members = [] }) => {
       for (const key of new Set([...members.map((each) => each.key), 'a', '__proto__', 'constructor', 'absent'])) {
         assert.equal(memberOf(text, key), members.findLast((each) => each.key === key)?.value)
@@ -147,11 +149,11 @@ test('json: text that is read and changed in place', async (t) => {
     }))
   })
 
-  await t.test('elementsOf gives every element to the byte', () => {
+  await t.test('elementsOf gives every element to the byte', async () => {
     holds(fc.property(padded(arrayText), ({ text, elements = [] }) => { assert.deepEqual(elementsOf(text), elements) }))
   })
 
-  await t.test('what is no object has no members, what is no array no elements', () => {
+  await t.test('what is no object has no members, what is no array no elements', async () => {
     for (const text of ['null', '1', '"{"', 'true', ' "[1]" ']) {
       assert.deepEqual(membersOf(text), [])
       assert.deepEqual(elementsOf(text), [])
@@ -176,7 +178,7 @@ test('json: text that is read and changed in place', async (t) => {
 
   await t.test(
     'withMembers changes exactly the named members, keeps the text of all others, and leaves a changed key standing once',
-    () => {
+    async () => {
       holds(
         fc.property(padded(objectText), changes, ({ text, members = [] }, wanted) => {
           const out = withMembers(text, Object.fromEntries(wanted))
@@ -212,7 +214,7 @@ test('json: text that is read and changed in place', async (t) => {
     }
   )
 
-  await t.test('withMembers without changes says the same', () => {
+  await t.test('withMembers without changes says the same', async () => {
     holds(fc.property(padded(objectText), ({ text, members = [] }) => {
       const out = withMembers(text, {})
       assert.deepEqual(
@@ -222,7 +224,7 @@ test('json: text that is read and changed in place', async (t) => {
     }))
   })
 
-  await t.test('a table of the odd ones', () => {
+  await t.test('a table of the odd ones', async () => {
     const table: Array<[string, Record<string, string | undefined>, string]> = [
       ['{}', {}, '{}'],
       ['{}', { a: '1' }, '{"a":1}'],
@@ -240,7 +242,7 @@ test('json: text that is read and changed in place', async (t) => {
     for (const [text, change, out] of table) assert.equal(withMembers(text, change), out, text)
   })
 
-  await t.test('isDeeperThan counts what is open at once, and not what stands in strings', () => {
+  await t.test('isDeeperThan counts what is open at once, and not what stands in strings', async () => {
     holds(
       fc.property(padded(jsonText), fc.integer({ min: 0, max: 6 }), ({ text, depth }, limit) => {
         assert.equal(isDeeperThan(text, limit), depth > limit)
@@ -256,7 +258,7 @@ test('json: text that is read and changed in place', async (t) => {
     }
   })
 
-  await t.test('oneLine says the same on one line', () => {
+  await t.test('oneLine says the same on one line', async () => {
     holds(fc.property(padded(jsonText), ({ text }) => {
       const line = oneLine(text)
       assert.doesNotMatch(line, /[\r\n]/)
@@ -264,7 +266,7 @@ test('json: text that is read and changed in place', async (t) => {
     }))
   })
 
-  await t.test('on text that is no JSON they return all the same', () => {
+  await t.test('on text that is no JSON they return all the same', async () => {
     for (const text of ['{"a', '{"a"', '{"a":', '{"a":1', '[1,', '[,,]', '[}', '{"\\']) {
       membersOf(text)
       elementsOf(text)
@@ -287,7 +289,7 @@ test('json: text that is read and changed in place', async (t) => {
     )
   })
 
-  await t.test('isObject', () => {
+  await t.test('isObject', async () => {
     for (const value of [{}, { a: 1 }, Object.create(null)]) assert.equal(isObject(value), true)
     for (const value of [null, undefined, [], 'a', 1, true, () => {}]) assert.equal(isObject(value), false)
   })
@@ -305,7 +307,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     return message as Request
   }
 
-  await t.test('every kind', () => {
+  await t.test('every kind', async () => {
     const table: Array<[string, Message]> = [
       ['{"jsonrpc":"2.0","id":1,"method":"ping"}', { kind: 'request', id: 1, idText: '1', method: 'ping', params: {}, paramsText: '{}' }],
       [
@@ -330,7 +332,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     for (const [text, message] of table) assert.deepEqual({ ...single(text) }, message, text)
   })
 
-  await t.test('an id comes back as it was written', () => {
+  await t.test('an id comes back as it was written', async () => {
     for (const [idText, id] of [
       ['0', 0],
       ['""', ''],
@@ -350,21 +352,21 @@ test('message: JSON-RPC from text and back', async (t) => {
     }
   })
 
-  await t.test('of two equal keys value and text are the same one, however they are spelt', () => {
+  await t.test('of two equal keys value and text are the same one, however they are spelt', async () => {
     const request = requestOf(
       '{"jsonrpc":"1.0","jsonrpc":"2.0","id":1,"\\u0069d":2,"method":"a","method":"b","params":{"x":1},"p\\u0061rams":{"x":2}}'
     )
     assert.deepEqual({ ...request }, { kind: 'request', id: 2, idText: '2', method: 'b', params: { x: 2 }, paramsText: '{"x":2}' })
   })
 
-  await t.test('`__proto__` is a member like any other, and lends nothing', () => {
+  await t.test('`__proto__` is a member like any other, and lends nothing', async () => {
     assert.throws(() => single('{"__proto__":{"jsonrpc":"2.0","id":1,"method":"m"}}'), { code: code.invalidRequest })
     const request = requestOf('{"jsonrpc":"2.0","id":1,"method":"m","params":{"__proto__":{"name":"x"}}}')
     assert.equal(request.params.name, undefined)
     assert.equal(request.paramsText, '{"__proto__":{"name":"x"}}')
   })
 
-  await t.test('what is refused, and with which code', () => {
+  await t.test('what is refused, and with which code', async () => {
     const table: Array<[string, number]> = [
       ['', code.parse],
       ['{', code.parse],
@@ -401,7 +403,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     requestOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":${'['.repeat(198)}${']'.repeat(198)}}}`)
   })
 
-  await t.test('a batch keeps order, kinds and digits', () => {
+  await t.test('a batch keeps order, kinds and digits', async () => {
     const batch = parseMessage(
       ' [ {"jsonrpc":"2.0","id":12345678901234567890,"method":"a","params":{"n":1e400}} ,\n{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","id":"1","result":{"n":0.10}}]',
       200
@@ -424,7 +426,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     )
   })
 
-  await t.test('what is no message in a batch is its own error, under its id where it has one', () => {
+  await t.test('what is no message in a batch is its own error, under its id where it has one', async () => {
     const batch = parseMessage(
       '[1,{"jsonrpc":"2.0","id":1.0,"method":7},[{"jsonrpc":"2.0","method":"m"}],{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","id":{},"method":"m"}]',
       200,
@@ -444,7 +446,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     assert.deepEqual(messagesIn('[1,{"jsonrpc":"2.0","method":"m"}]').map(({ kind }) => kind), ['notification'])
   })
 
-  await t.test('whatever object stands in params or result is kept to the byte', () => {
+  await t.test('whatever object stands in params or result is kept to the byte', async () => {
     holds(fc.property(objectText, jsonText, space, (params, result, gap) => {
       assert.equal(requestOf(`{"jsonrpc":"2.0","id":1,"method":"m","params":${gap}${params.text}${gap}}`).paramsText, params.text)
       const response = single(`{"jsonrpc":"2.0","id":1,"result":${gap}${result.text}${gap}}`) as Response
@@ -452,7 +454,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     }))
   })
 
-  await t.test('whatever comes: a message or an RpcError', () => {
+  await t.test('whatever comes: a message or an RpcError', async () => {
     const odd = fc.record(
       {
         jsonrpc: fc.constantFrom<unknown>('2.0', '1.0', 2),
@@ -484,7 +486,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     )
   })
 
-  await t.test('the writers write what the parser reads', () => {
+  await t.test('the writers write what the parser reads', async () => {
     holds(fc.property(fc.oneof(fc.string(), fc.integer()), fc.string(), objectText, (id, method, { text }) => {
       assert.deepEqual(
         { ...single(requestText(id, method, text)) },
@@ -501,7 +503,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     assert.equal(notificationText('n'), '{"jsonrpc":"2.0","method":"n"}')
   })
 
-  await t.test('an error that came as text goes out to the byte', () => {
+  await t.test('an error that came as text goes out to the byte', async () => {
     const text = '{ "code" : -32042, "message":"need a URL", "data":{"n":12345678901234567890} }'
     const error = toRpcError(text)
     assert.deepEqual([error.code, error.message, error.toText()], [-32042, 'need a URL', text])
@@ -510,7 +512,7 @@ test('message: JSON-RPC from text and back', async (t) => {
     assert.equal(new RpcError(-1, 'a "b"').toText(), '{"code":-1,"message":"a \\"b\\""}')
   })
 
-  await t.test('which failures say that a request did not run', () => {
+  await t.test('which failures say that a request did not run', async () => {
     const table: Record<UpstreamFault, boolean> = {
       unreachable: true,
       expired: true,
@@ -542,7 +544,7 @@ test('event stream: bytes to events and back', async (t) => {
     ...more
   })
 
-  await t.test('fields as the standard reads them', () => {
+  await t.test('fields as the standard reads them', async () => {
     const table: Array<[string, StreamEvent[]]> = [
       ['data: a\n\n', [event('a')]],
       ['data:a\n\n', [event('a')]],
@@ -567,11 +569,11 @@ test('event stream: bytes to events and back', async (t) => {
     for (const [text, events] of table) assert.deepEqual(parseText(text), events, JSON.stringify(text))
   })
 
-  await t.test('a lone CR ends a line, too (WHATWG HTML, 9.2.5)', () => {
+  await t.test('a lone CR ends a line, too (WHATWG HTML, 9.2.5)', async () => {
     assert.deepEqual(parseText('data: a\rdata: b\r\rdata: c\n\n'), [event('a\nb'), event('c')])
   })
 
-  await t.test('whatever ends the lines, and wherever the chunks break between them', () => {
+  await t.test('whatever ends the lines, and wherever the chunks break between them', async () => {
     const bytewise = (text: string): StreamEvent[] => parse(Array.from(Buffer.from(text), (byte) => Uint8Array.of(byte)))
     for (const text of [
       'data: a\r\rdata: b\r\r',
@@ -585,7 +587,7 @@ test('event stream: bytes to events and back', async (t) => {
     }
   })
 
-  await t.test('chunks may break anywhere: in a character, in a line end, in a field', () => {
+  await t.test('chunks may break anywhere: in a character, in a line end, in a field', async () => {
     const line = fc.constantFrom('\n', '\r\n')
     const word = fc.string({ unit: fc.constantFrom('a', ':', ' ', '{', '"', 'é', '😀', '中'), maxLength: 8 })
     const one = fc.record({
@@ -620,7 +622,7 @@ test('event stream: bytes to events and back', async (t) => {
     }))
   })
 
-  await t.test('an event beyond the limit is refused, however it comes; one within it is not', () => {
+  await t.test('an event beyond the limit is refused, however it comes; one within it is not', async () => {
     const chunked = (text: string, size: number): Uint8Array[] =>
       Array.from({ length: Math.ceil(text.length / size) }, (_, at) => Buffer.from(text.slice(at * size, (at + 1) * size)))
     assert.equal(parseText(`data: ${'x'.repeat(90)}\n\n`, 100).length, 1)
@@ -636,11 +638,11 @@ test('event stream: bytes to events and back', async (t) => {
     for (const [how, chunks] of Object.entries(tooLong)) assert.throws(() => parse(chunks, 100), RangeError, how)
   })
 
-  await t.test('an event of many empty lines is bounded, too', () => {
+  await t.test('an event of many empty lines is bounded, too', async () => {
     assert.throws(() => parseText('data:\n'.repeat(1_000), 100), RangeError)
   })
 
-  await t.test('what the writers write is read back, on one line', () => {
+  await t.test('what the writers write is read back, on one line', async () => {
     holds(
       fc.property(
         padded(jsonText),
@@ -663,7 +665,7 @@ test('event stream: bytes to events and back', async (t) => {
 })
 
 test('table: what is in flight, by id', async (t) => {
-  await t.test('1 and "1" are two ids, and so are all others that look alike', () => {
+  await t.test('1 and "1" are two ids, and so are all others that look alike', async () => {
     const ids: RequestId[] = [
       1,
       '1',
@@ -701,7 +703,7 @@ test('table: what is in flight, by id', async (t) => {
     assert.equal(table.size, 0)
   })
 
-  await t.test('it does what a Map does', () => {
+  await t.test('it does what a Map does', async () => {
     const id = fc.oneof(fc.integer({ min: -2, max: 2 }), fc.constantFrom('1', '0', '-1', '', 'a'), fc.constantFrom(0.5, -1.5))
     holds(fc.property(fc.array(fc.tuple(fc.constantFrom('set', 'take', 'get'), id, fc.nat()), { maxLength: 40 }), (steps) => {
       const map = new Map<RequestId, number>()
@@ -720,7 +722,7 @@ test('table: what is in flight, by id', async (t) => {
     }))
   })
 
-  await t.test('calls come oldest first: numbers in their order; and lists are copies', () => {
+  await t.test('calls come oldest first: numbers in their order; and lists are copies', async () => {
     const table = new Table<number, string>()
     for (const id of [3, 1, 2, 10]) table.set(id, `call ${id}`)
     assert.deepEqual(table.values(), ['call 1', 'call 2', 'call 3', 'call 10'])
@@ -911,11 +913,11 @@ interface Connection<Kind extends Transport> {
 
 /** A connection to an upstream that answers as it is told, on a clock that goes when it is told. */
 function connection<Kind extends Transport> (
-  t: TestContext,
+  t: Test,
   Kind: new (options: HttpOptions) => Kind,
   reply: (asked: Asked) => Reply | Promise<Reply>
 ): Connection<Kind> {
-  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  mockTimers(t, 'setTimeout', 'Date')
   const asked: Asked[] = []
   const heard: Message[] = []
   const told: string[] = []
@@ -972,14 +974,14 @@ function connection<Kind extends Transport> (
       }
     },
     tick: async (ms) => {
-      t.mock.timers.tick(ms)
+      mock.timers.tick(ms)
       for (let turn = 0; turn < 20; turn++) await Promise.resolve()
     }
   }
 }
 
 /** One over streamable HTTP, which is initialized. */
-async function httpConnection (t: TestContext, reply: (asked: Asked) => Reply): Promise<Connection<HttpTransport>> {
+async function httpConnection (t: Test, reply: (asked: Asked) => Reply): Promise<Connection<HttpTransport>> {
   const made = connection(t, HttpTransport, (asked) => asked.id === 1 ? json(200, { jsonrpc: '2.0', id: 1, result: {} }) : reply(asked))
   await made.transport.start(made.receiver)
   made.transport.send(requestText(1, 'initialize'), { id: 1 })
@@ -1061,7 +1063,7 @@ test('http: the stream of news', async (t) => {
     heard.flatMap((message) => (message.kind === 'notification' ? [message.method] : []))
   /** A connection with an open stream, on which an event with an id has come. */
   const standing = async (
-    t: TestContext,
+    t: Test,
     later: Reply[],
     call: (asked: Asked) => Reply = () => json(404, {})
   ): Promise<Connection<HttpTransport>> => {
@@ -1190,7 +1192,7 @@ test('http: a connection that is closed before it is initialized ends the sessio
   }
 })
 
-test('transports: an id that comes back as a string is the number that we gave', () => {
+test('transports: an id that comes back as a string is the number that we gave', async () => {
   const ids = (text: string): unknown[] => messagesIn(text).map((message) => message.kind === 'notification' ? undefined : message.id)
   assert.deepEqual(ids('{"jsonrpc":"2.0","id":"17","result":{}}'), [17])
   assert.deepEqual(
@@ -1251,8 +1253,8 @@ test('call: one deadline, and one cancellation', async (t) => {
     failure: () => UpstreamError | undefined
     answer: () => Response | undefined
   }
-  const start = async (t: TestContext, deadlines: Partial<Deadlines> = {}, exchange = withToken()): Promise<Started> => {
-    t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+  const start = async (t: Test, deadlines: Partial<Deadlines> = {}, exchange = withToken()): Promise<Started> => {
+    mockTimers(t, 'setTimeout', 'Date')
     const { transport, peer } = await startPeer()
     let overs = 0
     let failure: UpstreamError | undefined
@@ -1283,7 +1285,7 @@ test('call: one deadline, and one cancellation', async (t) => {
     peer.message(answerTo(1), undefined)
     await settle()
     assert.equal(answer()?.id, 1)
-    t.mock.timers.tick(100_000)
+    mock.timers.tick(100_000)
     call.cancel(new UpstreamError('closed', 'too late'))
     await settle()
     assert.deepEqual([call.over, overs(), cancelled(transport)], [true, 1, []])
@@ -1291,47 +1293,47 @@ test('call: one deadline, and one cancellation', async (t) => {
 
   await t.test('silence ends it at the idle deadline, not before; the upstream is told once', async (t) => {
     const { transport, peer, call, overs, failure } = await start(t)
-    t.mock.timers.tick(999)
+    mock.timers.tick(999)
     await settle()
     assert.equal(failure(), undefined)
-    t.mock.timers.tick(1)
+    mock.timers.tick(1)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
     assert.match(failure()?.message ?? '', /no answer within 1 s/)
     call.cancel(new UpstreamError('closed', 'again'))
-    t.mock.timers.tick(100_000)
+    mock.timers.tick(100_000)
     peer.message(answerTo(1), undefined)
     assert.deepEqual([call.over, overs(), cancelled(transport), transport.dropped], [true, 1, [1], [1]])
   })
 
   await t.test('progress re-arms it', async (t) => {
     const { call, failure } = await start(t)
-    for (let step = 0; step < 5; step++) { t.mock.timers.tick(900); call.progress(progress) }
+    for (let step = 0; step < 5; step++) { mock.timers.tick(900); call.progress(progress) }
     await settle()
     assert.equal(failure(), undefined)
-    t.mock.timers.tick(1_000)
+    mock.timers.tick(1_000)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
   })
 
   await t.test('progress does not where resetTimeoutOnProgress is false', async (t) => {
     const { call, failure } = await start(t, { resetTimeoutOnProgress: false })
-    t.mock.timers.tick(900)
+    mock.timers.tick(900)
     call.progress(progress)
-    t.mock.timers.tick(100)
+    mock.timers.tick(100)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
   })
 
   await t.test('the hard cap holds against any progress', async (t) => {
     const { transport, call, failure } = await start(t, { maxTotalTimeout: 2_500 })
-    for (let step = 0; step < 3; step++) { t.mock.timers.tick(800); call.progress(progress) }
+    for (let step = 0; step < 3; step++) { mock.timers.tick(800); call.progress(progress) }
     await settle()
     assert.equal(failure(), undefined)
-    t.mock.timers.tick(99)
+    mock.timers.tick(99)
     await settle()
     assert.equal(failure(), undefined)
-    t.mock.timers.tick(1)
+    mock.timers.tick(1)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
     assert.deepEqual(cancelled(transport), [1])
@@ -1339,28 +1341,28 @@ test('call: one deadline, and one cancellation', async (t) => {
 
   await t.test('a cap below the idle deadline holds, too', async (t) => {
     const { failure } = await start(t, { maxTotalTimeout: 400 })
-    t.mock.timers.tick(400)
+    mock.timers.tick(400)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
   })
 
   await t.test('while a question is open the idle deadline rests; afterwards it begins anew', async (t) => {
     const { call, exchange, failure } = await start(t)
-    t.mock.timers.tick(900)
+    mock.timers.tick(900)
     let answer: (response: Response) => void = () => {}
     exchange.answer = async () => await new Promise((resolve) => { answer = resolve })
     const asked = call.ask(question())
-    t.mock.timers.tick(600_000)
+    mock.timers.tick(600_000)
     call.progress(progress)
-    t.mock.timers.tick(600_000)
+    mock.timers.tick(600_000)
     await settle()
     assert.equal(failure(), undefined)
     answer(answerTo('yes'))
     assert.deepEqual(await asked, answerTo('yes'))
-    t.mock.timers.tick(999)
+    mock.timers.tick(999)
     await settle()
     assert.equal(failure(), undefined)
-    t.mock.timers.tick(1)
+    mock.timers.tick(1)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
   })
@@ -1374,12 +1376,12 @@ test('call: one deadline, and one cancellation', async (t) => {
     const second = call.ask(question())
     ends[0]?.()
     await first
-    t.mock.timers.tick(600_000)
+    mock.timers.tick(600_000)
     await settle()
     assert.equal(failure(), undefined)
     ends[1]?.()
     await assert.rejects(second, /gone/)
-    t.mock.timers.tick(1_000)
+    mock.timers.tick(1_000)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
   })
@@ -1388,10 +1390,10 @@ test('call: one deadline, and one cancellation', async (t) => {
     const { call, exchange, failure } = await start(t, { maxTotalTimeout: 5_000 })
     exchange.answer = async () => await new Promise(() => {})
     void call.ask(question())
-    t.mock.timers.tick(4_999)
+    mock.timers.tick(4_999)
     await settle()
     assert.equal(failure(), undefined)
-    t.mock.timers.tick(1)
+    mock.timers.tick(1)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
   })
@@ -1405,7 +1407,7 @@ test('call: one deadline, and one cancellation', async (t) => {
     const [notification, ...more] = transport.notifications()
     assert.deepEqual(notification?.params, { requestId: 1, reason: 'the user pressed "stop"' })
     assert.equal(more.length, 0)
-    t.mock.timers.tick(100_000)
+    mock.timers.tick(100_000)
     assert.deepEqual([overs(), cancelled(transport)], [1, [1]])
   })
 
@@ -1414,7 +1416,7 @@ test('call: one deadline, and one cancellation', async (t) => {
     exchange.cancelled = 'gone before'
     const { call, transport, failure, overs } = await start(t, {}, exchange)
     await settle()
-    t.mock.timers.tick(100_000)
+    mock.timers.tick(100_000)
     call.cancel(new UpstreamError('closed', 'again'))
     assert.deepEqual([call.over, failure()?.fault, failure()?.message], [true, 'closed', 'gone before'])
     assert.deepEqual([transport.sent, overs()], [[], 0], 'nothing is sent, and nothing was begun that could end')
@@ -1432,7 +1434,7 @@ test('call: one deadline, and one cancellation', async (t) => {
       over: () => { over++ }
     })
     await assert.rejects(late.answer, { fault: 'unreachable' })
-    t.mock.timers.tick(100_000)
+    mock.timers.tick(100_000)
     assert.deepEqual([late.over, over, cancelled(transport)], [true, 1, []])
   })
 
@@ -1445,7 +1447,7 @@ test('call: one deadline, and one cancellation', async (t) => {
 
 test('capabilities', async (t) => {
   const ui = 'io.modelcontextprotocol/ui'
-  await t.test('classOf: equal for what an upstream cannot tell apart, whatever the order; else not', () => {
+  await t.test('classOf: equal for what an upstream cannot tell apart, whatever the order; else not', async () => {
     const capability = fc.dictionary(
       fc.constantFrom('sampling', 'elicitation', 'roots', 'extensions', 'experimental', '__proto__', '2', '10'),
       fc.oneof(
@@ -1477,7 +1479,7 @@ test('capabilities', async (t) => {
     assert.notEqual(classOf({ extensions: { [ui]: 'x'.repeat(100_000) } }), classOf({ extensions: { [ui]: 'y'.repeat(100_000) } }))
   })
 
-  await t.test('shareable: what an upstream acts upon, and nothing that makes a client one of a kind', () => {
+  await t.test('shareable: what an upstream acts upon, and nothing that makes a client one of a kind', async () => {
     const table: Array<[Record<string, unknown>, Record<string, unknown>]> = [
       [{}, {}],
       [
@@ -1509,12 +1511,12 @@ test('capabilities', async (t) => {
     assert.equal(classOf({ experimental: { x: 1 }, extensions: { other: {} } }), plainClass)
   })
 
-  await t.test('tasks towards the client are not carried, and make no class of their own', () => {
+  await t.test('tasks towards the client are not carried, and make no class of their own', async () => {
     assert.deepEqual(bridged({ sampling: {}, tasks: { list: {} }, experimental: { x: 1 } }), { sampling: {}, experimental: { x: 1 } })
     assert.equal(classOf({ sampling: {}, tasks: { list: {} } }), classOf({ sampling: {} }))
   })
 
-  await t.test('canBeAsked: sampling, elicitation or roots', () => {
+  await t.test('canBeAsked: sampling, elicitation or roots', async () => {
     const table: Array<[Record<string, unknown>, boolean]> = [
       [{}, false],
       [{ sampling: {} }, true],
@@ -1529,7 +1531,7 @@ test('capabilities', async (t) => {
     for (const [client, expected] of table) assert.equal(canBeAsked(client), expected, JSON.stringify(client))
   })
 
-  await t.test('mayBeAsked: what was declared, and what nobody knows', () => {
+  await t.test('mayBeAsked: what was declared, and what nobody knows', async () => {
     const everything = { sampling: {}, elicitation: {}, roots: {} }
     const needs: Record<string, keyof typeof everything> = {
       'sampling/createMessage': 'sampling',
@@ -1545,7 +1547,7 @@ test('capabilities', async (t) => {
     assert.equal(mayBeAsked({}, 'x-vendor/ask'), true)
   })
 
-  await t.test('shown: the lists that are there can change; nothing else is touched', () => {
+  await t.test('shown: the lists that are there can change; nothing else is touched', async () => {
     const server = { tools: {}, resources: { subscribe: true, extra: 1 }, logging: {}, experimental: { x: 1 }, prompts: null }
     assert.deepEqual(shown(server), {
       tools: { listChanged: true },
@@ -1558,7 +1560,7 @@ test('capabilities', async (t) => {
     assert.deepEqual(shown({}), {})
   })
 
-  await t.test('union: what any of them has; subscribe if any has it; what needs one upstream is left out', () => {
+  await t.test('union: what any of them has; subscribe if any has it; what needs one upstream is left out', async () => {
     const table: Array<[Array<Record<string, unknown>>, Record<string, unknown>]> = [
       [[], {}],
       [[{ tools: {} }, { prompts: { listChanged: false } }], { tools: { listChanged: true }, prompts: { listChanged: true } }],
@@ -1572,7 +1574,7 @@ test('capabilities', async (t) => {
   })
 })
 
-test('versions of the legacy era', () => {
+test('versions of the legacy era', async () => {
   const table: Array<[unknown, string, boolean]> = [
     ...legacyVersions.map((version): [unknown, string, boolean] => [version, version, true]),
     ['2026-07-28', latestLegacy, false],
@@ -1599,7 +1601,7 @@ test('versions of the legacy era', () => {
   )
 })
 
-test('log levels', () => {
+test('log levels', async () => {
   const inOrder = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] satisfies Level[]
   assert.deepEqual(levels, inOrder)
   inOrder.forEach((a, at) => {

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { isDeepStrictEqual } from 'node:util'
 import { markOf } from '../../plugins/auth/steps/jwt.ts'
 import { Processes } from '../../bench/processes.ts'
@@ -15,10 +15,10 @@ import { at, connected, initialize, open, send, Session, settings, sleep, type J
 import { database, passwordCanary } from '../helpers/database.ts'
 import { Aviary } from '../fakes/aviary.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { manage, shared, startReplica } from '../fakes/replica.ts'
+import { manage, shared, spawnReplica } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { json, restApi } from '../fakes/rest-api.ts'
-import { bearerKey, freePort, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, freePort, path, spawnHub, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 // ---- canaries -------------------------------------------------------------------------------------
 
@@ -318,7 +318,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
       }
     }
   }
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     wait: false,
     env: { ...environment, LOG_LEVEL: 'trace', INIT_TIMEOUT: '5s', REQUEST_TIMEOUT: '5s', DRAIN_TIMEOUT: '500ms' },
     settings: {
@@ -425,7 +425,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
     'undocumented'
   ]
   for (const name of failing) await until(async () => typeof (await status(name)).error === 'string', 15_000, `${name} has no error`)
-  for (const name of ['userinfo', 'closed', 'unauthorized', 'dies']) t.diagnostic(`${name}: ${JSON.stringify((await status(name)).error)}`)
+  for (const name of ['userinfo', 'closed', 'unauthorized', 'dies']) t.comment(`${name}: ${JSON.stringify((await status(name)).error)}`)
 
   await t.test('nothing was planted in vain', async () => {
     const received = JSON.stringify([upstream.received.map(({ headers }) => headers)])
@@ -744,7 +744,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
   // What is sent on is kept as it is (0600); keys and passwords are hashes.
   ear.take('the users and keys of the settings file', JSON.stringify({ ...JSON.parse(written) as Json, mcpServers: {}, systemConfig: {} }))
 
-  await t.test('and none of it was seen', () => {
+  await t.test('and none of it was seen', async () => {
     const used = new Set<object>()
     const leaks = new Map<string, string>()
     for (const { from, text } of ear.heard) {
@@ -754,7 +754,7 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
         else leaks.set(`${name} (${form}) in ${from.replace(/[0-9a-f-]{36}/g, '…')}`, around)
       }
     }
-    t.diagnostic(`${ear.heard.length} answers and files, ${ear.heard.reduce((sum, { text }) => sum + text.length, 0)} characters`)
+    t.comment(`${ear.heard.length} answers and files, ${ear.heard.reduce((sum, { text }) => sum + text.length, 0)} characters`)
     if (process.env.CANARY_LEAKS) for (const [what, around] of leaks) console.log(`LEAK ${what}\n     ${JSON.stringify(around)}`)
     assert.deepEqual([...leaks.keys()], [])
     for (const exception of exceptions) assert.ok(used.has(exception), `an exception that nothing needs: ${exception.why}`)
@@ -775,7 +775,7 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
   const { url, query } = await database(t)
   const pairs = Array.from({ length: 50 }, (_, n) => [`a${n}`, `b${n}`] as const)
   const content = settings({}, { users: pairs.flat().map((username) => ({ username, isAdmin: true })) })
-  const [one, two] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
+  const [one, two] = await Promise.all([spawnReplica(t, url, { settings: content }), spawnReplica(t, url, { settings: content })])
   const admins = async (): Promise<string[]> =>
     (await query<{ name: string }>("SELECT key AS name FROM users WHERE (data->>'isAdmin')::boolean ORDER BY position")).map(
       ({ name }) => name
@@ -797,7 +797,7 @@ test('PostgreSQL: 50 pairs of admins who demote or delete each other on two repl
   await t.test('all pairs at the same time', async () => {
     const answers = await Promise.all(pairs.map(async ([a, b], n) => await Promise.all([strike(one, n, a, b), strike(two, n, b, a)])))
     const left = await admins()
-    t.diagnostic(`${left.length} of 100 left; ${answers.flat().filter((status) => status === 200).length} succeeded`)
+    t.comment(`${left.length} of 100 left; ${answers.flat().filter((status) => status === 200).length} succeeded`)
     assert.ok(left.length >= 1)
     assert.equal(left.length, 100 - answers.flat().filter((status) => status === 200).length, 'what was answered is what is stored')
   })
@@ -861,7 +861,7 @@ test('a call with 10,000 keys stored costs what it costs with one', { timeout: 1
       throw new Error(`what the processes printed:\n${processes.output()}`, { cause: error })
     })
     await processes.stopAll()
-    t.diagnostic(`${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}) times the CPU`)
+    t.comment(`${median.toFixed(3)} (${min.toFixed(3)}–${max.toFixed(3)}) times the CPU`)
     measured.push(median)
     if (median <= keysBound) return
   }
@@ -1047,7 +1047,7 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
     systemConfig: { routing }
   })
   const start = async (routing: Json): Promise<Hub> => {
-    const hub = await startHub(t, { wait: false, env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing) })
+    const hub = await startHub(t, { env: { JWT_SECRET: shared.JWT_SECRET, LOG_LEVEL: 'error' }, settings: content(routing) })
     await until(async () => (await fetch(`${hub.url}/health/ready`)).ok, 40_000, () => hub.output())
     await connected(hub, 2)
     return hub
@@ -1175,7 +1175,7 @@ test('what is hidden answers as what is not there', { timeout: 120_000 }, async 
     for (const [what, text] of before) same(what, text, after.get(what) ?? '')
   })
 
-  t.diagnostic(`${count} pairs of answers`)
+  t.comment(`${count} pairs of answers`)
   assert.equal(
     secret.received.filter(({ message }) =>
       ['tools/call', 'prompts/get', 'resources/read', 'resources/subscribe', 'completion/complete'].includes(message.method ?? '')

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { StorageError, type Vault } from '../../db/store.ts'
@@ -228,7 +228,7 @@ void test('key file: one that cannot be used is refused with a sentence, and sta
     await rm(path)
   }
   await mkdir(path)
-  await assert.rejects(openVault({ dataDir }), /is no file/)
+  await assert.rejects(openVault({ dataDir }), /is not a regular file/)
   await rm(path, { recursive: true })
   // Where no key can be made a secret is refused, in words that a client may read: without a path.
   const file = join(dataDir, 'file')
@@ -427,7 +427,7 @@ void test('vault: addresses that hold more than a place are sealed, also where a
   assert.deepEqual(vault.reveal(shown, sealed, 'systemConfig'), value)
 })
 
-void test('masks: what is no secret is shown as it is', () => {
+void test('masks: what is no secret is shown as it is', async () => {
   const open = {
     type: 'streamable-http',
     command: 'npx',

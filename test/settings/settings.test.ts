@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { StorageError, type Snapshot, type Store } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 

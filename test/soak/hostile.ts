@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { path } from '../helpers/hub.ts'
 
 const bodies = Number(process.env.HOSTILE_BODIES ?? 100_000)
@@ -13,7 +13,7 @@ const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
 test(`${bodies} hostile bodies over all routes`, { timeout: 5 * 3_600_000 }, async (t) => {
   for (let round = 0; round * aRound < bodies; round++) {
     const count = Math.min(aRound, bodies - round * aRound)
-    t.diagnostic(`seed ${seed + round}, ${count} bodies`)
+    t.comment(`seed ${seed + round}, ${count} bodies`)
     // In a process that does not know of the runner around it, or it would report to that.
     const { NODE_TEST_CONTEXT: _, ...environment } = process.env
     const child = spawn(process.execPath, ['--import', 'tsx', '--test-name-pattern=hostile bodies', path('test/auth/access.test.ts')], {

@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { at, type Json } from '../helpers/client.ts'
-import { path, startHub, until } from '../helpers/hub.ts'
+import { path, spawnHub, until } from '../helpers/hub.ts'
 
 const guide = readFileSync(path('docs/api.md'), 'utf8')
 const PASSWORD = 'A-test-pass1'
@@ -19,7 +19,7 @@ const blocks: Block[] = [...guide.matchAll(/^```sh\n(.*?)^```$/gms)].map((match)
   script: match[1] ?? ''
 }))
 
-test('the guide has ten tasks, each with its lines', () => {
+test('the guide has ten tasks, each with its lines', async () => {
   const headings = guide.split('\n').filter((line) => /^## \d+\. /.test(line))
   assert.deepEqual(headings.map((line) => Number(/\d+/.exec(line)?.[0])), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
   assert.deepEqual(blocks.map(({ heading }) => heading), ['# The management API, by example', ...headings])
@@ -29,7 +29,7 @@ test('the guide has ten tasks, each with its lines', () => {
 })
 
 test('every block runs as printed', { timeout: 150_000 }, async (t) => {
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: PASSWORD }, wait: false })
   await until(async () => (await fetch(`${hub.url}/health`)).ok, 40_000, () => hub.output())
   const script = blocks
     .map(({ heading, script: lines }) => `echo '== ${heading}'\n${lines}\necho`)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, rm } from 'node:fs/promises'
-import { before, test } from 'node:test'
+import { before, test } from 'tap'
 import { promisify } from 'node:util'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { measureHold } from '../fakes/loop-hold.ts'
@@ -44,7 +44,7 @@ before(async () => {
     await run('tar', ['xzf', archive, '-C', into, '--strip-components=1', ...files.map(([file]) => `package/${file}`)])
     await rm(archive)
   }
-}, { timeout: 120_000 })
+})
 
 for (const [name, , files] of packages) {
   for (const [file, operations] of files) {

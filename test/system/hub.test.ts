@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import {
   assertPlain,
@@ -23,7 +23,7 @@ import {
   type Stream
 } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { bearerKey, path, startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, path, spawnHub, until, type Hub, type ProcessHub } from '../helpers/hub.ts'
 
 const rounds = Number(process.env.KILL_ROUNDS ?? 20)
 const STDIO = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
@@ -66,7 +66,7 @@ async function all (hub: Hub, route: string): Promise<Json[]> {
 const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
 
 /** A folder that outlives the gateways started in it. */
-async function folderFor (t: TestContext, content?: object): Promise<string> {
+async function folderFor (t: Test, content?: object): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-hub-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   if (content !== undefined) await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(content, null, 2), { mode: 0o600 })
@@ -89,7 +89,7 @@ async function edit (hub: Hub, change: (content: Json) => void, how: 'rename' | 
 const servers = (content: Json): Json => content.mcpServers as Json
 
 /** The gateway ended by itself, with words and not with code 0. */
-async function assertRefusesToStart (hub: Hub): Promise<void> {
+async function assertRefusesToStart (hub: ProcessHub): Promise<void> {
   if (hub.child.exitCode === null) await within(15_000, 'the exit', once(hub.child, 'exit'))
   await sleep(50)
   assert.ok(hub.child.exitCode !== null && hub.child.exitCode !== 0, `exit code ${hub.child.exitCode}`)
@@ -109,7 +109,7 @@ test('every kind of change survives a restart', async (t) => {
       { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'old', servers: ['fake', 'gone'] }] }
     )
   )
-  const hub = await startHub(t, { folder, env: { ADMIN_PASSWORD: 'Open-Sesame-1' } })
+  const hub = await spawnHub(t, { folder, env: { ADMIN_PASSWORD: 'Open-Sesame-1' } })
   await ok(hub, 'POST', '/servers', {
     name: 'Größe',
     config: {
@@ -146,7 +146,7 @@ test('every kind of change survives a restart', async (t) => {
   assert.deepEqual(names(at(before, 'servers')), ['fake', 'Größe', 'child', 'after'])
   assert.equal(await hub.stop(), 0)
 
-  const again = await startHub(t, { folder })
+  const again = await spawnHub(t, { folder })
   assert.deepEqual(await look(again), before)
   assert.equal(at(await onDisk(again), 'mcpServers', 'Größe', 'headers', 'X-Secret'), 'kept-as-it-is-1')
   assert.equal((await stat(again.settingsPath)).mode & 0o777, 0o600)
@@ -227,7 +227,7 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
     })()
     reader.catch(() => {})
     for (let round = 0; round <= count; round++) {
-      const hub = await startHub(t, { folder, env: { ADMIN_PASSWORD: 'x', LOG_LEVEL: 'error' } })
+      const hub = await spawnHub(t, { folder, env: { ADMIN_PASSWORD: 'x', LOG_LEVEL: 'error' } })
       const stored = new Map<string, string>()
       for (const { name, config } of await all(hub, '/servers')) stored.set(`server ${String(name)}`, String(at(config, 'description')))
       for (const { name, description } of await all(hub, '/groups')) stored.set(`group ${String(name)}`, String(description))
@@ -259,7 +259,7 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
     }
     reading = false
     await reader
-    t.diagnostic(`lane ${lane}: ${acknowledged} writes acknowledged in ${count} rounds, the file read ${looks} times`)
+    t.comment(`lane ${lane}: ${acknowledged} writes acknowledged in ${count} rounds, the file read ${looks} times`)
     assert.ok(acknowledged >= count * 5, `only ${acknowledged} writes in ${count} rounds`)
     assert.ok(looks > 20)
     const left = await readdir(folder)
@@ -270,7 +270,7 @@ test(`${rounds} rounds of kill -9 under continuous writes: acknowledged ⊆ stor
 
 test('200 parallel writes are all there after a restart', async (t) => {
   const folder = await folderFor(t, settings({}))
-  const hub = await startHub(t, { folder })
+  const hub = await spawnHub(t, { folder })
   const wanted = Array.from({ length: 200 }, (_, n) => `server-${n}`)
   const answers = await Promise.all(wanted.map(async (name) => await api(hub, 'POST', '/servers', { name, config: parked(name) })))
   for (const answer of answers) assert.equal(answer.status, 200, answer.text)
@@ -285,7 +285,7 @@ test('200 parallel writes are all there after a restart', async (t) => {
   const winner = race.find(({ status }) => status === 200)
   assert.equal(await hub.stop(), 0)
   assert.deepEqual(Object.keys(servers(await onDisk(hub))).sort(), [...wanted, 'one-of-many'].sort())
-  const again = await startHub(t, { folder })
+  const again = await spawnHub(t, { folder })
   const stored = await all(again, '/servers')
   assert.deepEqual(names(stored).sort(), [...wanted, 'one-of-many'].sort())
   for (const { name, config } of stored) if (name !== 'one-of-many') assert.equal(at(config, 'description'), name)
@@ -306,14 +306,14 @@ test('a file that cannot be read is refused with a sentence', async (t) => {
   await t.test('a folder in its place', async (t) => {
     const folder = await folderFor(t)
     await mkdir(join(folder, 'mcp_settings.json'))
-    await assertRefusesToStart(await startHub(t, { folder, wait: false }))
+    await assertRefusesToStart(await spawnHub(t, { folder, wait: false }))
     assert.ok((await stat(join(folder, 'mcp_settings.json'))).isDirectory())
   })
 
   await t.test('no right to read it', { skip: process.getuid?.() === 0 ? 'root may read anything' : false }, async (t) => {
     const folder = await folderFor(t, settings({}))
     await chmod(join(folder, 'mcp_settings.json'), 0)
-    await assertRefusesToStart(await startHub(t, { folder, wait: false }))
+    await assertRefusesToStart(await spawnHub(t, { folder, wait: false }))
   })
 
   await t.test('broken, and its .bak as well: both stay as they are', async (t) => {
@@ -321,7 +321,7 @@ test('a file that cannot be read is refused with a sentence', async (t) => {
     const file = join(folder, 'mcp_settings.json')
     await writeFile(file, '{"mcpServers": {"a": {')
     await writeFile(`${file}.bak`, '{"mcpServers": ')
-    await assertRefusesToStart(await startHub(t, { folder, wait: false }))
+    await assertRefusesToStart(await spawnHub(t, { folder, wait: false }))
     assert.equal(await readFile(file, 'utf8'), '{"mcpServers": {"a": {')
     assert.equal(await readFile(`${file}.bak`, 'utf8'), '{"mcpServers": ')
   })
@@ -329,16 +329,16 @@ test('a file that cannot be read is refused with a sentence', async (t) => {
 
 test('a second process on the same file refuses to start', async (t) => {
   const folder = await folderFor(t, settings({}))
-  const first = await startHub(t, { folder })
+  const first = await spawnHub(t, { folder })
   await until(async () => Array.isArray((await onDisk(first)).users), 5_000, 'no first admin')
   const before = await readFile(first.settingsPath)
-  const second = await startHub(t, { folder, wait: false })
+  const second = await spawnHub(t, { folder, wait: false })
   await assertRefusesToStart(second)
   assert.match(second.output(), new RegExp(`process|already|${first.pid}`, 'i'))
   assert.deepEqual(await readFile(first.settingsPath), before)
   await ok(first, 'POST', '/servers', { name: 'still', config: parked() })
   assert.equal(await first.stop(), 0)
-  const third = await startHub(t, { folder })
+  const third = await spawnHub(t, { folder })
   assert.deepEqual(names(await all(third, '/servers')), ['still'])
 })
 
@@ -346,7 +346,7 @@ test('a second process on the same file refuses to start', async (t) => {
 
 test('an edit on disk touches only what it changes', async (t) => {
   const fake = await startUpstream(t)
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     env: { ADMIN_PASSWORD: 'x' },
     settings: settings(
       { edited: STDIO, other: STDIO, remote: { type: 'streamable-http', url: fake.url } },
@@ -534,7 +534,7 @@ test('unknown keys are kept', async (t) => {
     users: [{ username: 'admin', password: bcrypt.hashSync('Open-Sesame-1', 4), isAdmin: true, nick: 'boss' }],
     bearerKeys: [bearerKey({ note: 'for tests' })]
   })
-  const hub = await startHub(t, { settings: content })
+  const hub = await spawnHub(t, { settings: content })
   await ok(hub, 'POST', '/servers', { name: 'new', config: parked() })
   await ok(hub, 'POST', '/groups', { name: 'other', servers: ['new'] })
   await ok(hub, 'PUT', '/groups/team', { description: 'changed' })
@@ -552,7 +552,7 @@ test('a file of MCPHub loads as it is', async (t) => {
   const fake = await startUpstream(t)
   const legacy = `old-${randomBytes(12).toString('hex')}`
   const plainKey = `mcphub-${randomBytes(12).toString('hex')}`
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     settings: {
       mcpServers: {
         local: { ...STDIO, env: { A: 'b' } },
@@ -662,7 +662,7 @@ test('10,000 servers and 1,000 groups', async (t) => {
     servers: Array.from({ length: 5 }, (_, m) => `server-${(n * 5 + m) % 10_000}`)
   }))
   const start = performance.now()
-  const hub = await startHub(t, { settings: settings(many, { groups }), env: { ADMIN_PASSWORD: 'x' } })
+  const hub = await spawnHub(t, { settings: settings(many, { groups }), env: { ADMIN_PASSWORD: 'x' } })
   assert.equal(at((await api(hub, 'GET', '/servers?limit=1')).body, 'data', 0, 'name'), 'server-0')
   const took = performance.now() - start
   const median = async (what: () => Promise<void>): Promise<number> => {
@@ -678,7 +678,7 @@ test('10,000 servers and 1,000 groups', async (t) => {
   const groupPage = await median(async () => { assert.equal((await ok(hub, 'GET', '/groups?limit=100')).length, 100) })
   let made = 0
   const post = await median(async () => { await ok(hub, 'POST', '/servers', { name: `made-${made++}`, config: parked() }) })
-  t.diagnostic(
+  t.comment(
     `start ${Math.round(took)} ms; a page of servers ${Math.round(page)} ms, of groups ${Math.round(groupPage)} ms; a write ${Math.round(post)} ms`
   )
   assert.ok(took < 8_000, `start: ${took} ms`)

@@ -6,13 +6,13 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { before, test } from 'node:test'
+import { before, test } from 'tap'
 import { at, connected, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { asThird, managed, parked, serverNames, shared, startReplica } from '../fakes/replica.ts'
+import { asThird, managed, parked, serverNames, shared, spawnReplica } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { bearerKey, freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, freePort, path, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 
 const timeout = 170_000
 
@@ -88,8 +88,8 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
     { bearerKeys: [bearerKey(), ...Array.from({ length: 16 }, (_, n) => bearerKey({ id: `key-${n}`, name: `key ${n}`, token: token(n) }))] }
   )
   const env = { ALLOWED_HOSTS: 'hub.example.com', TRUST_PROXY: '127.0.0.1' }
-  const start = async (port: number): Promise<Hub> =>
-    await startReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
+  const start = async (port: number): Promise<ProcessHub> =>
+    await spawnReplica(t, dbUrl, { settings: content, env: { ...env, PORT: String(port) } })
   const ports = [await freePort(), await freePort()] as const
   const replicas = await Promise.all(ports.map(start))
   for (const replica of replicas) await connected(replica, 1)
@@ -121,7 +121,7 @@ void test('two replicas behind nginx', { timeout }, async (t) => {
   const listening = Date.now()
 
   await t.test('clients stay with their replica, and both have some', async () => {
-    t.diagnostic(`${at0.length} of 16 clients at the first replica`)
+    t.comment(`${at0.length} of 16 clients at the first replica`)
     assert.ok(at0.length > 0 && at0.length < 16)
     for (let round = 0; round < 5; round++) {
       for (const { session } of sessions) {

@@ -6,8 +6,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { test } from 'node:test'
-import { freePort, path, startHub, until } from '../helpers/hub.ts'
+import { test } from 'tap'
+import { freePort, path, spawnHub, until } from '../helpers/hub.ts'
 
 const readme = readFileSync(path('README.md'), 'utf8')
 
@@ -61,7 +61,7 @@ async function run (
   return { code, output }
 }
 
-test('every command of the README is run, or says why not', () => {
+test('every command of the README is run, or says why not', async () => {
   for (const block of commands.filter(notRun)) assert.match(block.mark ?? '', /^not run: \w.{10,}/, `line ${block.line} gives no reason`)
   for (const block of commands.filter(({ text }) => text.includes('curl'))) {
     assert.ok(!notRun(block), `line ${block.line}: curl lines are run`)
@@ -71,7 +71,7 @@ test('every command of the README is run, or says why not', () => {
 
 test('the commands of the README run as printed, one after another in one shell', async (t) => {
   const password = 'A-test-pass1'
-  const hub = await startHub(t, { env: { ADMIN_PASSWORD: password } })
+  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: password } })
   assert.ok(readme.includes(printedAddress) && readme.includes(printedPassword))
   const script = commands.filter((block) => !notRun(block)).map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
     .replaceAll(printedAddress, hub.url).replaceAll(printedPassword, password)
@@ -85,7 +85,7 @@ test('the commands of the README run as printed, one after another in one shell'
   assert.deepEqual(list.result.tools.map(({ name }) => name), ['everything-echo', 'everything-get-sum'])
 })
 
-test('every JSON block of the README parses', () => {
+test('every JSON block of the README parses', async () => {
   const json = blocks.filter(({ language }) => language === 'json')
   assert.ok(json.length >= 6)
   for (const { text, line } of json) assert.doesNotThrow(() => { JSON.parse(text) }, `the JSON at line ${line}`)
@@ -94,7 +94,7 @@ test('every JSON block of the README parses', () => {
 test('the settings file of the README is taken whole', async (t) => {
   const example = blocks.find(({ mark }) => mark === 'settings')
   assert.ok(example)
-  const hub = await startHub(t, { settings: example.text })
+  const hub = await spawnHub(t, { settings: example.text })
   assert.doesNotMatch(hub.output(), /ignored|cannot be used|is not connected/)
   const headers = {
     authorization: 'Bearer choose-something-long-and-random',
@@ -125,7 +125,7 @@ test('the settings file of the README is taken whole', async (t) => {
   }, 10_000, () => `the group of the example does not list its tool: ${hub.output()}`)
 })
 
-test('what the documents beside the README link to is there', () => {
+test('what the documents beside the README link to is there', async () => {
   for (const document of ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md', 'docs/architecture.md', 'docs/lifecycle.md']) {
     const text = readFileSync(path(document), 'utf8')
     for (const [, target = ''] of text.matchAll(/\]\((?!https?:|#)([^)#]+)[^)]*\)/g)) {

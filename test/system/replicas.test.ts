@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, test, type TestContext } from 'node:test'
+import { test, type Test } from 'tap'
 import { assertPlain, at, connected, initialize, send, Session, settings, sleep, text, within, type Json } from '../helpers/client.ts'
 import { change } from '../contracts/store.ts'
 import { cluster, database, passwordCanary } from '../helpers/database.ts'
 import { assertNoCanary } from '../fakes/canaries.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { asThird, login, loggedIn, manage, managed, parked, serverNames, startReplica, type Answer } from '../fakes/replica.ts'
+import { asThird, login, loggedIn, manage, managed, parked, serverNames, spawnReplica, type Answer } from '../fakes/replica.ts'
 import { openPostgres } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { certificate, startTlsPostgres } from '../fakes/tls-postgres.ts'
@@ -100,15 +100,16 @@ async function assertGuarded (hub: Hub): Promise<void> {
   for (const guess of guesses) assert.ok([401, 429, 503].includes(guess.status), guess.text)
 }
 
-describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
-  void test(
+void test('away and back', { timeout: 150_000 }, async (t) => {
+  t.jobs = 2
+  void t.test(
     'PostgreSQL crashes under load and comes back: 503 meanwhile, MCP goes on, nothing acknowledged is lost',
-    { timeout },
+    { timeout, buffered: true },
     async (t) => {
       const server = await cluster(t)
       const { url } = await database(t, server)
       const upstream = await startUpstream(t)
-      const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+      const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
       await connected(hub, 1)
       const headers = await loggedIn(hub)
       const session = await Session.open(`${hub.url}/mcp`)
@@ -146,7 +147,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
           15_000,
           'still away'
         )
-        t.diagnostic(`normal ${Date.now() - since} ms after the start (${mode})`)
+        t.comment(`normal ${Date.now() - since} ms after the start (${mode})`)
         assert.ok(Date.now() - since < 15_000)
         assert.ok((await serverNames(hub)).includes(`back-${mode}`))
         await until(async () => (await fetch(`${hub.url}/health/ready`)).status === 200, 5_000, 'not ready again')
@@ -168,8 +169,8 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       // What this gateway says, what the next one says, and what is stored are one thing.
       const told = await serverNames(hub)
       assert.equal(await hub.stop(), 0)
-      const stored = await serverNames(await startReplica(t, url))
-      t.diagnostic(
+      const stored = await serverNames(await spawnReplica(t, url))
+      t.comment(
         `${load.acknowledged.size} acknowledged, ${load.unknown.size} unknown, ${stored.length} stored, ${load.away.length} times 503`
       )
       assert.deepEqual(stored, told)
@@ -179,11 +180,11 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     }
   )
 
-  void test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout }, async (t) => {
+  void t.test('PostgreSQL that does not answer is given up on, and MCP does not wait for it', { timeout, buffered: true }, async (t) => {
     const server = await cluster(t)
     const { url } = await database(t, server)
     const upstream = await startUpstream(t)
-    const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+    const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
     await connected(hub, 1)
     const session = await Session.open(`${hub.url}/mcp`)
     await managed(hub, 'POST', '/servers', { name: 'before', config: parked() })
@@ -197,7 +198,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       await sleep(500)
       await assertMcp(hub, session)
       for (const answer of await Promise.all(answers)) assertAway(answer)
-      t.diagnostic(`20 writes given up on within ${Date.now() - since} ms`)
+      t.comment(`20 writes given up on within ${Date.now() - since} ms`)
       assert.ok(Date.now() - since < 25_000)
       await assertMcp(hub, session)
     } finally { thaw() }
@@ -218,17 +219,17 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       await sleep(500)
       const since = Date.now()
       assert.equal(await hub.stop(), 0, hub.output().slice(-2_000))
-      t.diagnostic(`ended after ${Date.now() - since} ms`)
+      t.comment(`ended after ${Date.now() - since} ms`)
       assert.ok(Date.now() - since < 10_000)
       for (const answer of await waiting) assertAway(answer)
     } finally { thawAgain() }
   })
 
-  void test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout }, async (t) => {
+  void t.test('PostgreSQL away at the start: waited for, and then given up with a sentence', { timeout, buffered: true }, async (t) => {
     const port = await freePort()
     const nobody = `postgres://hub:${encodedCanary}@127.0.0.1:${port}/hub`
     const since = Date.now()
-    const hub = await startReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
+    const hub = await spawnReplica(t, nobody, { wait: false, env: { DB_STARTUP_TIMEOUT: '3s' } })
     await within(20_000, 'the exit', once(hub.child, 'exit'))
     const took = Date.now() - since
     assert.ok(took >= 3_000 && took < 13_000, `ended after ${took} ms`)
@@ -239,13 +240,13 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
     assertNoCanary([hub.output()], 'the output')
   })
 
-  void test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout }, async (t) => {
+  void t.test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout, buffered: true }, async (t) => {
     const server = await cluster(t)
     const { url, name } = await database(t, server)
     const wrong = new URL(url)
     wrong.password = 'canary-that-is-wrong'
     await server.stop('fast')
-    const late = await startReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
+    const late = await spawnReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
     await until(
       async () =>
         await fetch(`${late.url}/health`).then(
@@ -284,7 +285,7 @@ describe('away and back', { concurrency: 2, timeout: 150_000 }, () => {
       [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/],
       [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
     ] as const) {
-      const hub = await startReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
+      const hub = await spawnReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
       if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
       assert.equal(hub.child.exitCode, 1, hub.output())
       assert.match(hub.output(), says)
@@ -306,14 +307,14 @@ void test(
       [
         `127.0.0.1:${secure}`,
         'verify-full',
-        /cannot be used: nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS/,
+        /cannot be used: no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS/,
         {}
       ],
       [`localhost:${secure}`, 'verify-full', /cannot be used: its TLS certificate is for another name/, { NODE_EXTRA_CA_CERTS: trusted }],
       [`127.0.0.1:${secure}`, 'verify-full', /it refuses the user or the password/, { NODE_EXTRA_CA_CERTS: trusted }],
       [`127.0.0.1:${secure}`, 'require', /it refuses the user or the password/, {}]
     ] as const) {
-      const hub = await startReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, {
+      const hub = await spawnReplica(t, `postgres://hub:${encodedCanary}@${place}/x?sslmode=${mode}`, {
         wait: false,
         env: { DB_STARTUP_TIMEOUT: '5s', ...env }
       })
@@ -328,8 +329,8 @@ void test(
 // ---- two gateways on one database -----------------------------------------------------------------
 
 /** Two gateways, started at once. */
-async function pair (t: TestContext, url: string, content?: object): Promise<[Hub, Hub]> {
-  const [a, b] = await Promise.all([startReplica(t, url, { settings: content }), startReplica(t, url, { settings: content })])
+async function pair (t: Test, url: string, content?: object): Promise<[Hub, Hub]> {
+  const [a, b] = await Promise.all([spawnReplica(t, url, { settings: content }), spawnReplica(t, url, { settings: content })])
   return [a, b]
 }
 
@@ -361,7 +362,7 @@ void test('two gateways that start at once on an empty database: migrated once, 
 
 void test('of replicas that begin at once without ADMIN_PASSWORD, one prints the password that counts', { timeout }, async (t) => {
   const { url } = await database(t)
-  const hubs = await Promise.all([0, 1, 2].map(async () => await startReplica(t, url, { env: { ADMIN_PASSWORD: '' } })))
+  const hubs = await Promise.all([0, 1, 2].map(async () => await spawnReplica(t, url, { env: { ADMIN_PASSWORD: '' } })))
   const printed = hubs.flatMap((hub) => [...hub.output().matchAll(/with password "([^"]+)"/g)].map(([, password = '']) => password))
   assert.equal(printed.length, 1, printed.join())
   for (const hub of hubs) assert.equal((await login(hub, 'admin', printed[0])).status, 200)
@@ -399,7 +400,7 @@ void test('two gateways on one database', { timeout }, async (t) => {
       await change()
       const since = Date.now()
       await until(async () => holds(await session.tools()), 5_000, `not ${what} on the other`)
-      t.diagnostic(`${what}: on the other after ${Date.now() - since} ms`)
+      t.comment(`${what}: on the other after ${Date.now() - since} ms`)
       await until(() => heard() > before, 2_000, `no list_changed: ${what}`)
     }
     assert.deepEqual(await serverNames(b), await serverNames(a))
@@ -426,7 +427,7 @@ void test('two gateways on one database', { timeout }, async (t) => {
         5_000,
         'still accepted on the other'
       )
-      t.diagnostic(`${how}: refused on the other after ${Date.now() - since} ms`)
+      t.comment(`${how}: refused on the other after ${Date.now() - since} ms`)
       await within(2_000, 'the end of its stream', stream.done)
       assert.equal((await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status, 401)
     })
@@ -523,7 +524,7 @@ void test('a listener that was lost is replaced while changes go on', { timeout 
   )
   const latencies: number[] = []
   for (let n = 0; n < 6; n++) latencies.push(await latency(`after-${n}`))
-  t.diagnostic(`seen after ${latencies.join(', ')} ms`)
+  t.comment(`seen after ${latencies.join(', ')} ms`)
   // One may have been missed, and one look may have crossed a change: no more than that waits for the next look.
   for (const each of latencies.slice(2)) assert.ok(each < 1_000, latencies.join())
 })
@@ -532,7 +533,7 @@ void test('an authenticated tools/call makes no query', { timeout }, async (t) =
   const server = await cluster(t, { log_statement: 'all', log_line_prefix: '' })
   const { url } = await database(t, server)
   const upstream = await startUpstream(t)
-  const hub = await startReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
+  const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   await session.call('fake-echo', { message: 'warm' })
@@ -556,7 +557,7 @@ void test('an authenticated tools/call makes no query', { timeout }, async (t) =
   await session.tools()
   await Session.open(`${hub.url}/mcp`)
   const during = statements().slice(before)
-  t.diagnostic(`200 calls in ${Date.now() - since} ms: ${during.length} statements; ${idle.length} in 7 s without a call`)
+  t.comment(`200 calls in ${Date.now() - since} ms: ${during.length} statements; ${idle.length} in 7 s without a call`)
   assert.deepEqual(during.filter((statement) => !idle.includes(statement)), [])
   // One round of the poll for each 3 s, begun or not.
   assert.ok(during.length <= Math.ceil(idle.length / 2) * (Math.ceil((Date.now() - since) / 3_000) + 1), during.join('\n'))

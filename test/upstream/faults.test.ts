@@ -5,7 +5,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test } from 'tap'
 import {
   agent,
   assertPlain,
@@ -25,7 +25,7 @@ import {
   type Json
 } from '../helpers/client.ts'
 import { Raw, startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
-import { npmServer, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { npmServer, path, spawnHub, startHub, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 
 interface Entry { pid: number, event: string, grandchild?: number, id?: unknown, params?: Json }
 
@@ -86,10 +86,10 @@ function descendants (pid: number): number[] {
   return found
 }
 
-const rss = (hub: Hub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+const rss = (hub: ProcessHub): number => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
 /** Runs something and gives the most that the gateway's memory grew meanwhile, in MiB. */
-async function growth (hub: Hub, run: () => Promise<void>): Promise<number> {
+async function growth (hub: ProcessHub, run: () => Promise<void>): Promise<number> {
   const before = rss(hub)
   let most = before
   const timer = setInterval(() => { most = Math.max(most, rss(hub)) }, 10)
@@ -203,7 +203,7 @@ test('cancellation reaches the upstream', async (t) => {
       await until(() => cancelled().includes(id), 5_000, 'not cancelled')
     })
 
-    await t.test(`${name}: each call was cancelled once, under the upstream's own id`, () => {
+    await t.test(`${name}: each call was cancelled once, under the upstream's own id`, async () => {
       assert.deepEqual(cancelled().filter((id) => open().includes(id)).sort(), open().sort())
       assert.equal(new Set(open()).size, 6)
     })
@@ -332,7 +332,7 @@ test('SIGTERM: exit 0 within 10 s, and no process of any child tree is left', as
   const stubborn = stdioFake(t, { FAULT_STUBBORN: '1' })
   const isolated = stdioFake(t, { FAULT_STUBBORN: '1' }, { isolation: 'session' })
   const upstream = await startUpstream(t, { tools: [tool('hang')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     settings: settings({
       stubborn: stubborn.config,
       isolated: isolated.config,
@@ -383,6 +383,17 @@ test('SIGTERM: exit 0 within 10 s, and no process of any child tree is left', as
   assert.ok(last?.status === 'fulfilled' && text(last.value.result) === 'finished', 'a call that could finish was not let finish')
 })
 
+test('a gateway that closes starts no server anew, though its last change of the settings comes then', async (t) => {
+  const child = stdioFake(t)
+  const hub = await startHub(t, { settings: settings({ child: child.config }) })
+  // That the key was used is stored at the end.
+  await listed(hub, ['child'])
+  assert.equal(await hub.stop(), 0)
+  await sleep(500)
+  assert.deepEqual(child.log().filter(({ event }) => event === 'start').length, 1)
+  assert.deepEqual(child.log().map(({ pid }) => pid).filter(alive), [])
+})
+
 test('a start among upstreams that never answer', async (t) => {
   const sockets = new Set<Socket>()
   const silent = createServer((socket) => { sockets.add(socket.on('error', () => {}).on('close', () => { sockets.delete(socket) })) })
@@ -403,7 +414,7 @@ test('a start among upstreams that never answer', async (t) => {
 
   await t.test('/health within 2 s, the healthy ones\' tools within 1 s more', async () => {
     const start = Date.now()
-    const hub = await startHub(t, { settings: settings(servers), wait: false })
+    const hub = await spawnHub(t, { settings: settings(servers), wait: false })
     folder = hub.folder
     await until(async () => (await fetch(`${hub.url}/health`)).ok, 10_000, () => hub.output())
     const up = Date.now()
@@ -428,7 +439,7 @@ test('a start among upstreams that never answer', async (t) => {
 
   await t.test('after a restart the list comes at once, from what was known, though an upstream has fallen silent', async () => {
     upstream.options.on = () => 'never'
-    const hub = await startHub(t, { folder })
+    const hub = await spawnHub(t, { folder })
     const pids = descendants(hub.pid)
     t.after(() => { for (const pid of pids) if (commandOf(pid).startsWith('sleep\u0000')) process.kill(pid, 'SIGKILL') })
     const session = await within(2_000, 'initialize', Session.open(`${hub.url}/mcp`))
@@ -446,7 +457,7 @@ test('a start among upstreams that never answer', async (t) => {
 test('a stdio child that floods, babbles or never ends a line', async (t) => {
   const noisy = stdioFake(t, { FAULT_NOISE: '1' })
   const [flood, endless, healthy] = [stdioFake(t), stdioFake(t), stdioFake(t)]
-  const hub = await startHub(t, {
+  const hub = await spawnHub(t, {
     settings: settings({ flood: flood.config, noisy: noisy.config, endless: endless.config, healthy: healthy.config })
   })
   await connected(hub, 4)
@@ -612,7 +623,7 @@ test('an HTTP upstream that answers badly', async (t) => {
   for (const [index, name] of [...names, 'large'].entries()) {
     servers[name] = { type: 'streamable-http', url: upstreams[index]?.url, options: { timeout: 3_000 } }
   }
-  const hub = await startHub(t, { settings: settings(servers) })
+  const hub = await spawnHub(t, { settings: settings(servers) })
   await connected(hub, upstreams.length + 1)
   const session = await Session.open(`${hub.url}/mcp`)
 
@@ -639,7 +650,7 @@ test('an HTTP upstream that answers badly', async (t) => {
     await assertHealthy(session, 'other-echo')
   })
 
-  await t.test('a redirect to another origin is not followed', () => { assert.equal(visited, 0) })
+  await t.test('a redirect to another origin is not followed', async () => { assert.equal(visited, 0) })
 
   await t.test('a result nested deeper than 1,000 levels', async () => {
     for (const levels of [1_500, 20_000, 300_000]) {

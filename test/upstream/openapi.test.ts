@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { dump } from 'js-yaml'
@@ -172,7 +172,7 @@ test('parameters: encoding, digits, defaults and what must not pass', async (t) 
     await client.call('one', { id: 1, filter: { a: [1, 'ö'] }, plain: 'some "text"', any: 'a', shared: 1 })
     assert.equal(decodeURIComponent(query()), 'shared=1&filter={"a":[1,"ö"]}&plain=some "text"&any="a"')
   })
-  await t.test('an operation speaks of a parameter last', () => {
+  await t.test('an operation speaks of a parameter last', async () => {
     const one = tools.get('one')
     assert.equal(one?.inputSchema.properties.shared?.description, 'of the operation')
     assert.deepEqual(one?.inputSchema.required, ['id', 'shared'])
@@ -498,7 +498,7 @@ test('credentials', async (t) => {
     }
   })
 
-  await t.test('what is lacking is said when it is stored', () => {
+  await t.test('what is lacking is said when it is stored', async () => {
     for (const [security, says] of [
       [{ type: 'apiKey' }, /needs a "value"/],
       [{ type: 'http', scheme: 'bearer' }, /needs a "token"/],
@@ -552,11 +552,11 @@ test('credentials', async (t) => {
     const before = api.seen.length
     await assert.rejects(
       connect({ type: 'none' }, { headers: { 'X-Ключ': 'a' } }),
-      refused(/no header can be named "X-Ключ": check "headers" and "openapi.security"/)
+      refused(/"X-Ключ" is not a valid header name: check "headers" and "openapi.security"/)
     )
     await assert.rejects(connect({ type: 'none' }, { headers: { 'X-A': 'a\nb' } }), refused(/the header "X-A" holds a control character/))
     for (const [security, says] of [
-      [{ type: 'apiKey', name: 'X K', value: 'a' }, /named "X K"/],
+      [{ type: 'apiKey', name: 'X K', value: 'a' }, /"X K" is not a valid header name/],
       [{ type: 'http', scheme: 'bearer', token: 'a\rb' }, /"authorization" holds a control character/]
     ] as const) {
       await assert.rejects((await connect(security)).call('get'), refused(says))
@@ -680,7 +680,7 @@ test('credentials', async (t) => {
       (error: Error) => /gave no token \(HTTP 400\): check "clientId"/.test(error.message) && !/leak|secret"?:/.test(error.message)
     )
     const untrusted = await connect({ type: 'oauth2', clientId: 'id', clientSecret: 'secret', tokenUrl: 'http://169.254.169.254/latest' })
-    await assert.rejects(untrusted.call('get'), /token endpoint http:\/\/169\.254\.169\.254\/latest cannot be asked: .*never reached/)
+    await assert.rejects(untrusted.call('get'), /token endpoint http:\/\/169\.254\.169\.254\/latest failed: .*never reached/)
   })
 })
 
@@ -1457,7 +1457,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     }
     await assert.rejects(
       restClient(t, { openapi: { schema: openapi({ '/a': { get: ok } }) } }),
-      refused(/names no server with an address of its own: give the address of the API as "url"/)
+      refused(/names no server by an absolute URL: give the address of the API as "url"/)
     )
   })
 })
@@ -1510,7 +1510,7 @@ test('descriptions by address: read with its rules, and again when they change',
     assert.equal(one.warnings.length, 2)
     assert.match(
       one.warnings[0] ?? '',
-      /the description at http:.*openapi.json cannot be had: its address answered HTTP 500; the last good one stays in use/
+      /the description at http:.*openapi.json cannot be fetched: its address answered HTTP 500; the last good one stays in use/
     )
     assert.match(one.warnings[1] ?? '', /cannot be used: it is not valid JSON: .*; the last good one stays in use/)
     assert.equal((await one.call('b')).isError, undefined)
@@ -1545,7 +1545,7 @@ test('descriptions by address: read with its rules, and again when they change',
     await assert.rejects(
       restClient(t, { url: `${api.url}/gone?key=s3cret` }),
       (error: Error) =>
-        /the description at http:\/\/127\.0\.0\.1:\d+\/gone cannot be had: its address answered HTTP 404/.test(error.message) &&
+        /the description at http:\/\/127\.0\.0\.1:\d+\/gone cannot be fetched: its address answered HTTP 404/.test(error.message) &&
         !/s3cret|not told/.test(error.message)
     )
     await assert.rejects(restClient(t, { url: `${api.url}/large` }), /too large: more than 33554432 bytes/)
@@ -1714,7 +1714,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
     }
     try {
       checkLimits(document, bounds)
-      const { tools, plans, names } = compile(document, { from: 'http://x.test/doc', ...bounds, description })
+      const { tools, plans, names } = compile(document, { baseUrl: 'http://x.test/doc', ...bounds, description })
       assert.deepEqual([tools.length, plans.length], [names.length, names.length])
       for (const tool of tools) {
         const { name, inputSchema } = JSON.parse(tool) as { name: string, inputSchema: object }
@@ -1730,12 +1730,28 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
   assert.ok(served > 300, String(served))
 })
 
+test('objects that have no text, where a text is expected, make a description that cannot be used', () => {
+  const { openapi: bounds, description } = limits
+  const textless = { toString: 0 }
+  const compiled = (more: object): ReturnType<typeof compile> =>
+    compile({ ...openapi({ '/a': { get: ok } }), ...more }, { baseUrl: 'http://x.test', ...bounds, description })
+  assert.throws(() => compiled({ openapi: undefined, swagger: textless }), DescriptionError)
+  assert.equal(compiled({ info: { version: textless } }).version, '')
+  const field = { in: 'formData', type: 'array', items: { type: 'string' } }
+  const paths = {
+    '/a': { post: { parameters: [{ ...field, name: 'a', collectionFormat: textless }] } },
+    '/b': { post: { parameters: [{ ...field, name: textless }] } }
+  }
+  const { names, warnings } = compiled({ openapi: undefined, swagger: '2.0', consumes: ['multipart/form-data'], paths })
+  assert.deepEqual([names, warnings], [['post_a'], ['POST /b is left out: a parameter has no "name"']])
+})
+
 test('reading is bounded in time and memory, and given up when nobody wants it', async () => {
   const never = new AbortController().signal
   const bounds = { readTime: 60_000, readHeap: 512, readIdle: 60_000 }
   let ended = 0
   const reader = (more: object): DescriptionReader => new DescriptionReader(() => { ended++ }, { ...bounds, ...more })
-  const fine = { document: openapi({ '/a': { get: { operationId: 'a', ...ok } } }), from: 'http://x.test' }
+  const fine = { document: openapi({ '/a': { get: { operationId: 'a', ...ok } } }), baseUrl: 'http://x.test' }
   await assert.rejects(reader({ readTime: 1 }).read(fine, never), /longer than 0.001 s/)
   await assert.rejects(
     reader({ readHeap: 64 }).read({ ...fine, document: `[${Array(3_000_000).fill('{"a":{}}').join()}]` }, never),
@@ -1829,7 +1845,7 @@ test('through the gateway: stored by an admin, listed, called, told', async (t) 
   await until(async () => (await request('/api/servers/bad')).body.data.status === 'disconnected', 20_000)
   assert.match(
     String((await request('/api/servers/bad')).body.data.error),
-    /the description at http:.*\/nothing cannot be used: it is no OpenAPI description: it has neither "openapi" nor "swagger"/
+    /the description at http:.*\/nothing cannot be used: it is not an OpenAPI description: it has neither "openapi" nor "swagger"/
   )
 
   await t.test('a changed description reaches clients', async () => {

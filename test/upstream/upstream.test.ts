@@ -3,7 +3,9 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
-import { test, type TestContext } from 'node:test'
+import { mock } from 'node:test'
+import { test, type Test } from 'tap'
+import { mockTimers } from '../helpers/clock.ts'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { UpstreamError } from '../../protocol/errors.ts'
@@ -86,7 +88,7 @@ test('linkKey: who shares with whom', async (t) => {
   const sharer = (id: string, user: string, kind: ClientKind): Sharer => ({ id, user, capabilities: structuredClone(clients[kind]) })
 
   for (const { server, says, cells } of servers) {
-    await t.test(says, () => {
+    await t.test(says, async () => {
       kindsOfClient.forEach((kind, at) => {
         const cell = cells[at]
         assert.ok(cell === 'all' || cell === 'user' || cell === 'own')
@@ -100,7 +102,7 @@ test('linkKey: who shares with whom', async (t) => {
     })
   }
 
-  await t.test('upstreams are told what a client really can: clients that can other things never share', () => {
+  await t.test('upstreams are told what a client really can: clients that can other things never share', async () => {
     for (const { server, says } of servers) {
       for (const a of kindsOfClient) {
         for (const b of kindsOfClient.filter((kind) => kind !== a)) {
@@ -112,7 +114,7 @@ test('linkKey: who shares with whom', async (t) => {
     }
   })
 
-  await t.test('a client that cannot be asked and shares, shares the gateway\'s own', () => {
+  await t.test('a client that cannot be asked and shares, shares the gateway\'s own', async () => {
     for (const isolation of ['auto', 'shared'] as const) {
       assert.deepEqual(linkKey({ isolation, remote: true, contested: false }, sharer('s', 'u', 'none')), baseKey)
     }
@@ -136,7 +138,7 @@ test('linkKey: who shares with whom', async (t) => {
     auto      each      rest     same   same      other   other       other
   `.trim().split('\n').slice(1).map((line) => line.trim().split(/ +/))
   for (const [isolation, transport, client, ...cells] of passing) {
-    await t.test(`passed-on headers: ${isolation}, ${transport === 'each' ? 'with each request' : 'at opening'}, ${client}`, () => {
+    await t.test(`passed-on headers: ${isolation}, ${transport === 'each' ? 'with each request' : 'at opening'}, ${client}`, async () => {
       const server = { isolation: isolation as Isolation, remote: true, contested: false }
       const rest = client === 'rest'
       const key = (session: string, principal: string, digest: string | undefined, user = 'ann'): LinkKey =>
@@ -160,7 +162,7 @@ test('linkKey: who shares with whom', async (t) => {
     })
   }
 
-  await t.test('lists are read by links of nobody, one for each class', () => {
+  await t.test('lists are read by links of nobody, one for each class', async () => {
     assert.equal(listingKey(baseKey, plainClass), baseKey)
     const listing = listingKey(baseKey, '{"sampling":{}}')
     assert.deepEqual(listing, { key: 'listing {"sampling":{}}', affinity: 'shared', capabilityClass: '{"sampling":{}}' })
@@ -169,7 +171,7 @@ test('linkKey: who shares with whom', async (t) => {
     }
   })
 
-  await t.test('who asks for connections of its own has them, whatever the server is set to', () => {
+  await t.test('who asks for connections of its own has them, whatever the server is set to', async () => {
     for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
       const alone = (id: string): string =>
         linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), ownLinks: true }).key
@@ -179,7 +181,7 @@ test('linkKey: who shares with whom', async (t) => {
     }
   })
 
-  await t.test('no choice of names makes two keys meet', () => {
+  await t.test('no choice of names makes two keys meet', async () => {
     const word = fc.oneof(fc.string(), fc.constantFrom('', '{}', '"', '" {}', 'shared {}', 'a" {}\nuser "b', 'session s', '__proto__'))
     fc.assert(fc.property(word, word, fc.constantFrom(...kindsOfClient), fc.constantFrom(...kindsOfClient), (a, b, one, other) => {
       const key = (isolation: Isolation, id: string, user: string, kind: ClientKind): string =>
@@ -270,11 +272,11 @@ test('attribute: whom a question is for', async (t) => {
     { says: 'nobody: several are, whoever was first or last', given: { open: [ann, bob, annToo] }, target: { kind: 'contested' } }
   ]
   for (const { says, given, target } of table) {
-    await t.test(says, () => {
+    await t.test(says, async () => {
       assert.deepEqual(attribute({ origin: undefined, open: [], workers: [], owner: undefined, ownerOf: ({ by }) => by, ...given }), target)
     })
   }
-  await t.test('it never guesses between two', () => {
+  await t.test('it never guesses between two', async () => {
     fc.assert(fc.property(fc.array(fc.constantFrom('ann', 'bob', 'eve'), { minLength: 1, maxLength: 6 }), (owners) => {
       const open = owners.map((by, id) => call(id, by))
       const target = attribute({ origin: undefined, open, workers: [], owner: undefined, ownerOf: ({ by }) => by })
@@ -283,7 +285,7 @@ test('attribute: whom a question is for', async (t) => {
   })
 })
 
-test('backoff: from 1 s doubling to 60 s, with jitter', () => {
+test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
   for (const [failures, full] of [
     [0, 1_000],
     [1, 1_000],
@@ -347,7 +349,7 @@ test('slot: what outlives one connection', async (t) => {
     return Object.assign(client(id), { listener: { view: undefined, level, deliver: () => {} } })
   }
 
-  await t.test('the level upstream is the lowest that anyone wants', () => {
+  await t.test('the level upstream is the lowest that anyone wants', async () => {
     const slot = slotOf()
     const levelWith = (id: string, level: Level | undefined): Level | undefined => { slot.serve(leveled(id, level)); return slot.level }
     assert.equal(levelWith('d', undefined), undefined)
@@ -365,7 +367,7 @@ test('slot: what outlives one connection', async (t) => {
     assert.equal(slot.level, undefined)
   })
 
-  await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', () => {
+  await t.test('who said nothing of levels misses nothing because of others, and is told nothing more when they have gone', async () => {
     const slot = slotOf()
     const told: Level[] = []
     const link = {
@@ -396,7 +398,7 @@ test('slot: what outlives one connection', async (t) => {
   }
   const subscribersOf = (slot: Slot, uri: unknown): string[] => [...slot.subscribersOf(uri)].map(({ id }) => id).sort()
 
-  await t.test('an update goes to who subscribed to the resource, or to one that it is a part of', () => {
+  await t.test('an update goes to who subscribed to the resource, or to one that it is a part of', async () => {
     const slot = slotOf()
     subscribe(slot, 'file:///a', 'ann')
     subscribe(slot, 'file:///a/b.txt', 'bob', 'eve')
@@ -407,13 +409,13 @@ test('slot: what outlives one connection', async (t) => {
     for (const odd of [undefined, null, 1, {}, ['file:///a']]) assert.deepEqual(subscribersOf(slot, odd), [])
   })
 
-  await t.test('a resource whose URI only begins alike is not a part of it', () => {
+  await t.test('a resource whose URI only begins alike is not a part of it', async () => {
     const slot = slotOf()
     subscribe(slot, 'test://static/resource/1', 'ann')
     assert.deepEqual(subscribersOf(slot, 'test://static/resource/10'), [])
   })
 
-  await t.test('forgetting a client tells which URIs nobody wants any more', () => {
+  await t.test('forgetting a client tells which URIs nobody wants any more', async () => {
     const slot = slotOf()
     subscribe(slot, 'a', 'ann')
     subscribe(slot, 'b', 'ann', 'bob')
@@ -426,7 +428,7 @@ test('slot: what outlives one connection', async (t) => {
     assert.equal(slot.subscriptions.size, 0)
   })
 
-  await t.test('it is idle while nobody would notice its link going', () => {
+  await t.test('it is idle while nobody would notice its link going', async () => {
     const slot = slotOf()
     assert.equal(slot.idle, true)
     slot.opening = new Promise(() => {})
@@ -454,7 +456,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
   }
   const workers = (pending: TaskRegistry, on = link): string[] => pending.workersOn(on).map(({ id }) => id)
 
-  await t.test('one that is over needs no connection, and is still found by its principal', () => {
+  await t.test('one that is over needs no connection, and is still found by its principal', async () => {
     const pending = begun()
     assert.deepEqual([pending.any, workers(pending), workers(pending, next)], [true, ['s1'], []])
     pending.task({ taskId: 't', status: 'completed' }, link)
@@ -463,7 +465,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.equal(pending.hasTask('u', one), false)
   })
 
-  await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', () => {
+  await t.test('it is for who asked about it last; who has gone is told nothing and keeps nobody waiting', async () => {
     const pending = begun()
     pending.leave('s1')
     assert.deepEqual(
@@ -474,7 +476,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.deepEqual([workers(pending), pending.ownerOfTask('t')?.id], [['s2'], 's2'])
   })
 
-  await t.test('progress is known by its token on that connection only', () => {
+  await t.test('progress is known by its token on that connection only', async () => {
     const pending = begun()
     assert.equal(pending.progressOf(link, 7)?.clientToken, '"mine"')
     assert.deepEqual([pending.progressOf(next, 7), pending.progressOf(link, 8)], [undefined, undefined])
@@ -491,7 +493,7 @@ test('task registry: whose a task is, and for how long', async (t) => {
     assert.deepEqual([pending.any, pending.knowsTask('t')], [false, false])
   })
 
-  await t.test('news of what nobody began are nobody\'s', () => {
+  await t.test('news of what nobody began are nobody\'s', async () => {
     const pending = new TaskRegistry()
     pending.task({ taskId: 'x', status: 'working' }, link)
     pending.task({ status: 'working' }, link, one)
@@ -656,7 +658,7 @@ const catalogue = (more: Partial<Catalogue> = {}): Catalogue => ({
 })
 
 test('catalogue: the same, and kept', async (t) => {
-  await t.test('sameCatalogue: what a client could tell apart', () => {
+  await t.test('sameCatalogue: what a client could tell apart', async () => {
     assert.equal(sameCatalogue(catalogue(), catalogue()), true, 'the id is ours alone')
     const differences: Array<Partial<Catalogue>> = [
       { serverInfo: '{"name":"x","version":"2"}' }, { instructions: 'do' }, { capabilities: { tools: { listChanged: true } } },
@@ -671,7 +673,7 @@ test('catalogue: the same, and kept', async (t) => {
     }
   })
 
-  await t.test('the text on disk gives it back, under an id of its own; what is none gives nothing', () => {
+  await t.test('the text on disk gives it back, under an id of its own; what is none gives nothing', async () => {
     const before = catalogue({
       instructions: 'say "hi"',
       lists: { ...lists(), resources: [{ key: 'a', text: '{"uri":"a","n":12345678901234567890}' }] }
@@ -825,14 +827,14 @@ test('catalogues: by class, and for single clients where that differs', async (t
   })
 
   await t.test('news are read 30 ms after the first of a burst, however long it goes on; later ones once more', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
+    mockTimers(t, 'setTimeout')
     const { catalogues } = make()
     const base = fake({}, ['a'])
     const asked: number[] = []
     for (let ms = 0; ms < 90; ms++) {
       catalogues.refresh(base.slot, true)
       if (ms % 30 === 0) base.now([`of ${ms}`])
-      t.mock.timers.tick(1)
+      mock.timers.tick(1)
       await settle()
       asked.push(base.asked())
     }
@@ -840,14 +842,14 @@ test('catalogues: by class, and for single clients where that differs', async (t
   })
 
   await t.test('a server that tells of changes whenever it is asked, and has none, is asked ever less', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout', 'Date'] })
+    mockTimers(t, 'setTimeout', 'Date')
     const { catalogues } = make()
     const base = fake({}, ['a'])
     const run = async (ms: number): Promise<number> => {
       const before = base.asked()
       for (let time = 0; time < ms; time += 10) {
         catalogues.refresh(base.slot, true)
-        t.mock.timers.tick(10)
+        mock.timers.tick(10)
         await settle()
       }
       return base.asked() - before
@@ -865,7 +867,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
   })
 
   await t.test('a burst of news is one reading, after what was being read', async (t) => {
-    t.mock.timers.enable({ apis: ['setTimeout'] })
+    mockTimers(t, 'setTimeout')
     const { catalogues, warnings } = make()
     const base = fake({}, ['a'])
     let release = (): void => {}
@@ -873,10 +875,10 @@ test('catalogues: by class, and for single clients where that differs', async (t
     base.slot.link = linkOf(plainClass, async () => { await reading; return ['old'] })
     const first = catalogues.read(base.slot, true)
     base.slot.link = fake({}, ['new']).slot.link
-    for (let news = 0; news < 10; news++) { catalogues.refresh(base.slot, true); t.mock.timers.tick(5) }
+    for (let news = 0; news < 10; news++) { catalogues.refresh(base.slot, true); mock.timers.tick(5) }
     await settle()
     assert.equal(catalogues.of(undefined, plainClass), undefined)
-    t.mock.timers.tick(1_000)
+    mock.timers.tick(1_000)
     await settle()
     release()
     await first
@@ -884,13 +886,13 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['new'], 'what was read before the news is not the end')
     base.slot.link = linkOf(plainClass, () => { throw new UpstreamError('broken', 'gone') })
     catalogues.refresh(base.slot, true)
-    t.mock.timers.tick(1_000)
+    mock.timers.tick(1_000)
     await settle()
     assert.match(warnings.join(), /gone/)
     assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['new'], 'the last known one stays')
     catalogues.refresh(base.slot, true)
     catalogues.close()
-    t.mock.timers.tick(1_000)
+    mock.timers.tick(1_000)
     await settle()
     assert.equal(warnings.length, 1, 'nothing is read after the end')
   })
@@ -930,7 +932,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
   })
 })
 
-test('transportKinds: which transports are tried', () => {
+test('transportKinds: which transports are tried', async () => {
   const table: Array<[Parameters<typeof transportKinds>[0], string[], boolean]> = [
     [{ command: 'x' }, ['stdio'], false],
     [{ url: 'http://x' }, ['streamable-http', 'sse'], true],
@@ -1018,7 +1020,7 @@ interface Child {
   send: (text: string, id?: number) => void
 }
 
-async function startChild (t: TestContext, command: string, args: string[], more: Partial<StdioOptions> = {}): Promise<Child> {
+async function startChild (t: Test, command: string, args: string[], more: Partial<StdioOptions> = {}): Promise<Child> {
   const heard: string[] = []
   const lines: string[] = []
   let closed: string | undefined
@@ -1053,9 +1055,9 @@ async function startChild (t: TestContext, command: string, args: string[], more
   })
   return { transport, heard, lines, closed: () => closed, send: (text, id) => { transport.send(text, { id }) } }
 }
-const sh = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+const sh = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
   await startChild(t, 'sh', ['-c', script], more)
-const nodeScript = async (t: TestContext, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
+const nodeScript = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
   await startChild(t, process.execPath, ['-e', script], more)
 
 test('stdio: a child and its streams', async (t) => {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 
-/** What libpq, or another driver, makes of a DB_URL by itself: PostgreSQL would be asked for a setting of that name, and refuse. */
-const ofOthers = new Set([
+/** Connection parameters of libpq and of other drivers. postgres.js would send them to PostgreSQL as settings, which refuses them. */
+const foreignParameters = new Set([
   'channel_binding',
   'gssencmode',
   'gsslib',
@@ -25,43 +25,52 @@ const ofOthers = new Set([
   'uselibpqcompat'
 ])
 
-/** A DB_URL, taken apart. */
+/** The values of `sslmode` that do not verify the server's certificate. */
+const unverifiedModes = ['disable', 'false', 'allow', 'prefer', 'require']
+
+/** A parsed DB_URL. */
 export interface Address {
-  /** As the driver takes it. */
+  /** The URL for postgres.js, without the parameters that it cannot handle. */
   readonly url: string
-  /** How it wants TLS, where the driver does not do it: whose certificate it must be is not told to Node when the host is an address. */
+  /** TLS options that postgres.js does not set: for a host that is an IP address, Node must be told what to verify the certificate for. */
   readonly tls: { readonly ssl?: { readonly host: string } }
-  /** The places that it names. */
-  readonly where: string
+  /** The hosts with their ports, comma-separated, for messages. */
+  readonly location: string
 }
 
-/** @throws Error with a sentence, without any of it */
-export function addressOf (text: string): Address {
+/** @throws Error when the URL cannot be parsed; its message holds no part of the URL, which has a password in it */
+export function parseAddress (text: string): Address {
   const [, scheme = '', authority = '', path = '', query = ''] = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?]*)(.*)$/s.exec(text) ?? []
-  const [userinfo, hosts] = [authority.slice(0, authority.lastIndexOf('@') + 1), authority.slice(authority.lastIndexOf('@') + 1).split(',')]
-  const first = `${scheme}${userinfo}${hosts[0] ?? ''}${path}${query}`
-  // An @ behind the first slash: it is a password that has one.
-  if (path.includes('@') || !URL.canParse(first) || !hosts.every((host) => URL.canParse(`${scheme}${host}/`)) || !isEncoded(authority)) {
+  const hostsStart = authority.lastIndexOf('@') + 1
+  const userinfo = authority.slice(0, hostsStart)
+  const hosts = authority.slice(hostsStart).split(',')
+  const firstHostUrl = `${scheme}${userinfo}${hosts[0] ?? ''}${path}${query}`
+  const hasValidHosts = hosts.every((host) => URL.canParse(`${scheme}${host}/`))
+  // An @ after the first slash belongs to a password that has an unescaped slash.
+  if (path.includes('@') || !URL.canParse(firstHostUrl) || !hasValidHosts || !isPercentEncoded(authority)) {
     throw new Error(
-      'DB_URL cannot be read: it is postgres://<user>:<password>@<host>:<port>/<database>, with special characters of the password as %xx ("/" is %2F, "@" is %40, "#" is %23, "%" is %25).'
+      'DB_URL cannot be read: it must be postgres://<user>:<password>@<host>:<port>/<database>, ' +
+      'with special characters of the password as %xx ("/" is %2F, "@" is %40, "#" is %23, "%" is %25).'
     )
   }
-  const { hostname, searchParams } = new URL(first)
+  const { hostname, searchParams } = new URL(firstHostUrl)
   const mode = searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable'
-  // The tables are in that schema anyway.
-  const kept = query
+  // `schema=public` is dropped as well: the tables are in that schema anyway.
+  const parameters = query
     .slice(1)
     .split('&')
-    .filter((each) => each !== '' && each !== 'schema=public' && !ofOthers.has(each.split('=', 1)[0] ?? ''))
+    .filter((each) => each !== '' && each !== 'schema=public' && !foreignParameters.has(each.split('=', 1)[0] ?? ''))
   return {
-    url: `${scheme}${authority}${path}${kept.length === 0 ? '' : `?${kept.join('&')}`}`,
-    tls: isIP(hostname) !== 0 && !['disable', 'false', 'allow', 'prefer', 'require'].includes(mode) ? { ssl: { host: hostname } } : {},
-    where: hosts.filter(Boolean).map((host) => /:[0-9]+$/.test(host) ? host : `${host}:5432`).join(', ') || 'localhost:5432'
+    url: `${scheme}${authority}${path}${parameters.length === 0 ? '' : `?${parameters.join('&')}`}`,
+    tls: isIP(hostname) !== 0 && !unverifiedModes.includes(mode) ? { ssl: { host: hostname } } : {},
+    location: hosts.filter(Boolean).map(withPort).join(', ') || 'localhost:5432'
   }
 }
 
-/** Whether each % begins a character, as `URL` does not ask. */
-function isEncoded (text: string): boolean {
+const withPort = (host: string): string => /:[0-9]+$/.test(host) ? host : `${host}:5432`
+
+/** Whether each % starts a valid escape sequence, which `URL` does not check. */
+function isPercentEncoded (text: string): boolean {
   try {
     decodeURIComponent(text)
     return true

@@ -1,37 +1,38 @@
 import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import type { PgDatabase, PgQueryResultHKT, PgTransaction } from 'drizzle-orm/pg-core'
 
-type None = Record<string, never>
-export type Db = PgDatabase<PgQueryResultHKT, None>
-export type Transaction = PgTransaction<PgQueryResultHKT, None, ExtractTablesWithRelations<None>>
+type NoSchema = Record<string, never>
+export type Db = PgDatabase<PgQueryResultHKT, NoSchema>
+export type Transaction = PgTransaction<PgQueryResultHKT, NoSchema, ExtractTablesWithRelations<NoSchema>>
 
-/** A connection to a PostgreSQL, somewhere or in this process, for as long as it is asked. Errors come as the driver throws them. */
+/** Access to a PostgreSQL, on a server or embedded in this process. Its errors are those of the underlying library. */
 export interface Driver {
-  /** Where the database is, for a person: never with a user or password. */
-  readonly where: string
-  /** Always asked for anew: `reset` puts another one in its place. */
+  /** The database's address for messages, without user and password. */
+  readonly location: string
+  /** The current connections. Read this property for each use: `reset` replaces them. */
   readonly db: Db
   /**
-   * Runs the migrations of a folder that were not run yet; of several replicas, one does.
-   * @param held called when another replica is at it, and is waited for
-   * @returns whether a newer version has run others
+   * Runs the migrations of a folder that have not run yet. Of several replicas, one runs them.
+   * @param onWait called when another replica is running them, which is then waited for
+   * @returns whether a newer version has run migrations that this one does not know
    */
-  migrate: (folder: string, held: () => void) => Promise<boolean>
+  migrate: (folder: string, onWait: () => void) => Promise<boolean>
   /**
-   * Hears what is notified on the channel, until the connection breaks: then `lost` is called, once.
-   * @returns the function that ends it, without `lost`
+   * Listens for notifications on the channel, until the connection breaks.
+   * @param onLost called once when the connection breaks
+   * @returns a function that stops listening, without calling `onLost`
    */
-  listen: (hear: (payload: string) => void, lost: () => void) => Promise<() => void>
-  /** Drops all connections: what waits for an answer that does not come is rejected. */
+  listen: (onNotification: (payload: string) => void, onLost: () => void) => Promise<() => void>
+  /** Drops all connections and replaces them by new ones; pending queries are rejected. */
   reset: () => void
-  /** Never throws. */
+  /** Closes the database. Never throws. */
   end: () => Promise<void>
 }
 
-/** What replicas notify each other on. */
+/** The channel for NOTIFY between replicas. */
 export const channel = 'tool_hub'
 
-/** How long one statement may take, and a transaction may stand idle, in ms. */
+/** Timeout of one statement, and of an idle transaction, in ms. */
 export const statementTimeout = 10_000
-/** How long making a connection may take, in s. */
+/** Timeout for making a connection, in s. */
 export const connectTimeout = 5

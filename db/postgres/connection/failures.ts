@@ -1,19 +1,19 @@
 import { Invalid, StorageError } from '../../store.ts'
 
-/** The code of an error or of what caused it: an SQL state, or the system's or driver's word. */
+/** The code of an error, or of the first of its causes that has one: an SQLSTATE, or a code of the system or the driver. */
 export function codeOf (error: unknown): string | undefined {
   for (let each = error; each instanceof Error; each = each.cause) if ('code' in each && typeof each.code === 'string') return each.code
   return undefined
 }
 
-/** Why a database that is there, or will be, cannot be used at the moment. */
-const away: Readonly<Record<string, string>> = {
+/** Failures that may pass by themselves. */
+const temporary: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'it refuses connections',
   ENOTFOUND: 'its host is not known',
   EAI_AGAIN: 'its host is not known',
   EHOSTUNREACH: 'its host cannot be reached',
   ENETUNREACH: 'its host cannot be reached',
-  ENOENT: 'its socket is not there',
+  ENOENT: 'its socket does not exist',
   CONNECT_TIMEOUT: 'it does not answer',
   ETIMEDOUT: 'it does not answer',
   CONNECTION_CLOSED: 'the connection broke',
@@ -24,18 +24,18 @@ const away: Readonly<Record<string, string>> = {
   '57P01': 'it is shutting down',
   '57P02': 'it is shutting down',
   '57P03': 'it is starting up or shutting down',
-  25006: 'it takes no writes',
+  25006: 'it is read-only',
   53300: 'it has too many connections',
   57014: 'it takes too long',
   '25P03': 'it takes too long'
 }
-const untrusted = 'nobody who is trusted here has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with others to trust'
-/** What no waiting helps against: somebody must do something. */
-const refused: Readonly<Record<string, string>> = {
+const untrusted = 'no trusted authority has signed its TLS certificate: NODE_EXTRA_CA_CERTS names a file with further ones to trust'
+/** Failures that last until somebody changes the configuration: waiting does not help. */
+const permanent: Readonly<Record<string, string>> = {
   '28P01': 'it refuses the user or the password',
   28000: 'it refuses the user, or connections from here, or those without TLS (sslmode=require)',
   '3D000': 'there is no database of that name',
-  42501: 'this user may not make a schema and tables there, or not use those that are there',
+  42501: 'this user may not create a schema and tables there, or not use those that exist',
   SASL_SIGNATURE_MISMATCH: 'it refuses the user or the password',
   DEPTH_ZERO_SELF_SIGNED_CERT: untrusted,
   SELF_SIGNED_CERT_IN_CHAIN: untrusted,
@@ -46,7 +46,7 @@ const refused: Readonly<Record<string, string>> = {
   CERT_HAS_EXPIRED: 'its TLS certificate has expired',
   CERT_NOT_YET_VALID: 'its TLS certificate is not valid yet'
 }
-/** The end of a connection where TLS should begin. Node says so in words only: the code is that of every broken connection. */
+/** Node's message when a connection closes before the TLS handshake. Its code, ECONNRESET, is that of every broken connection. */
 const withoutTls = /before secure TLS connection was established/
 
 function isWithoutTls (error: unknown): boolean {
@@ -54,44 +54,48 @@ function isWithoutTls (error: unknown): boolean {
   return false
 }
 
-/** Why a connection cannot be had, as a phrase without user, password, host or SQL. */
-export function phrase (error: unknown): string {
-  const code = codeOf(error)
-  const why = isWithoutTls(error)
-    ? 'it seems to offer no TLS, which sslmode in DB_URL asks for'
-    : code === undefined
-      ? undefined
-      : (away[code] ?? refused[code] ?? (code.startsWith('08') ? 'the connection broke' : undefined))
-  return `${why ?? 'it reports an error'}${code === undefined ? '' : `, ${code}`}`
+/** SQLSTATE class 08: connection exceptions. */
+const isConnectionException = (code: string): boolean => code.startsWith('08')
+
+function reasonOf (error: unknown, code: string | undefined): string {
+  if (isWithoutTls(error)) return 'it seems to offer no TLS, which sslmode in DB_URL asks for'
+  const known = code === undefined ? undefined : temporary[code] ?? permanent[code]
+  if (known !== undefined) return known
+  return code !== undefined && isConnectionException(code) ? 'the connection broke' : 'it reports an error'
 }
 
-/** Whether the database went away, or cannot be written as a whole. */
-export function isAway (error: unknown): boolean {
+/** The reason of a failure as a clause with its code, without user, password, host or SQL. */
+export function describeFailure (error: unknown): string {
   const code = codeOf(error)
-  return (
-    code !== undefined && (Object.hasOwn(away, code) || Object.hasOwn(refused, code) || code.startsWith('08') || /^E[A-Z]+$/.test(code))
-  )
+  return `${reasonOf(error, code)}${code === undefined ? '' : `, ${code}`}`
 }
 
-/** Whether a transaction gave way to another one that came first. */
-export const isLostRace = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
+/** Whether the database cannot be reached, or cannot be written to at all. */
+export function isUnavailable (error: unknown): boolean {
+  const code = codeOf(error)
+  if (code === undefined) return false
+  return Object.hasOwn(temporary, code) || Object.hasOwn(permanent, code) || isConnectionException(code) || /^E[A-Z]+$/.test(code)
+}
 
-/** Whether trying again is of no use. */
-export const isRefused = (error: unknown): boolean => Object.hasOwn(refused, codeOf(error) ?? '')
+/** Whether a transaction was rolled back in favour of a concurrent one: serialization failure (40001) or deadlock (40P01). */
+export const isConcurrencyFailure = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
 
-/** Why the database cannot be used now, as a sentence that may reach a client. */
-export const awaySentence = (error: unknown): string => `The database cannot be used (${phrase(error)}).`
+/** Whether retrying is of no use before the configuration changes. */
+export const isPermanent = (error: unknown): boolean => Object.hasOwn(permanent, codeOf(error) ?? '')
 
-/** Any error as a sentence. What Drizzle says holds SQL and its values, which may be secrets. */
-export const sentence = (error: unknown): string =>
-  error instanceof Error && error.cause === undefined && codeOf(error) === undefined ? error.message : awaySentence(error)
+/** The message for an unavailable database, fit to be sent to a client. */
+export const unavailableMessage = (error: unknown): string => `The database cannot be used (${describeFailure(error)}).`
 
-/** An error of a transaction that changed nothing, as a store throws it. */
-export function storageError (error: unknown): StorageError | Invalid {
+/** A message for any error. That of an error of Drizzle is not shown: it holds SQL with its values, which may be secrets. */
+export const messageOf = (error: unknown): string =>
+  error instanceof Error && error.cause === undefined && codeOf(error) === undefined ? error.message : unavailableMessage(error)
+
+/** Converts the error of a transaction that changed nothing into an error of the `Store` contract. */
+export function toStorageError (error: unknown): StorageError | Invalid {
   if (error instanceof StorageError || error instanceof Invalid) return error
   const code = codeOf(error)
-  if (code === '23505') return new Invalid('Something of that name is there already.')
+  if (code === '23505') return new Invalid('An entry of that name exists already.')
   if (code === '54001') return new Invalid('This is nested too deeply to be stored.')
   if (code === '53100') return new StorageError('The database has no space left. Nothing was changed.', true)
-  return new StorageError(`${awaySentence(error)} Nothing was changed.`, false, code === '58030')
+  return new StorageError(`${unavailableMessage(error)} Nothing was changed.`, false, code === '58030')
 }

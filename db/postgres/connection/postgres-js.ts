@@ -1,185 +1,191 @@
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate } from 'drizzle-orm/postgres-js/migrator'
+import pLimit from 'p-limit'
 import postgres from 'postgres'
-import { addressOf, type Address } from './address.ts'
+import { parseAddress, type Address } from './address.ts'
 import { channel, connectTimeout, statementTimeout, type Db, type Driver } from './driver.ts'
 import { TransactionConnection, type TransactionClient } from './transaction-connection.ts'
-import { migrateBy } from './migrations.ts'
+import { runMigrations } from './migrations.ts'
 
 type Options = postgres.Options<Record<string, postgres.PostgresType>>
 
-const silent = (): void => {}
-/** JSON stays text here: Drizzle parses it, and twice would be once too often. */
+const ignore = (): void => {}
+/** JSON stays text here, since Drizzle parses and serializes it. */
 const json = { to: 3802, from: [114, 3802], serialize: (text: string) => text, parse: (text: string) => text }
-/** One number that all replicas lock while they migrate. */
+/** The key of the advisory lock that all replicas take while they migrate. */
 const migrationsLock = 0x746f6f6c
 
 const options: Options = {
   connect_timeout: connectTimeout,
-  // Seconds before a broken connection is made anew: it must be there soon after a restart.
+  // Seconds before a broken connection is made again. They stay few, so that a restarted database is used again soon.
   backoff: (tries: number) => Math.min(2, 0.1 * 2 ** tries),
-  onnotice: silent,
+  onnotice: ignore,
   fetch_types: false,
   types: { json },
   keep_alive: 15
 }
-const working: Options = {
+const queryOptions: Options = {
   ...options,
   idle_timeout: 60,
-  // Whoever comes second at a row is to see what the first one made of it, whatever the database's own choice is.
   connection: {
     application_name: 'tool-hub',
     statement_timeout: statementTimeout,
     idle_in_transaction_session_timeout: statementTimeout,
+    // Whatever the database's default is: the second of two transactions at a row must see the changes of the first.
     default_transaction_isolation: 'read committed'
   }
 }
-/** Connections for single statements, and for transactions: there is one at a time, and one that waits for its turn. */
-const most = { single: 4, lanes: 4 }
+/** Max connections for single statements, and for transactions. */
+const poolSize = { statements: 4, transactions: 4 }
 
-/** Drizzle on a pool for single statements, and on lanes for transactions. */
+/** Drizzle on a pool for single statements and a pool for transactions. */
 class Connections {
   readonly db: Db
   readonly #address: Address
   readonly #sql: postgres.Sql
-  readonly #lanes = new Set<TransactionConnection>()
-  readonly #free: TransactionConnection[] = []
-  readonly #waiting: Array<(lane: TransactionConnection) => void> = []
+  readonly #limit = pLimit(poolSize.transactions)
+  /** All transaction connections, and those of them that are idle. */
+  readonly #transactions = new Set<TransactionConnection>()
+  readonly #idle: TransactionConnection[] = []
 
   constructor (address: Address) {
     this.#address = address
-    this.#sql = postgres(address.url, { ...working, ...address.tls, max: most.single })
+    this.#sql = postgres(address.url, { ...queryOptions, ...address.tls, max: poolSize.statements })
     const begin = async <Result>(work: (client: TransactionClient) => Promise<Result>): Promise<Result> => await this.#begin(work)
     this.db = drizzle(Object.assign(this.#sql, { begin }) as unknown as postgres.Sql)
   }
 
+  /** Closes all connections at once. */
   drop (): void {
-    for (const lane of this.#lanes) lane.drop()
-    void this.#sql.end({ timeout: 0 }).catch(silent)
+    for (const connection of this.#transactions) connection.drop()
+    void this.#sql.end({ timeout: 0 }).catch(ignore)
   }
 
   async end (): Promise<void> {
-    await Promise.all([this.#sql.end({ timeout: 2 }).catch(silent), ...[...this.#lanes].map(async (lane) => { await lane.end() })])
+    await Promise.all([
+      this.#sql.end({ timeout: 2 }).catch(ignore),
+      ...[...this.#transactions].map(async (connection) => { await connection.end() })
+    ])
   }
 
   async #begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
-    const lane =
-      this.#free.pop() ??
-      (this.#lanes.size < most.lanes
-        ? this.#another()
-        : await new Promise<TransactionConnection>((resolve) => {
-          this.#waiting.push(resolve)
-        }))
-    try {
-      return await lane.begin(work)
-    } finally {
-      if (lane.dropped) this.#lanes.delete(lane)
-      const next = this.#waiting.shift()
-      if (next) next(lane.dropped ? this.#another() : lane)
-      else if (!lane.dropped) this.#free.push(lane)
-    }
+    return await this.#limit(async () => {
+      const connection = this.#idle.pop() ?? this.#connect()
+      try {
+        return await connection.begin(work)
+      } finally {
+        if (connection.isDropped) this.#transactions.delete(connection)
+        else this.#idle.push(connection)
+      }
+    })
   }
 
-  #another (): TransactionConnection {
-    const lane = new TransactionConnection(this.#address.url, { ...working, ...this.#address.tls })
-    // As Drizzle does with the client that it is given.
-    Object.assign(lane.options.parsers, this.#sql.options.parsers)
-    Object.assign(lane.options.serializers, this.#sql.options.serializers)
-    this.#lanes.add(lane)
-    return lane
+  #connect (): TransactionConnection {
+    const connection = new TransactionConnection(this.#address.url, { ...queryOptions, ...this.#address.tls })
+    // Drizzle changed the parsers and serializers of the client that it was given; this client needs the same.
+    Object.assign(connection.options.parsers, this.#sql.options.parsers)
+    Object.assign(connection.options.serializers, this.#sql.options.serializers)
+    this.#transactions.add(connection)
+    return connection
   }
 }
 
-/** A PostgreSQL server, by postgres.js. */
-export class PostgresJs implements Driver {
+/** A PostgreSQL server, reached by postgres.js. */
+export class PostgresJsDriver implements Driver {
   readonly #address: Address
   #connections: Connections
   #listener: postgres.Sql | undefined
-  #ended = false
+  #hasEnded = false
 
-  /** Nothing is connected until something is asked. @throws Error with a sentence when the URL cannot be read */
+  /** Connects with the first query, not before. @throws Error when the URL cannot be parsed */
   constructor (url: string) {
-    this.#address = addressOf(url)
+    this.#address = parseAddress(url)
     this.#connections = new Connections(this.#address)
   }
 
-  get where (): string { return this.#address.where }
+  get location (): string { return this.#address.location }
 
   get db (): Db { return this.#connections.db }
 
-  async migrate (folder: string, held: () => void): Promise<boolean> {
-    const lane = new TransactionConnection(this.#address.url, {
+  async migrate (folder: string, onWait: () => void): Promise<boolean> {
+    const connection = new TransactionConnection(this.#address.url, {
       ...options,
       ...this.#address.tls,
       connection: { application_name: 'tool-hub migrations' }
     })
     try {
-      return await lane.begin(async (client) => {
-        // Drizzle's own transaction is this one: the lock ends with it.
+      return await connection.begin(async (client) => {
+        // Drizzle's own transaction runs inside this one, so that the lock ends with it.
         const sql = Object.assign(client, {
           begin: async (work: (client: TransactionClient) => Promise<void>) => {
             await work(client)
           }
         }) as unknown as postgres.Sql
-        const [lock] = await sql.unsafe<Array<{ mine: boolean }>>('select pg_try_advisory_xact_lock($1) as mine', [migrationsLock])
-        if (lock?.mine !== true) {
-          held()
-          await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
-        }
-        const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
-        // SQL_ASCII takes all bytes as they are.
-        if (database !== undefined && !['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) {
-          throw new Error(
-            `its encoding is ${database.server_encoding}, which has not the letters of all names. Make one with ENCODING 'UTF8'`
-          )
-        }
+        await lockMigrations(sql, onWait)
+        await assertEncoding(sql)
         const db = drizzle(sql)
-        return await migrateBy(db, folder, async (config) => { await migrate(db, config) })
+        return await runMigrations(db, folder, async (config) => { await migrate(db, config) })
       })
     } finally {
-      await lane.end()
+      await connection.end()
     }
   }
 
-  async listen (hear: (payload: string) => void, lost: () => void): Promise<() => void> {
-    let over = false
-    const end = (): void => {
-      if (over) return
-      over = true
-      void sql.end({ timeout: 0 }).catch(silent)
+  async listen (onNotification: (payload: string) => void, onLost: () => void): Promise<() => void> {
+    let hasStopped = false
+    const stop = (): void => {
+      if (hasStopped) return
+      hasStopped = true
+      void sql.end({ timeout: 0 }).catch(ignore)
     }
-    // Not sql.listen: that gives up for good when it cannot listen again at the first try.
+    // Not sql.listen, which gives up for good when its first attempt to listen again fails.
     const sql = postgres(this.#address.url, {
       ...options,
       ...this.#address.tls,
       max: 1,
       max_lifetime: null,
       connection: { application_name: 'tool-hub listener' },
-      onnotify: (_channel: string, payload: string) => { hear(payload) },
-      onclose: () => { if (!over) { end(); lost() } }
+      onnotify: (_channel: string, payload: string) => { onNotification(payload) },
+      onclose: () => { if (!hasStopped) { stop(); onLost() } }
     } as Options)
     this.#listener = sql
-    // A connection that was made may fall silent, and nothing else would end the wait.
-    const late = setTimeout(end, 2_000 * connectTimeout).unref()
+    // An established connection may fall silent, and no timeout of the driver covers that.
+    const timer = setTimeout(stop, 2_000 * connectTimeout).unref()
     try {
       await sql.unsafe(`listen ${channel}`)
     } catch (error) {
-      end()
+      stop()
       throw error
     } finally {
-      clearTimeout(late)
+      clearTimeout(timer)
     }
-    return end
+    return stop
   }
 
   reset (): void {
-    if (this.#ended) return
+    if (this.#hasEnded) return
     this.#connections.drop()
     this.#connections = new Connections(this.#address)
   }
 
   async end (): Promise<void> {
-    this.#ended = true
-    await Promise.all([this.#connections.end(), this.#listener?.end({ timeout: 2 }).catch(silent)])
+    this.#hasEnded = true
+    await Promise.all([this.#connections.end(), this.#listener?.end({ timeout: 2 }).catch(ignore)])
   }
+}
+
+/** Takes the advisory lock until the transaction ends. @param onWait called when another replica holds it, before waiting */
+async function lockMigrations (sql: postgres.Sql, onWait: () => void): Promise<void> {
+  const [lock] = await sql.unsafe<Array<{ acquired: boolean }>>('select pg_try_advisory_xact_lock($1) as acquired', [migrationsLock])
+  if (lock?.acquired === true) return
+  onWait()
+  await sql.unsafe('select pg_advisory_xact_lock($1)', [migrationsLock])
+}
+
+/** @throws Error when the database's encoding cannot store all of Unicode */
+async function assertEncoding (sql: postgres.Sql): Promise<void> {
+  const [database] = await sql.unsafe<Array<{ server_encoding: string }>>('show server_encoding')
+  // SQL_ASCII stores all bytes as they are.
+  if (database === undefined || ['UTF8', 'SQL_ASCII'].includes(database.server_encoding)) return
+  throw new Error(`its encoding is ${database.server_encoding}, which cannot store all names. Create a database with ENCODING 'UTF8'`)
 }

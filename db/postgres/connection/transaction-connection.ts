@@ -1,33 +1,33 @@
 import postgres from 'postgres'
 
-/** What Drizzle needs of a client in a transaction. */
+/** The part of a postgres.js client that Drizzle needs in a transaction. */
 export type TransactionClient = Pick<postgres.Sql, 'options' | 'unsafe'>
 
-const closed = (): Error => Object.assign(new Error('the connection closed'), { code: 'CONNECTION_CLOSED' })
+const connectionClosed = (): Error => Object.assign(new Error('the connection closed'), { code: 'CONNECTION_CLOSED' })
 
 /**
- * One connection for one transaction at a time. `sql.begin` of postgres.js sends its ROLLBACK also on a connection that has just
- * closed, which ends the process; nothing is sent here once it is.
+ * A connection for one transaction at a time. It replaces `sql.begin` of postgres.js, which sends ROLLBACK even on a connection that
+ * has just closed, and thereby ends the process. This class sends nothing once the connection has closed.
  */
 export class TransactionConnection {
   readonly #sql: postgres.Sql
-  #alive = false
-  #dropped = false
+  #isOpen = false
+  #isDropped = false
 
-  /** @param options of a connection; nothing is connected until there is a transaction */
+  /** Connects with the first transaction, not before. */
   constructor (url: string, options: postgres.Options<Record<string, postgres.PostgresType>>) {
-    // Not by its age: a connection that ends between two statements would take the rest of the transaction along.
-    this.#sql = postgres(url, { ...options, max: 1, max_lifetime: null, onclose: () => { this.#alive = false } })
+    // No max lifetime: a connection that is closed between two statements would take the rest of the transaction with it.
+    this.#sql = postgres(url, { ...options, max: 1, max_lifetime: null, onclose: () => { this.#isOpen = false } })
   }
 
   get options (): postgres.Sql['options'] { return this.#sql.options }
 
-  /** Whether it is of no more use. */
-  get dropped (): boolean { return this.#dropped }
+  /** Whether `drop` was called: the connection cannot be used again. */
+  get isDropped (): boolean { return this.#isDropped }
 
-  /** @throws what the work throws, after ROLLBACK, or the driver's error */
+  /** Runs the work in a transaction. @throws the error of the work, after ROLLBACK, or the driver's error */
   async begin<Result> (work: (client: TransactionClient) => Promise<Result>): Promise<Result> {
-    this.#alive = true
+    this.#isOpen = true
     await this.#send('begin')
     try {
       const result = await work({
@@ -37,24 +37,25 @@ export class TransactionConnection {
       await this.#send('commit')
       return result
     } catch (error) {
-      if (this.#alive) await this.#send('rollback').catch(() => { this.drop() })
+      if (this.#isOpen) await this.#send('rollback').catch(() => { this.drop() })
       throw error
     }
   }
 
-  /** Now, whatever is under way. */
+  /** Closes the connection at once; a transaction in progress is rejected. */
   drop (): void {
-    this.#alive = false
-    this.#dropped = true
+    this.#isOpen = false
+    this.#isDropped = true
     void this.#sql.end({ timeout: 0 }).catch(() => {})
   }
 
+  /** Closes the connection, and waits up to 2 s for a transaction in progress. */
   async end (): Promise<void> {
     await this.#sql.end({ timeout: 2 }).catch(() => {})
   }
 
   #send (...args: Parameters<postgres.Sql['unsafe']>): ReturnType<postgres.Sql['unsafe']> {
-    if (!this.#alive) throw closed()
+    if (!this.#isOpen) throw connectionClosed()
     return this.#sql.unsafe(...args)
   }
 }

@@ -1,63 +1,64 @@
 import { createHash } from 'node:crypto'
 import { eq, lt, sql } from 'drizzle-orm'
-import { MemoryCounters } from '../../counters.ts'
+import { MemoryCounters } from '../../memory/counters.ts'
 import type { Counters } from '../../store.ts'
 import type { Driver } from '../connection/driver.ts'
 import { counters } from '../tables.ts'
 
-/** How often ended counts are swept away, in ms, and how many of the others stay: those that end first go first. */
-const sweepEvery = 60_000
-const most = 100_000
+/** Min time between two cleanups of expired counters, in ms. */
+const cleanupInterval = 60_000
+/** Max counters; beyond, those that expire first are removed. */
+const maxCounters = 100_000
 
-/** A key may hold a name or an address of somebody: the table need not know it, nor how long it is. */
+/** Keys are stored as hashes: they may hold names and addresses of users, and be of any length. */
 const hash = (key: string): string => createHash('sha256').update(key).digest('base64url')
 
-/** Counts that all replicas share. While the database is away each replica counts for itself: limits get wider, and do not fall. */
+/** Counters shared by all replicas. While the database is unavailable, each replica counts alone: limits get wider, but still apply. */
 export class PostgresCounters implements Counters {
   readonly #driver: Driver
-  readonly #isAway: () => boolean
-  readonly #own = new MemoryCounters(most)
-  #swept = Date.now()
+  readonly #isUnavailable: () => boolean
+  readonly #fallback = new MemoryCounters(maxCounters)
+  #lastCleanup = Date.now()
 
-  constructor (driver: Driver, isAway: () => boolean) {
+  constructor (driver: Driver, isUnavailable: () => boolean) {
     this.#driver = driver
-    this.#isAway = isAway
+    this.#isUnavailable = isUnavailable
   }
 
   async hit (key: string, window: number): Promise<{ count: number, left: number }> {
-    if (this.#isAway()) return await this.#own.hit(key, window)
-    const ends = sql`now() + ${window} * interval '1 millisecond'`
-    const over = sql`${counters.expires} <= now()`
+    if (this.#isUnavailable()) return await this.#fallback.hit(key, window)
+    const expires = sql`now() + ${window} * interval '1 millisecond'`
+    const isExpired = sql`${counters.expires} <= now()`
     try {
       const [found] = await this.#driver.db
         .insert(counters)
-        .values({ key: hash(key), count: 1, expires: ends })
+        .values({ key: hash(key), count: 1, expires })
         .onConflictDoUpdate({
           target: counters.key,
           set: {
-            count: sql`case when ${over} then 1 else ${counters.count} + 1 end`,
-            expires: sql`case when ${over} then excluded.expires else ${counters.expires} end`
+            count: sql`case when ${isExpired} then 1 else ${counters.count} + 1 end`,
+            expires: sql`case when ${isExpired} then excluded.expires else ${counters.expires} end`
           }
         })
         .returning({ count: counters.count, left: sql<string>`ceil(extract(epoch from ${counters.expires} - now()) * 1000)` })
-      if (Date.now() - this.#swept > sweepEvery) this.#sweep()
+      if (Date.now() - this.#lastCleanup > cleanupInterval) this.#cleanUp()
       return { count: found?.count ?? 1, left: Number(found?.left ?? window) }
     } catch {
-      return await this.#own.hit(key, window)
+      return await this.#fallback.hit(key, window)
     }
   }
 
   async reset (key: string): Promise<void> {
-    await this.#own.reset(key)
-    if (!this.#isAway()) await this.#driver.db.delete(counters).where(eq(counters.key, hash(key))).catch(() => {})
+    await this.#fallback.reset(key)
+    if (!this.#isUnavailable()) await this.#driver.db.delete(counters).where(eq(counters.key, hash(key))).catch(() => {})
   }
 
-  #sweep (): void {
-    this.#swept = Date.now()
+  #cleanUp (): void {
+    this.#lastCleanup = Date.now()
     void (async () => {
       await this.#driver.db.delete(counters).where(lt(counters.expires, sql`now()`))
       await this.#driver.db.execute(
-        sql`delete from ${counters} where key in (select key from ${counters} order by expires desc offset ${most})`
+        sql`delete from ${counters} where key in (select key from ${counters} order by expires desc offset ${maxCounters})`
       )
     })().catch(() => {})
   }

@@ -1,25 +1,26 @@
 import { and, eq, gt, lt, sql } from 'drizzle-orm'
-import { most, remembered, type Grants, type Taken } from '../../ports.ts'
+import { maxEntries, retention, type Grants, type Taken } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
-import { Sweep, type QueryRunner } from '../connection/query-runner.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
 import { grants } from '../tables.ts'
+import { PeriodicCleanup } from './periodic-cleanup.ts'
 
-/** Where a value is sealed for: it opens under no other hash. */
+/** The place that a value is sealed for: it cannot be opened under another hash. */
 const placeOf = (hash: string): string => `grants/${hash}`
 
-/** Grants that all replicas share: whose update comes first, takes one. */
+/** Grants shared by all replicas: the caller whose UPDATE comes first takes a grant. */
 export class PostgresGrants implements Grants {
-  readonly #asks: QueryRunner
+  readonly #queries: QueryRunner
   readonly #vault: Vault
-  readonly #sweep: Sweep
+  readonly #cleanup: PeriodicCleanup
 
-  /** @param count how many are kept */
-  constructor (asks: QueryRunner, vault: Vault, count: number = most.grants) {
-    this.#asks = asks
+  /** @param count max grants kept */
+  constructor (queries: QueryRunner, vault: Vault, count: number = maxEntries.grants) {
+    this.#queries = queries
     this.#vault = vault
-    this.#sweep = new Sweep(async () => {
-      await asks.slow(async (db) => await db.delete(grants).where(lt(grants.expires, sql`now()`)))
-      await asks.slow(
+    this.#cleanup = new PeriodicCleanup(async () => {
+      await queries.slow(async (db) => await db.delete(grants).where(lt(grants.expires, sql`now()`)))
+      await queries.slow(
         async (db) =>
           await db.execute(
             sql`delete from ${grants} where hash in (select hash from ${grants} order by taken, expires desc offset ${count})`
@@ -29,15 +30,16 @@ export class PostgresGrants implements Grants {
   }
 
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
-    // The space keeps the last characters of the value out of the mask that is shown of it.
+    // The trailing space keeps the last characters of the value out of its mask.
     const { value: data, sealed } = this.#vault.hide({ secret: `${JSON.stringify(value)} ` }, placeOf(hash))
-    await this.#asks.quick(async (db) => { await db.insert(grants).values({ hash, family, data, sealed, expires: new Date(expiresAt) }) })
-    this.#sweep.pass()
+    const row = { hash, family, data, sealed, expires: new Date(expiresAt) }
+    await this.#queries.quick(async (db) => { await db.insert(grants).values(row) })
+    this.#cleanup.runIfDue()
   }
 
   async take (hash: string): Promise<Taken | undefined> {
-    return await this.#asks.quick(async (db): Promise<Taken | undefined> => {
-      // Whoever comes second waits here for the first, and then finds it taken.
+    return await this.#queries.quick(async (db): Promise<Taken | undefined> => {
+      // A second caller waits here for the first one's row lock, and then finds the grant taken.
       const found = db
         .select({ hash: grants.hash, taken: sql<boolean>`${grants.taken}`.as('was_taken'), data: grants.data, sealed: grants.sealed })
         .from(grants)
@@ -50,7 +52,7 @@ export class PostgresGrants implements Grants {
           taken: true,
           data: null,
           sealed: null,
-          expires: sql`case when ${found.taken} then ${grants.expires} else now() + ${remembered} * interval '1 millisecond' end`
+          expires: sql`case when ${found.taken} then ${grants.expires} else now() + ${retention} * interval '1 millisecond' end`
         })
         .from(found)
         .where(eq(grants.hash, found.hash))

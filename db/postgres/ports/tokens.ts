@@ -1,49 +1,56 @@
 import { and, eq, gt, inArray, lt, sql, type SQL } from 'drizzle-orm'
-import { most, remembered, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../../ports.ts'
-import { Sweep, type QueryRunner } from '../connection/query-runner.ts'
+import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../../ports.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Transaction } from '../connection/driver.ts'
 import { tokenFamilies as families, tokens } from '../tables.ts'
+import { PeriodicCleanup } from './periodic-cleanup.ts'
 
-const inAnHour = sql`now() + ${remembered} * interval '1 millisecond'`
-const ended = { revoked: true, expires: sql`greatest(${families.expires}, ${inAnHour})` }
-/** When the last of them expires. */
-const lastOf = (issued: readonly Issued[]): Date => new Date(Math.max(0, ...issued.map(({ expiresAt }) => expiresAt)))
-const notBefore = (date: Date): SQL => sql`greatest(${families.expires}, ${date.toISOString()}::timestamptz)`
+/** When a revoked family may be forgotten. */
+const retentionEnd = sql`now() + ${retention} * interval '1 millisecond'`
+const revoked = { revoked: true, expires: sql`greatest(${families.expires}, ${retentionEnd})` }
+/** The latest expiry of some tokens. */
+const latestExpiry = (issued: readonly Issued[]): Date => new Date(Math.max(0, ...issued.map(({ expiresAt }) => expiresAt)))
+/** The family's expiry, moved to this date if that is later. */
+const extendedTo = (date: Date): SQL => sql`greatest(${families.expires}, ${date.toISOString()}::timestamptz)`
 
-/** Tokens that all replicas share. Whoever changes a family holds its row, so there is an order of who swapped and who was late. */
+/** Tokens shared by all replicas. Each change locks the row of the family, so that concurrent swaps are ordered and one is the first. */
 export class PostgresTokens implements Tokens {
-  readonly #asks: QueryRunner
-  readonly #sweep: Sweep
+  readonly #queries: QueryRunner
+  readonly #cleanup: PeriodicCleanup
 
-  /** @param count how many tokens are kept */
-  constructor (asks: QueryRunner, count: number = most.tokens) {
-    this.#asks = asks
-    this.#sweep = new Sweep(async () => {
-      await asks.slow(async (db) => await db.delete(families).where(lt(families.expires, sql`now()`)))
-      await asks.slow(async (db) => await db.delete(tokens).where(lt(tokens.expires, sql`now()`)))
-      await asks.slow(
+  /** @param count max tokens kept; beyond, the families with the most tokens are removed */
+  constructor (queries: QueryRunner, count: number = maxEntries.tokens) {
+    this.#queries = queries
+    this.#cleanup = new PeriodicCleanup(async () => {
+      await queries.slow(async (db) => await db.delete(families).where(lt(families.expires, sql`now()`)))
+      await queries.slow(async (db) => await db.delete(tokens).where(lt(tokens.expires, sql`now()`)))
+      await queries.slow(
         async (db) =>
-          await db.execute(sql`with gone as (delete from ${families} where family in (select family from (
-        select family, sum(count(*)) over (order by count(*), max(expires) desc, family) as running from ${tokens} group by family) as sizes where running > ${count}) returning family)
-        delete from ${tokens} where family in (select family from gone)`)
+          await db.execute(sql`
+            with sizes as (
+              select family, sum(count(*)) over (order by count(*), max(expires) desc, family) as running from ${tokens} group by family
+            ), removed as (
+              delete from ${families} where family in (select family from sizes where running > ${count}) returning family
+            )
+            delete from ${tokens} where family in (select family from removed)`)
       )
     })
   }
 
   async put ({ family, clientId, username }: Authorization, issued: readonly Issued[]): Promise<void> {
-    await this.#asks.transact(async (tx) => {
-      const expires = lastOf(issued)
+    await this.#queries.transact(async (tx) => {
+      const expires = latestExpiry(issued)
       await tx
         .insert(families)
         .values({ family, clientId, username, expires })
-        .onConflictDoUpdate({ target: families.family, set: { expires: notBefore(expires) } })
+        .onConflictDoUpdate({ target: families.family, set: { expires: extendedTo(expires) } })
       await insert(tx, family, issued)
     })
-    this.#sweep.pass()
+    this.#cleanup.runIfDue()
   }
 
   async find (hash: string): Promise<Token | undefined> {
-    const [found] = await this.#asks.quick(
+    const [found] = await this.#queries.quick(
       async (db) =>
         await db
           .select()
@@ -66,49 +73,49 @@ export class PostgresTokens implements Tokens {
   }
 
   async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
-    const outcome = await this.#asks.transact(async (tx) => {
-      const one = and(eq(tokens.hash, hash), eq(tokens.kind, 'refresh'), gt(tokens.expires, sql`now()`))
+    const outcome = await this.#queries.transact(async (tx) => {
+      const isToken = and(eq(tokens.hash, hash), eq(tokens.kind, 'refresh'), gt(tokens.expires, sql`now()`))
       const [held] = await tx
         .select()
         .from(families)
-        .where(inArray(families.family, tx.select({ family: tokens.family }).from(tokens).where(one)))
+        .where(inArray(families.family, tx.select({ family: tokens.family }).from(tokens).where(isToken)))
         .for('update')
-      // Looked at only now: whoever was faster has held the family until here.
-      const [token] = await tx.select({ used: tokens.used }).from(tokens).where(one)
+      // Read only after the family was locked: a faster caller held that lock until it had swapped.
+      const [token] = await tx.select({ used: tokens.used }).from(tokens).where(isToken)
       if (held === undefined || token === undefined || (held.revoked && !token.used)) return 'unknown'
-      const family = eq(families.family, held.family)
+      const isFamily = eq(families.family, held.family)
       if (token.used) {
-        await tx.update(families).set(ended).where(family)
+        await tx.update(families).set(revoked).where(isFamily)
         return 'reused'
       }
-      await tx.update(tokens).set({ used: true }).where(one)
-      await tx.update(families).set({ expires: notBefore(lastOf(issued)) }).where(family)
+      await tx.update(tokens).set({ used: true }).where(isToken)
+      await tx.update(families).set({ expires: extendedTo(latestExpiry(issued)) }).where(isFamily)
       await insert(tx, held.family, issued)
       return 'swapped'
     })
-    this.#sweep.pass()
+    this.#cleanup.runIfDue()
     return outcome
   }
 
-  async revoke (what: Revocation): Promise<void> {
-    await this.#asks.quick(async (db) => {
-      // What was used stays: it tells when it is used again.
-      if ('hash' in what) await db.delete(tokens).where(and(eq(tokens.hash, what.hash), eq(tokens.used, false)))
-      // Also one that has no tokens yet: they may be on their way.
-      else if ('family' in what) {
+  async revoke (target: Revocation): Promise<void> {
+    await this.#queries.quick(async (db) => {
+      // A used token is kept, so that its reuse is detected.
+      if ('hash' in target) await db.delete(tokens).where(and(eq(tokens.hash, target.hash), eq(tokens.used, false)))
+      // Also a family without tokens: another replica may be about to add some.
+      else if ('family' in target) {
         await db
           .insert(families)
-          .values({ family: what.family, revoked: true, expires: inAnHour })
-          .onConflictDoUpdate({ target: families.family, set: ended })
+          .values({ family: target.family, revoked: true, expires: retentionEnd })
+          .onConflictDoUpdate({ target: families.family, set: revoked })
       } else {
-        // In one order, so that two of these never wait for each other.
-        const all = db
+        // Locked in a fixed order, so that two revocations cannot deadlock.
+        const affected = db
           .select({ family: families.family })
           .from(families)
-          .where('clientId' in what ? eq(families.clientId, what.clientId) : eq(families.username, what.username))
+          .where('clientId' in target ? eq(families.clientId, target.clientId) : eq(families.username, target.username))
           .orderBy(families.family)
           .for('update')
-        await db.update(families).set(ended).where(inArray(families.family, all))
+        await db.update(families).set(revoked).where(inArray(families.family, affected))
       }
     })
   }

@@ -1,36 +1,36 @@
 import { createHash } from 'node:crypto'
 import { and, eq, sql, type SQL } from 'drizzle-orm'
-import { unit } from '../../memory/vectors.ts'
 import type { Vector, Vectors } from '../../ports.ts'
+import { unitVector } from '../../unit-vector.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { vectors } from '../tables.ts'
 
-/** Rows for one statement: one may have some 50 KB. */
+/** Rows per INSERT; a row may have about 50 KB. */
 const batchSize = 100
 
-/** What an index can hold, however long or odd an id is. */
+/** A key of fixed length for the index, since ids may be of any length. */
 const keyOf = (id: string): string => createHash('sha256').update(id).digest('hex')
 
-/** A list in one parameter, however long it is: of what needs no quotes. */
-const listOf = (values: readonly (string | number)[]): string => `{${values.join()}}`
-const among = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${listOf(keys)}::text[]))`
+/** An array literal, so that a list of any length is one parameter. The values must need no quotes. */
+const arrayOf = (values: readonly (string | number)[]): string => `{${values.join()}}`
+const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${arrayOf(keys)}::text[]))`
 
-/** Embeddings that all replicas share, in a plain column: the database needs no extension. */
+/** Embeddings shared by all replicas, in a column of type `real[]`: the database needs no extension. */
 export class PostgresVectors implements Vectors {
-  readonly #asks: QueryRunner
+  readonly #queries: QueryRunner
 
-  constructor (asks: QueryRunner) {
-    this.#asks = asks
+  constructor (queries: QueryRunner) {
+    this.#queries = queries
   }
 
   async put (collection: string, added: readonly Vector[]): Promise<void> {
     const rows = [
       ...new Map(
-        added.map(({ id, hash, embedding }) => [id, { collection, key: keyOf(id), hash, embedding: [...unit(embedding)] }])
+        added.map(({ id, hash, embedding }) => [id, { collection, key: keyOf(id), hash, embedding: [...unitVector(embedding)] }])
       ).values()
     ]
     for (let at = 0; at < rows.length; at += batchSize) {
-      await this.#asks.slow(async (db) => {
+      await this.#queries.slow(async (db) => {
         await db
           .insert(vectors)
           .values(rows.slice(at, at + batchSize))
@@ -44,12 +44,12 @@ export class PostgresVectors implements Vectors {
 
   async hashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    const rows = await this.#asks.slow(
+    const rows = await this.#queries.slow(
       async (db) =>
         await db
           .select({ key: vectors.key, hash: vectors.hash })
           .from(vectors)
-          .where(and(eq(vectors.collection, collection), among([...byKey.keys()])))
+          .where(and(eq(vectors.collection, collection), hasKeyIn([...byKey.keys()])))
     )
     return new Map(rows.map(({ key, hash }) => [byKey.get(key) ?? '', hash]))
   }
@@ -59,13 +59,14 @@ export class PostgresVectors implements Vectors {
     embedding: readonly number[],
     ids: readonly string[],
     count: number
-  ): Promise<Array<{ id: string; score: number }>> {
+  ): Promise<Array<{ id: string, score: number }>> {
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    const score =
-      sql<number>`(select sum(one::float8 * other) from unnest(${vectors.embedding}, ${listOf([...unit(embedding)])}::real[]) as pairs (one, other))`.as(
-        'score'
-      )
-    const rows = await this.#asks.slow(
+    const query = sql`${arrayOf([...unitVector(embedding)])}::real[]`
+    // The dot product of two unit vectors is their cosine.
+    const score = sql<number>`(
+      select sum(one::float8 * other) from unnest(${vectors.embedding}, ${query}) as pairs (one, other)
+    )`.as('score')
+    const rows = await this.#queries.slow(
       async (db) =>
         await db
           .select({ key: vectors.key, score })
@@ -73,7 +74,7 @@ export class PostgresVectors implements Vectors {
           .where(
             and(
               eq(vectors.collection, collection),
-              among([...byKey.keys()]),
+              hasKeyIn([...byKey.keys()]),
               sql`array_length(${vectors.embedding}, 1) = ${embedding.length}`
             )
           )
@@ -84,8 +85,8 @@ export class PostgresVectors implements Vectors {
   }
 
   async keep (collection: string, ids: readonly string[]): Promise<void> {
-    await this.#asks.slow(async (db) => {
-      await db.delete(vectors).where(and(eq(vectors.collection, collection), sql`not ${among(ids.map(keyOf))}`))
+    await this.#queries.slow(async (db) => {
+      await db.delete(vectors).where(and(eq(vectors.collection, collection), sql`not ${hasKeyIn(ids.map(keyOf))}`))
     })
   }
 }

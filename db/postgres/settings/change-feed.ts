@@ -1,80 +1,78 @@
+import pLimit from 'p-limit'
 import type { Driver } from '../connection/driver.ts'
 
-/** How often to look, in ms: NOTIFY tells sooner, unless it is lost. */
-const every = 3_000
-/** The same while the database is away, or nothing listens. */
-const everyAlone = 1_000
+/** Interval of polls, in ms. NOTIFY is faster, but a notification may be lost. */
+const pollInterval = 3_000
+/** The same while the database is unavailable, or nothing listens. */
+const fallbackInterval = 1_000
+/** Delay of the poll after the listening connection was lost, in ms. */
+const reconnectDelay = 100
 
 export interface ChangeFeedOptions {
   driver: Driver
-  /** Looks for what others have committed. @returns whether there was something, and whether the database can be used */
-  look: () => Promise<{ news: boolean, away: boolean }>
-  /** Somebody has notified of a commit. */
-  hear: (head: string) => void
+  /** Looks for commits of other replicas. */
+  poll: () => Promise<{ hasChanged: boolean, isUnavailable: boolean }>
+  /** Receives the id of a commit that a replica has notified of. */
+  onNotification: (head: string) => void
 }
 
-/** Listens for the commits of other replicas, and looks for them from time to time as well. */
+/** Listens for the commits of other replicas, and polls for them as well. */
 export class ChangeFeed {
   readonly #driver: Driver
-  readonly #look: ChangeFeedOptions['look']
-  readonly #hear: ChangeFeedOptions['hear']
+  readonly #pollStore: ChangeFeedOptions['poll']
+  readonly #onNotification: ChangeFeedOptions['onNotification']
+  /** One poll at a time: two at once would listen twice. */
+  readonly #limit = pLimit(1)
   #timer: NodeJS.Timeout | undefined
-  /** LoopBudget come one after the other: two at once would listen twice. */
-  #turns = Promise.resolve()
   #unlisten: (() => void) | undefined
-  #closed = false
+  #isClosed = false
 
-  constructor ({ driver, look, hear }: ChangeFeedOptions) {
+  constructor ({ driver, poll, onNotification }: ChangeFeedOptions) {
     this.#driver = driver
-    this.#look = look
-    this.#hear = hear
+    this.#pollStore = poll
+    this.#onNotification = onNotification
   }
 
   async open (): Promise<void> {
     await this.#listen()
-    this.soon(every)
+    this.schedule(pollInterval)
   }
 
-  /** Looks again after so many ms. */
-  soon (ms: number): void {
+  /** Schedules the next poll, in ms from now. */
+  schedule (delay: number): void {
     clearTimeout(this.#timer)
-    if (!this.#closed) {
-      this.#timer = setTimeout(() => {
-        this.#turns = this.#turns.then(async () => {
-          await this.#commitLock()
-        })
-      }, ms).unref()
-    }
+    if (this.#isClosed) return
+    this.#timer = setTimeout(() => { void this.#limit(async () => { await this.#poll() }) }, delay).unref()
   }
 
   close (): void {
-    this.#closed = true
+    this.#isClosed = true
     clearTimeout(this.#timer)
     this.#unlisten?.()
   }
 
-  async #commitLock (): Promise<void> {
-    const listened = this.#unlisten !== undefined
+  async #poll (): Promise<void> {
+    const wasListening = this.#unlisten !== undefined
     await this.#listen()
-    const { news, away } = await this.#look()
-    // What only a look found should have been heard of: whatever listened there all the time does not any more.
-    if (news && listened) this.#unlisten?.()
-    this.soon(away || this.#unlisten === undefined ? everyAlone : every)
+    const { hasChanged, isUnavailable } = await this.#pollStore()
+    // A change without a notification: the connection that was listening has silently died.
+    if (hasChanged && wasListening) this.#unlisten?.()
+    this.schedule(isUnavailable || this.#unlisten === undefined ? fallbackInterval : pollInterval)
   }
 
-  /** Begins to listen, if nothing listens. That it cannot is no trouble of its own: looking goes on. */
+  /** Starts to listen, unless a connection is listening. A failure is ignored, since polling goes on. */
   async #listen (): Promise<void> {
-    if (this.#closed || this.#unlisten !== undefined) return
-    const end = await this.#driver.listen((head) => { this.#hear(head) }, () => { this.#lost() }).catch(() => undefined)
-    this.#unlisten = end && (() => {
+    if (this.#isClosed || this.#unlisten !== undefined) return
+    const stop = await this.#driver.listen((head) => { this.#onNotification(head) }, () => { this.#reconnect() }).catch(() => undefined)
+    this.#unlisten = stop && (() => {
       this.#unlisten = undefined
-      end()
+      stop()
     })
-    if (this.#closed) this.#unlisten?.()
+    if (this.#isClosed) this.#unlisten?.()
   }
 
-  #lost (): void {
+  #reconnect (): void {
     this.#unlisten = undefined
-    this.soon(100)
+    this.schedule(reconnectDelay)
   }
 }

@@ -2,48 +2,48 @@ import type { Db, Transaction } from '../connection/driver.ts'
 import { revision } from '../tables.ts'
 
 /**
- * A transaction past which nobody can commit. Who lost a race takes one, reads what is new, and keeps it for the next try: without
- * it a slow replica would lose to a busy one again and again.
+ * A transaction that holds the row lock of `revision`, so that no other replica can commit. A replica that lost a race acquires it,
+ * reads the new state and retries its commit in it. Without this lock, a slow replica would lose to a busy one again and again.
  */
 export class CommitLock {
   readonly tx: Transaction
-  readonly #decide: (commit: boolean) => void
-  readonly #done: Promise<void>
+  readonly #end: (commit: boolean) => void
+  readonly #ended: Promise<void>
 
-  /** Waits for its place in the line. @throws the driver's error */
-  static async take (db: Db): Promise<CommitLock> {
+  /** Waits until the lock is free. @throws the driver's error */
+  static async acquire (db: Db): Promise<CommitLock> {
     return await new Promise((resolve, reject) => {
-      let decide = (_commit: boolean): void => {}
-      const decision = new Promise<boolean>((resolve) => { decide = resolve })
-      const done: Promise<void> = db.transaction(async (tx) => {
+      let end = (_commit: boolean): void => {}
+      const decision = new Promise<boolean>((resolve) => { end = resolve })
+      const ended: Promise<void> = db.transaction(async (tx) => {
         await tx.select().from(revision).for('update')
-        resolve(new CommitLock(tx, decide, async () => { await done }))
-        if (!await decision) throw new Error('The turn was not used.')
+        resolve(new CommitLock(tx, end, async () => { await ended }))
+        if (!await decision) throw new Error('The commit lock was released without a commit.')
       })
-      done.catch(reject)
+      ended.catch(reject)
     })
   }
 
-  private constructor (tx: Transaction, decide: (commit: boolean) => void, done: () => Promise<void>) {
+  private constructor (tx: Transaction, end: (commit: boolean) => void, ended: () => Promise<void>) {
     this.tx = tx
-    this.#decide = decide
-    this.#done = done()
-    this.#done.catch(() => {})
+    this.#end = end
+    this.#ended = ended()
+    this.#ended.catch(() => {})
   }
 
-  /** Ends it with a commit of what was done in it. @throws the driver's error */
+  /** Does the work in the transaction and commits it, which releases the lock. @throws the driver's error */
   async run (work: (tx: Transaction) => Promise<unknown>): Promise<void> {
     const working = work(this.tx).then(async () => {
-      this.#decide(true)
-      await this.#done
+      this.#end(true)
+      await this.#ended
     })
     working.catch(() => { this.release() })
-    // Also when the connection breaks, which a statement need not notice.
-    await Promise.race([working, this.#done])
+    // The race also ends when the connection breaks, which a pending statement need not notice.
+    await Promise.race([working, this.#ended])
   }
 
-  /** Ends it with nothing done. */
+  /** Rolls the transaction back. */
   release (): void {
-    this.#decide(false)
+    this.#end(false)
   }
 }

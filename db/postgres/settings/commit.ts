@@ -2,62 +2,65 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StorageError, type Vault } from '../../store.ts'
 import type { Driver, Transaction } from '../connection/driver.ts'
-import { readHead, type Found } from './read.ts'
+import { readHead, type DatabaseState } from './read.ts'
 import type { Rows } from './rows.ts'
-import { isAway, isLostRace } from '../connection/failures.ts'
+import { isConcurrencyFailure, isUnavailable } from '../connection/failures.ts'
 import type { CommitLock } from './commit-lock.ts'
-import { patience, within } from '../connection/within.ts'
-import { plan, wasMade, write } from './write.ts'
+import { timeouts, withTimeout } from '../connection/timeouts.ts'
+import { planWrites, wasCommitted, write } from './write.ts'
 
 interface Commit {
   driver: Driver
   vault: Vault
-  /** What the database held when the rows were worked out. */
-  base: Found
+  /** The state of the database that the rows were derived from. */
+  base: DatabaseState
   rows: Rows
-  /** The transaction to make it in; undefined: one of its own. */
-  turn: CommitLock | undefined
-  /** Whether nobody waits for it any more. */
+  /** The transaction to commit in; undefined: a new one. */
+  lock: CommitLock | undefined
+  /** Whether the store was closed, so that nobody waits for the result. */
   isClosed: () => boolean
 }
 
+/** Pause between attempts to find out whether a commit was made, in ms. */
+const retryDelay = 250
+
 /**
- * Makes the database hold these rows, if nobody was faster.
- * @returns what it holds now; undefined: somebody was faster, and nothing was changed
+ * Writes the rows to the database, unless another replica has committed since `base`.
+ * @returns the new state of the database; undefined: another replica was first, and nothing was changed
  * @throws StorageError, or the driver's error when nothing was changed
  */
-export async function commit ({ driver, vault, base, rows, turn, isClosed }: Commit): Promise<Found | undefined> {
-  const changes = plan(base.rows, rows, vault)
-  if (changes.size === 0) {
-    const head = await within(driver, patience.look, readHead)
+export async function commit ({ driver, vault, base, rows, lock, isClosed }: Commit): Promise<DatabaseState | undefined> {
+  const writes = planWrites(base.rows, rows, vault)
+  if (writes.size === 0) {
+    const head = await withTimeout(driver, timeouts.head, readHead)
     return head?.version === base.version && head.head === base.head ? base : undefined
   }
   const id = randomUUID()
-  let made = false
-  const work = async (tx: Transaction): Promise<void> => { made = await write(tx, base, id, changes) }
+  let isWritten = false
+  const work = async (tx: Transaction): Promise<void> => { isWritten = await write(tx, base, id, writes) }
   try {
-    await within(driver, patience.write, async (db) => { await (turn ? turn.run(work) : db.transaction(work)) })
-    if (!made) return undefined
+    await withTimeout(driver, timeouts.write, async (db) => { await (lock ? lock.run(work) : db.transaction(work)) })
+    if (!isWritten) return undefined
   } catch (error) {
-    if (isLostRace(error)) return undefined
-    // Where COMMIT was on its way when the connection broke, it may have arrived.
-    if (!made || !isAway(error) || !await find(driver, base, id, isClosed)) throw error
+    if (isConcurrencyFailure(error)) return undefined
+    // If the connection broke after COMMIT was sent, the commit may have been made.
+    if (!isWritten || !isUnavailable(error) || !await findOutcome(driver, base, id, isClosed)) throw error
   }
   return { version: base.version + 1, head: id, rows, outdated: [] }
 }
 
-/** Finds out whether a commit was made. @throws StorageError when that cannot be had */
-async function find (driver: Driver, base: Found, id: string, isClosed: () => boolean): Promise<boolean> {
-  const until = Date.now() + patience.write
+/** Finds out whether a commit was made, with retries while the database is unavailable. @throws StorageError when it stays unavailable */
+async function findOutcome (driver: Driver, base: DatabaseState, id: string, isClosed: () => boolean): Promise<boolean> {
+  const until = Date.now() + timeouts.write
   while (!isClosed() && Date.now() <= until) {
     try {
-      return await within(driver, patience.look, async (db) => await wasMade(db, base, id))
+      return await withTimeout(driver, timeouts.head, async (db) => await wasCommitted(db, base, id))
     } catch {
-      await sleep(250)
+      await sleep(retryDelay)
     }
   }
   throw new StorageError(
-    'The database went away while it was being written, so it is not known whether the change was made. Look again when it is back.',
+    'The database became unavailable during the write, so it is not known whether the change was made. Check when it is back.',
     false
   )
 }

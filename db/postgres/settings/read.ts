@@ -2,55 +2,54 @@ import { and, asc, gte, inArray, lte } from 'drizzle-orm'
 import { lockOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
-import { noRows, patch, type Row, type Rows } from './rows.ts'
+import { noRows, mergeRows, type Row, type Rows } from './rows.ts'
 import { decode } from './stored.ts'
 import { commits, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
 
-/** Where the settings stand: how often they were changed, and by which commit last. Two that are equal in both hold the same. */
+/** The version of the settings: the number of changes, and the id of the last commit. The same head means the same settings. */
 export interface Head { readonly version: number, readonly head: string }
 
-/** What is in the database, at one moment. */
-export interface Found extends Head {
+/** A consistent state of the settings in the database. */
+export interface DatabaseState extends Head {
   readonly rows: Rows
-  /** Rows whose secrets a former key has sealed, as they are stored. */
+  /** Rows with secrets that were sealed with a former key; `sealed` is the stored text. */
   readonly outdated: ReadonlyArray<{ table: TableName, row: Row, sealed: string }>
 }
 
 const sameHead = (one: Head, other: Head): boolean => one.version === other.version && one.head === other.head
 
-/** Where the settings stand; undefined: nothing was ever stored. */
+/** Reads the head; undefined: nothing was ever stored. */
 export async function readHead (db: Db): Promise<Head | undefined> {
   const [found] = await db.select({ version: revision.version, head: revision.head }).from(revision)
   return found
 }
 
-/** All that is there, or, where that can be told, only what came after a former state: of the rest the rows are the same objects. */
-export async function readRows (db: Db, vault: Vault, former?: Found): Promise<Found> {
-  return await db.transaction(async (tx) => await readIn(tx, vault, former), { isolationLevel: 'repeatable read', accessMode: 'read only' })
+/** Reads the settings. Given a former state, only rows changed since are read, if possible; the others are the same objects. */
+export async function readRows (db: Db, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
+  return await db.transaction(
+    async (tx) => await readInTransaction(tx, vault, former),
+    { isolationLevel: 'repeatable read', accessMode: 'read only' }
+  )
 }
 
-/** Whether no entry is stored. */
+/** Whether the tables have no entries. */
 export async function isEmpty (db: Db): Promise<boolean> {
   for (const name of tableNames) {
-    if (
-      (
-        await db
-          .select({ position: tableOf(name).position })
-          .from(tableOf(name))
-          .limit(1)
-      ).length > 0
-    ) { return false }
+    const table = tableOf(name)
+    const found = await db.select({ position: table.position }).from(table).limit(1)
+    if (found.length > 0) return false
   }
   return true
 }
 
-/** That settings stand somewhere is told by the head, and nothing else tells which they are. */
-export const lost = (): Error => new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
+/** The error for a database with entries and without a head: nothing else tells which state the entries are in. */
+export const settingsLost = (): Error =>
+  new Error('The database has lost its settings: the table "revision" is empty. Restore it from a backup.')
 
-/** As `readRows`, in a transaction that sees one moment, or keeps others from committing. */
-export async function readIn (tx: Transaction, vault: Vault, former?: Found): Promise<Found> {
+/** Does what `readRows` does in a given transaction, which must have a consistent view or hold the commit lock. */
+export async function readInTransaction (tx: Transaction, vault: Vault, former?: DatabaseState): Promise<DatabaseState> {
   const now = await readHead(tx)
-  if (now === undefined) throw lost()
+  if (now === undefined) throw settingsLost()
   if (former !== undefined && sameHead(former, now)) return former
   const touched = former === undefined ? undefined : await touchedSince(tx, former, now)
   const outdated: Array<{ table: TableName, row: Row, sealed: string }> = []
@@ -60,37 +59,36 @@ export async function readIn (tx: Transaction, vault: Vault, former?: Found): Pr
     if (touched !== undefined && positions === undefined) continue
     const read = (await select(tx, table, positions)).map((stored) => {
       const row = decode(table, stored, vault)
-      // What did not open has masks where its secrets are: sealing those anew would be the end of them.
+      // A locked row has masks in place of its secrets: sealing it again would destroy them.
       if (stored.sealed !== null && lockOf(row.entry) === undefined && vault.outdated(stored.sealed)) {
         outdated.push({ table, row, sealed: stored.sealed })
       }
       return row
     })
-    rows[table] = patch(rows[table], read, positions)
+    rows[table] = mergeRows(rows[table], read, positions)
   }
   return { ...now, rows, outdated }
 }
 
-/** So many values fit into one statement. */
-export const chunk = 5_000
+/** Max values in one statement. */
+export const maxParameters = 5_000
 
-async function select (tx: Transaction, name: TableName, positions: ReadonlySet<number> | undefined): Promise<Stored[]> {
+async function select (tx: Transaction, name: TableName, wantedPositions: ReadonlySet<number> | undefined): Promise<Stored[]> {
   const table = tableOf(name)
-  if (positions === undefined) return await tx.select().from(table).orderBy(asc(table.position))
-  const wanted = [...positions]
+  if (wantedPositions === undefined) return await tx.select().from(table).orderBy(asc(table.position))
+  const wanted = [...wantedPositions]
   const found: Stored[] = []
-  for (let at = 0; at < wanted.length; at += chunk) {
-    found.push(
-      ...(await tx
-        .select()
-        .from(table)
-        .where(inArray(table.position, wanted.slice(at, at + chunk))))
-    )
+  for (let at = 0; at < wanted.length; at += maxParameters) {
+    const positions = wanted.slice(at, at + maxParameters)
+    found.push(...await tx.select().from(table).where(inArray(table.position, positions)))
   }
   return found
 }
 
-/** Which rows were touched between two heads; undefined: that cannot be told any more, or the database is not a later state of the former one. */
+/**
+ * Finds the positions of the rows that were touched between two heads.
+ * @returns undefined: the list is not available any more, or the database is not a later state of the former one
+ */
 async function touchedSince (tx: Transaction, former: Head, now: Head): Promise<Map<TableName, Set<number>> | undefined> {
   const found = await tx
     .select()

@@ -2,61 +2,62 @@ import { isObject, keyMembers, type Document } from '../../apply.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
 
-/** An entry of the settings at its place. `name`: what it is called where its section is an object; the entry itself is as in the document. */
+/** An entry of the settings and its place in the order. `name` is its member name in a section that is an object, else empty. */
 export interface Row { readonly position: number, readonly name: string, readonly entry: unknown }
 
-/** What each table holds, in the order of configuration. */
+/** The rows of each table, in the order of configuration. */
 export type Rows = Readonly<Record<TableName, readonly Row[]>>
 
-/** What rows differ by. */
+/** The difference between two versions of a table: rows that are new or changed, and positions that are gone. */
 export interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
 
 export const noRows: Rows = { users: [], mcpServers: [], groups: [], bearerKeys: [], systemConfig: [], sections: [] }
 
-type Own = Exclude<TableName, 'sections'>
-const owns = Object.keys(noRows).filter((name): name is Own => name !== 'sections')
+type OwnTable = Exclude<TableName, 'sections'>
+const ownTables = Object.keys(noRows).filter((name): name is OwnTable => name !== 'sections')
 const isList = (name: TableName): name is keyof typeof keyMembers => Object.hasOwn(keyMembers, name)
 
-/** What an entry is called; undefined: it has no name, and does not count. */
+/** The name of an entry; undefined: it has none, and is kept but not used. */
 export function keyOf (table: TableName, { name, entry }: Row): string | undefined {
   if (!isList(table)) return name
   const key = isObject(entry) ? entry[keyMembers[table]] : undefined
   return typeof key === 'string' ? key : undefined
 }
 
-/** Whether a section has the form that its table is for. One of another kind is kept among those that have none. */
-const fits = (name: TableName, value: unknown): boolean => isList(name) ? Array.isArray(value) : name === 'systemConfig' || isObject(value)
-const isOwn = (name: string): name is Own => name !== 'sections' && Object.hasOwn(noRows, name)
+/** Whether a section has the type that its table can store. A section of another type is kept in the table `sections`. */
+const hasTableType = (name: TableName, value: unknown): boolean =>
+  isList(name) ? Array.isArray(value) : name === 'systemConfig' || isObject(value)
+const isOwnTable = (name: string): name is OwnTable => name !== 'sections' && Object.hasOwn(noRows, name)
 
-/** A whole document as rows. */
+/** Converts a document to rows. */
 export function toRows (document: Document): Rows {
-  const rest = Object.entries(document).filter(([name, value]) =>
-    isOwn(name) ? value !== undefined && value !== null && !fits(name, value) : value !== undefined
-  )
-  const rows = owns.map((name) => {
-    const value = document[name]
-    return [
-      name,
-      value === undefined || value === null || !fits(name, value)
-        ? []
-        : listed(name, value).map(([key, entry], at) => ({ position: at + 1, name: key, entry }))
-    ]
-  })
-  return { ...Object.fromEntries(rows) as Rows, sections: rest.map(([name, entry], at) => ({ position: at + 1, name, entry })) }
+  const own = ownTables.map((name) => [name, numbered(entriesOf(name, document[name]))])
+  const rest = Object.entries(document).filter(([name, value]) => isForSections(name, value))
+  return { ...Object.fromEntries(own) as Rows, sections: numbered(rest) }
 }
 
-const listed = (table: Own, value: unknown): Array<[name: string, entry: unknown]> =>
-  table === 'systemConfig'
-    ? [['systemConfig', value]]
-    : Array.isArray(value)
-      ? value.map((entry) => ['', entry])
-      : Object.entries(value as object)
+const numbered = (entries: ReadonlyArray<[name: string, entry: unknown]>): Row[] =>
+  entries.map(([name, entry], at) => ({ position: at + 1, name, entry }))
 
-/** The document that rows say. Sections whose rows are the same as before are the same objects. */
+const isMissing = (value: unknown): boolean => value === undefined || value === null
+
+/** Whether a section is stored in the table `sections`. */
+function isForSections (name: string, value: unknown): boolean {
+  return isOwnTable(name) ? !isMissing(value) && !hasTableType(name, value) : value !== undefined
+}
+
+/** The entries of a section with a table of its own; none if the section is missing, or of another type. */
+function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry: unknown]> {
+  if (isMissing(value) || !hasTableType(table, value)) return []
+  if (table === 'systemConfig') return [['systemConfig', value]]
+  return Array.isArray(value) ? value.map((entry) => ['', entry]) : Object.entries(value as object)
+}
+
+/** Converts rows to a document. Sections with the same rows as in the former version are the same objects. */
 export function toDocument (rows: Rows, former?: { rows: Rows, document: Document }): Document {
-  const own = owns.flatMap((name): Array<[string, unknown]> => {
+  const own = ownTables.flatMap((name): Array<[string, unknown]> => {
     if (former !== undefined && rows[name] === former.rows[name]) {
-      return Object.hasOwn(former.document, name) && fits(name, former.document[name]) ? [[name, former.document[name]]] : []
+      return Object.hasOwn(former.document, name) && hasTableType(name, former.document[name]) ? [[name, former.document[name]]] : []
     }
     const [first] = rows[name]
     if (first === undefined) return []
@@ -69,25 +70,25 @@ export function toDocument (rows: Rows, former?: { rows: Rows, document: Documen
 }
 
 /**
- * The rows of a document that changes were applied to. Each entry stays at its place; new ones come behind the last.
- * @param former the rows of the document before
+ * Updates the rows to a changed document. Existing entries keep their positions; new ones are placed after the last.
+ * @param former the document before the changes, with its rows
  */
-export function follow (former: { rows: Rows, document: Document }, document: Document, changes: readonly Change[]): Rows {
-  const changed = owns.filter((name) => document[name] !== former.document[name]).map((name): [Own, readonly Row[]] => {
+export function updateRows (former: { rows: Rows, document: Document }, document: Document, changes: readonly Change[]): Rows {
+  const changed = ownTables.filter((name) => document[name] !== former.document[name]).map((name): [OwnTable, readonly Row[]] => {
     const value = document[name]
-    if (isList(name)) return [name, followList(name, former.rows[name], value as readonly unknown[])]
+    if (isList(name)) return [name, updateList(name, former.rows[name], value as readonly unknown[])]
     if (name === 'systemConfig') return [name, [{ position: 1, name, entry: value }]]
-    return [name, followMembers(former.rows[name], value as Record<string, unknown>, changes)]
+    return [name, updateMembers(former.rows[name], value as Record<string, unknown>, changes)]
   })
   return changed.length === 0 ? former.rows : { ...former.rows, ...Object.fromEntries(changed) }
 }
 
-const behind = (rows: readonly Row[]): number => (rows.at(-1)?.position ?? 0) + 1
+const nextPosition = (rows: readonly Row[]): number => (rows.at(-1)?.position ?? 0) + 1
 
-/** Changes never reorder a list: what is met out of order was removed. */
-function followList (table: TableName, former: readonly Row[], next: readonly unknown[]): Row[] {
+/** Updates the rows of a list. Changes never reorder a list, so a former entry that is skipped was removed. */
+function updateList (table: TableName, former: readonly Row[], next: readonly unknown[]): Row[] {
   let at = 0
-  let position = behind(former)
+  let position = nextPosition(former)
   return next.map((entry) => {
     const key = keyOf(table, { position: 0, name: '', entry })
     for (; at < former.length; at++) {
@@ -99,27 +100,27 @@ function followList (table: TableName, former: readonly Row[], next: readonly un
   })
 }
 
-/** Of an object the names tell, once those of renamed members are followed. */
-function followMembers (former: readonly Row[], next: Record<string, unknown>, changes: readonly Change[]): Row[] {
-  const places = new Map(former.map((row) => [row.name, row]))
+/** Updates the rows of an object: they are matched by name, after renames were applied. */
+function updateMembers (former: readonly Row[], next: Record<string, unknown>, changes: readonly Change[]): Row[] {
+  const rowsByName = new Map(former.map((row) => [row.name, row]))
   for (const change of changes) {
     if (change.entity !== 'mcpServers') continue
     const { key, value, rename = key } = change
-    const row = places.get(key)
+    const row = rowsByName.get(key)
     if (value !== undefined && rename === key) continue
-    places.delete(key)
-    if (value !== undefined && row !== undefined) places.set(rename, row)
+    rowsByName.delete(key)
+    if (value !== undefined && row !== undefined) rowsByName.set(rename, row)
   }
-  let position = behind(former)
+  let position = nextPosition(former)
   const rows = Object.entries(next).map(([name, entry]): Row => {
-    const row = places.get(name)
+    const row = rowsByName.get(name)
     if (row === undefined) return { position: position++, name, entry }
     return row.entry === entry && row.name === name ? row : { position: row.position, name, entry }
   })
   return rows.sort((one, other) => one.position - other.position)
 }
 
-/** What must be written so that rows become others. */
+/** Finds the rows to write and to remove to get from one version to the next. */
 export function difference (former: Rows, next: Rows): Map<TableName, Difference> {
   const found = new Map<TableName, Difference>()
   for (const table of tableNames) {
@@ -132,8 +133,11 @@ export function difference (former: Rows, next: Rows): Map<TableName, Difference
   return found
 }
 
-/** Rows with those of some positions read anew: what is not there any more was removed. What says the same as before is the same object. */
-export function patch (former: readonly Row[], read: readonly Row[], positions?: ReadonlySet<number>): readonly Row[] {
+/**
+ * Merges rows that were read again into the former ones. Rows with the same content as before are the same objects.
+ * @param positions that were read again: those not among the read rows were removed; undefined: all
+ */
+export function mergeRows (former: readonly Row[], read: readonly Row[], positions?: ReadonlySet<number>): readonly Row[] {
   const before = new Map(former.map((row) => [row.position, row]))
   const fresh = read.map((row) => {
     const known = before.get(row.position)

@@ -1,58 +1,62 @@
 import { randomUUID } from 'node:crypto'
+import pLimit from 'p-limit'
 import { apply, type Document } from '../../apply.ts'
 import { read, type Reading } from '../../document.ts'
 import { checkInvariants, checkValues } from '../../invariants.ts'
 import { Listeners } from '../../listeners.ts'
-import { Queue } from '../../queue.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
 import { commit } from './commit.ts'
 import type { Driver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
-import { readHead, readIn, readRows, type Found } from './read.ts'
-import { follow, noRows, toDocument, toRows } from './rows.ts'
+import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
+import { noRows, toDocument, toRows, updateRows } from './rows.ts'
 import { checkLocks, checkMasks } from './stored.ts'
-import { awaySentence, codeOf, isAway, sentence, storageError } from '../connection/failures.ts'
+import { codeOf, isUnavailable, messageOf, toStorageError, unavailableMessage } from '../connection/failures.ts'
 import { CommitLock } from './commit-lock.ts'
-import { patience, within } from '../connection/within.ts'
-import { begin, plan, reseal } from './write.ts'
+import { timeouts, withTimeout } from '../connection/timeouts.ts'
+import { planWrites, reseal, writeFirstCommit } from './write.ts'
 
-/** How long a turn waits for the next try, in ms: nobody else can commit meanwhile. */
-const turnKept = 200
+/** How long the commit lock is held for the retry, in ms: nobody else can commit during that time. */
+const lockHoldTime = 200
+/** Delay of the poll after a failure, in ms. */
+const pollDelayAfterFailure = 100
 
-/** What the database held when it was last looked at, and what that says. */
-interface State { readonly found: Found, readonly reading: Reading }
+/** The state of the database as of the last read, and the document and snapshot that it holds. */
+interface State { readonly database: DatabaseState, readonly reading: Reading }
 
 export interface PostgresStoreOptions {
   driver: Driver
   vault: Vault
-  warn: (sentence: string) => void
-  /** What a database that nothing was ever stored in begins with. @throws Error with a sentence: then it stays empty */
+  warn: (message: string) => void
+  /** Returns the first content of an empty database. If it throws, the database stays empty. */
   seed: () => Promise<Document>
 }
 
 /**
- * The settings in tables, one row an entry. All is kept in memory as well: a commit is worked out there, and the database takes it
- * if its revision is still the one it was worked out from. What others commit is heard by NOTIFY, and found by a poll behind it.
+ * The settings in PostgreSQL, one row per entry. All of them are kept in memory as well: a commit is worked out there, and the database
+ * accepts it if its head is still the one that the commit was worked out from. Commits of other replicas are announced by NOTIFY; a poll
+ * finds those whose notification was lost.
  */
 export class PostgresStore implements Store {
   readonly #driver: Driver
   readonly #vault: Vault
-  readonly #warn: (sentence: string) => void
+  readonly #warn: (message: string) => void
   readonly #seed: () => Promise<Document>
-  readonly #queue = new Queue()
+  /** Whatever reads or writes the database runs one at a time, in the order of the calls. */
+  readonly #queue = pLimit(1)
   readonly #listeners: Listeners
-  /** What the log says already of changes that the database refuses, by its codes. */
-  readonly #refused = new Set<string>()
+  /** Codes of the errors that were logged already: each is logged once. */
+  readonly #loggedCodes = new Set<string>()
   readonly #changeFeed: ChangeFeed
-  #now: State | undefined
-  /** Why the database cannot be used, as a sentence. */
-  #trouble: string | undefined
+  #state: State | undefined
+  /** Why the database is unavailable, as a message. */
+  #unavailable: string | undefined
   #commitLock: CommitLock | undefined
-  /** The newest commit that was heard of, and not looked at yet. */
-  #heard: string | undefined
-  /** Nothing begins any more. */
-  #closed = false
-  #ended = false
+  /** The newest commit that this replica was notified of and has not read yet. */
+  #notifiedHead: string | undefined
+  /** Nothing new is started. */
+  #isClosed = false
+  #hasEnded = false
 
   constructor ({ driver, vault, warn, seed }: PostgresStoreOptions) {
     this.#driver = driver
@@ -62,37 +66,35 @@ export class PostgresStore implements Store {
     this.#seed = seed
     this.#changeFeed = new ChangeFeed({
       driver,
-      look: async () => await this.#queue.add(async () => await this.#look()),
-      hear: (head) => {
-        this.#hear(head)
-      }
+      poll: async () => await this.#queue(async () => await this.#poll()),
+      onNotification: (head) => { this.#onNotification(head) }
     })
   }
 
   async load (): Promise<Snapshot> {
-    return await this.#queue.add(async () => {
-      if (this.#closed) throw new Error('The store is closed.')
+    return await this.#queue(async () => {
+      if (this.#isClosed) throw new Error('The store is closed.')
       try {
-        this.#now = this.#now ? await this.#catchUp(this.#now) : await this.#begin()
-        return this.#now.reading.snapshot
+        this.#state = this.#state ? await this.#refresh(this.#state) : await this.#readInitialState()
+        return this.#state.reading.snapshot
       } catch (error) {
-        throw new Error(sentence(error))
+        throw new Error(messageOf(error))
       }
     })
   }
 
   async commit (changes: readonly Change[], baseVersion: number): Promise<Snapshot> {
     this.#checkHealth()
-    return await this.#queue.add(async () => {
-      if (!this.#now) throw new Error('load comes before commit')
-      if (baseVersion !== this.#now.reading.snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
+    return await this.#queue(async () => {
+      if (!this.#state) throw new Error('load comes before commit')
+      if (baseVersion !== this.#state.reading.snapshot.version) throw new Conflict('The settings were changed meanwhile.', false)
       this.#checkHealth()
-      const turn = this.#commitLock
+      const lock = this.#commitLock
       this.#commitLock = undefined
       try {
-        return await this.#commit(this.#now, changes, turn)
+        return await this.#commit(this.#state, changes, lock)
       } finally {
-        turn?.release()
+        lock?.release()
       }
     })
   }
@@ -102,158 +104,163 @@ export class PostgresStore implements Store {
   }
 
   health (): string | undefined {
-    return this.#closed ? 'The store is closed.' : this.#trouble
+    return this.#isClosed ? 'The store is closed.' : this.#unavailable
   }
 
   hurry (): void {
-    this.#closed = true
+    this.#isClosed = true
     this.#changeFeed.close()
     this.#driver.reset()
   }
 
   async close (): Promise<void> {
     this.#changeFeed.close()
-    await this.#queue.add(async () => {
-      if (this.#ended) return
-      this.#closed = this.#ended = true
+    await this.#queue(async () => {
+      if (this.#hasEnded) return
+      this.#isClosed = this.#hasEnded = true
       this.#commitLock?.release()
       this.#listeners.clear()
       await this.#driver.end()
     })
   }
 
-  /** Whoever cannot write is told at once, not after the next look at a database that does not answer. @throws StorageError */
+  /** Fails a commit at once while the database is known to be unavailable, without waiting for a timeout. @throws StorageError */
   #checkHealth (): void {
-    const why = this.health()
-    if (why !== undefined) throw new StorageError(this.#closed ? why : `${why} Nothing was changed.`, false)
+    const reason = this.health()
+    if (reason !== undefined) throw new StorageError(this.#isClosed ? reason : `${reason} Nothing was changed.`, false)
   }
 
-  async #begin (): Promise<State> {
-    if (await within(this.#driver, patience.look, readHead) === undefined) {
+  async #readInitialState (): Promise<State> {
+    if (await withTimeout(this.#driver, timeouts.head, readHead) === undefined) {
       const rows = toRows(await this.#seed())
       checkMasks(rows, this.#vault)
-      const changes = plan(noRows, rows, this.#vault)
-      await within(this.#driver, patience.begin, async (db) => { await begin(db, randomUUID(), changes) })
+      const writes = planWrites(noRows, rows, this.#vault)
+      await withTimeout(this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes) })
     }
-    // Before reading: what comes in between is then heard of.
+    // Before the read, so that no commit made after it is missed.
     await this.#changeFeed.open()
-    const found = await within(this.#driver, patience.read, async (db) => await readRows(db, this.#vault))
-    const state = { found, reading: read(toDocument(found.rows), found.version) }
-    this.#reseal(found)
+    const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
+    const state = { database, reading: read(toDocument(database.rows), database.version) }
+    this.#reseal(database)
     return state
   }
 
-  async #commit ({ found: base, reading: former }: State, changes: readonly Change[], turn: CommitLock | undefined): Promise<Snapshot> {
+  async #commit ({ database: base, reading: former }: State, changes: readonly Change[], lock: CommitLock | undefined): Promise<Snapshot> {
     checkValues(changes)
     const document = apply(former.document, changes)
-    const rows = follow({ rows: base.rows, document: former.document }, document, changes)
+    const rows = updateRows({ rows: base.rows, document: former.document }, document, changes)
     checkLocks(base.rows, rows, this.#vault)
     const reading = document === former.document ? former : read(document, former.snapshot.version + 1, former)
     checkInvariants(former.snapshot, reading.snapshot)
     try {
-      const found = await commit({ driver: this.#driver, vault: this.#vault, base, rows, turn, isClosed: () => this.#closed })
-      if (found !== undefined) {
-        this.#now = { found, reading }
+      const database = await commit({ driver: this.#driver, vault: this.#vault, base, rows, lock, isClosed: () => this.#isClosed })
+      if (database !== undefined) {
+        this.#state = { database, reading }
         return reading.snapshot
       }
-      await this.#takeTurn({ found: base, reading: former })
+      await this.#acquireCommitLock({ database: base, reading: former })
     } catch (error) {
-      throw this.#failed(error)
+      throw this.#handleFailure(error)
     }
     throw new Conflict('The settings were changed meanwhile.', false)
   }
 
-  /** Takes up what others have committed, and tells of it. */
-  async #catchUp (former: State): Promise<State> {
-    const head = await within(this.#driver, patience.look, readHead)
-    this.#trouble = undefined
-    if (head?.version === former.found.version && head.head === former.found.head) return former
-    return this.#take(former, await within(this.#driver, patience.read, async (db) => await readRows(db, this.#vault, former.found)))
+  /** Reads the commits of other replicas, and notifies the listeners of them. */
+  async #refresh (former: State): Promise<State> {
+    const head = await withTimeout(this.#driver, timeouts.head, readHead)
+    this.#unavailable = undefined
+    if (head?.version === former.database.version && head.head === former.database.head) return former
+    const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault, former.database))
+    return this.#adopt(former, database)
   }
 
-  /** The same for one who lost a race, and is the next to commit. */
-  async #takeTurn (former: State): Promise<void> {
-    const turn = await within(this.#driver, patience.write, async (db) => await CommitLock.take(db))
+  /** After a lost race: acquires the lock for the retry of the commit, and reads the newest state under it. */
+  async #acquireCommitLock (former: State): Promise<void> {
+    const lock = await withTimeout(this.#driver, timeouts.write, async (db) => await CommitLock.acquire(db))
     try {
-      this.#take(former, await within(this.#driver, patience.read, async () => await readIn(turn.tx, this.#vault, former.found)))
+      const readUnderLock = async (): Promise<DatabaseState> => await readInTransaction(lock.tx, this.#vault, former.database)
+      this.#adopt(former, await withTimeout(this.#driver, timeouts.read, readUnderLock))
     } catch (error) {
-      turn.release()
+      lock.release()
       throw error
     }
-    this.#commitLock = turn
+    this.#commitLock = lock
     setTimeout(() => {
-      if (this.#commitLock !== turn) return
+      if (this.#commitLock !== lock) return
       this.#commitLock = undefined
-      turn.release()
-    }, turnKept)
+      lock.release()
+    }, lockHoldTime)
   }
 
-  #take (former: State, found: Found): State {
-    const document = toDocument(found.rows, { rows: former.found.rows, document: former.reading.document })
-    const reading = read(document, Math.max(former.reading.snapshot.version + 1, found.version), former.reading)
-    this.#now = { found, reading }
-    this.#listeners.tell(reading.snapshot)
-    return this.#now
+  /** Makes a state that was read the current one, and notifies the listeners. */
+  #adopt (former: State, database: DatabaseState): State {
+    const document = toDocument(database.rows, { rows: former.database.rows, document: former.reading.document })
+    const reading = read(document, Math.max(former.reading.snapshot.version + 1, database.version), former.reading)
+    this.#state = { database, reading }
+    this.#listeners.notify(reading.snapshot)
+    return this.#state
   }
 
-  /** An error as a store throws it; one that shows that the database is away is remembered. */
-  #failed (error: unknown): Error {
-    if (isAway(error)) {
-      this.#away(awaySentence(error))
-      this.#changeFeed.soon(100)
+  /** Records and logs the failure of a commit. @returns the error to throw */
+  #handleFailure (error: unknown): Error {
+    const failure = toStorageError(error)
+    if (isUnavailable(error)) {
+      this.#markUnavailable(unavailableMessage(error))
+      this.#changeFeed.schedule(pollDelayAfterFailure)
+      return failure
     }
-    const failure = storageError(error)
     const code = codeOf(error)
-    if (!isAway(error) && code !== undefined && failure instanceof StorageError && !this.#refused.has(code)) {
-      this.#refused.add(code)
+    if (code !== undefined && failure instanceof StorageError && !this.#loggedCodes.has(code)) {
+      this.#loggedCodes.add(code)
       this.#warn(`A change could not be stored. ${failure.message}`)
     }
     return failure
   }
 
-  #away (why: string): void {
-    if (this.#trouble === undefined) this.#warn(`${why} What was in force stays in force, and nothing can be changed until then.`)
-    this.#trouble = why
+  #markUnavailable (reason: string): void {
+    if (this.#unavailable === undefined) {
+      this.#warn(`${reason} The last known settings stay in force, and nothing can be changed until this is resolved.`)
+    }
+    this.#unavailable = reason
   }
 
-  /** Takes up a commit that was heard of; one's own is heard of, too. */
-  #hear (head: string): void {
-    const waiting = this.#heard !== undefined
-    this.#heard = head
-    if (waiting) return
-    void this.#queue.add(async () => {
-      const own = this.#heard === this.#now?.found.head
-      this.#heard = undefined
-      if (!own) await this.#look()
+  /** Reads a commit that was notified. Several notifications lead to one read, those of this replica's own commits to none. */
+  #onNotification (head: string): void {
+    const isScheduled = this.#notifiedHead !== undefined
+    this.#notifiedHead = head
+    if (isScheduled) return
+    void this.#queue(async () => {
+      const isOwn = this.#notifiedHead === this.#state?.database.head
+      this.#notifiedHead = undefined
+      if (!isOwn) await this.#poll()
     })
   }
 
-  async #look (): Promise<{ news: boolean, away: boolean }> {
-    const former = this.#now
-    if (this.#closed || !former) return { news: false, away: false }
+  async #poll (): Promise<{ hasChanged: boolean, isUnavailable: boolean }> {
+    const former = this.#state
+    if (this.#isClosed || !former) return { hasChanged: false, isUnavailable: false }
     try {
-      const now = await this.#catchUp(former)
-      return { news: now !== former, away: false }
+      const now = await this.#refresh(former)
+      return { hasChanged: now !== former, isUnavailable: false }
     } catch (error) {
-      this.#away(isAway(error) ? awaySentence(error) : `What another replica has stored cannot be taken up: ${sentence(error)}`)
-      return { news: false, away: true }
+      this.#markUnavailable(
+        isUnavailable(error) ? unavailableMessage(error) : `A change by another replica cannot be used: ${messageOf(error)}`
+      )
+      return { hasChanged: false, isUnavailable: true }
     }
   }
 
-  #reseal ({ rows, outdated }: Found): void {
+  /** Seals secrets of a former key with the newest one, in the background. */
+  #reseal ({ rows, outdated }: DatabaseState): void {
     if (outdated.length === 0) return
-    void this.#queue
-      .add(async () => {
-        if (!this.#closed) {
-          await within(this.#driver, patience.read, async (db) => {
-            await reseal(db, this.#vault, rows, outdated)
-          })
-        }
-      })
-      .catch((error: unknown) => {
-        this.#warn(
-          `Secrets could not be sealed with the newest key (${sentence(error)}). It is tried again at the next start; keep the former key until then.`
-        )
-      })
+    void this.#queue(async () => {
+      if (this.#isClosed) return
+      await withTimeout(this.#driver, timeouts.read, async (db) => { await reseal(db, this.#vault, rows, outdated) })
+    }).catch((error: unknown) => {
+      this.#warn(
+        `Secrets could not be sealed with the newest key (${messageOf(error)}). ` +
+        'It is tried again at the next start; keep the former key until then.'
+      )
+    })
   }
 }

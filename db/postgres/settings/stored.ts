@@ -9,7 +9,7 @@ import { Invalid, type Vault } from '../../store.ts'
 import { difference, keyOf, type Row, type Rows } from './rows.ts'
 import { tableNames, type Stored, type TableName } from '../tables.ts'
 
-/** What PostgreSQL cannot hold in a text (NUL, half a surrogate pair), and U+E000 itself, as U+E000 and four digits. */
+/** Escapes what PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000 and four hex digits. */
 const escape = (text: string): string =>
   text.replace(
     // eslint-disable-next-line no-control-regex
@@ -21,33 +21,36 @@ const unescape = (text: string): string =>
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 
-/** A name as an index can hold it. */
-function indexed (name: string): string {
+/** Shortens a name that is too long for an index. */
+function indexable (name: string): string {
   const text = escape(name)
   return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
 }
 
-/** JSON text as JSONB takes it. */
-const asJsonb = (text: string): string =>
-  text.includes('\\u')
-    ? text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (escaped, what: string) => (/^u(0000|d[89a-f])/.test(what) ? '\\ufffd' : escaped))
-    : text
+/** Replaces escapes in JSON text that JSONB does not accept: NUL and surrogates. */
+function asJsonb (text: string): string {
+  if (!text.includes('\\u')) return text
+  return text.replace(/\\(u0000|ud[89a-f][0-9a-f]{2}|.)/g, (all, escaped: string) => /^u(0000|d[89a-f])/.test(escaped) ? '\\ufffd' : all)
+}
 
-/** Whether all members stand in the order that JSONB gives them: by length, then by bytes. */
-function inOrder (value: unknown): boolean {
-  if (Array.isArray(value)) return value.every(inOrder)
+/** Whether all members are in the order of JSONB: by length, then by bytes. */
+function isInJsonbOrder (value: unknown): boolean {
+  if (Array.isArray(value)) return value.every(isInJsonbOrder)
   if (!isObject(value)) return true
   const names = Object.keys(value).map((name) => Buffer.from(name))
   return (
     names.every((name, at) => {
       const before = names[at - 1]
       return before === undefined || (before.length - name.length || before.compare(name)) < 0
-    }) && Object.values(value).every(inOrder)
+    }) && Object.values(value).every(isInJsonbOrder)
   )
 }
 
-/** What may be read in a table: nobody is to look for secrets there, so nothing is plain because nobody thought of it. */
-const plain: Partial<Record<TableName, ReadonlySet<string>>> = {
+/**
+ * The members that are readable in the tables, except for the secrets that `Vault.hide` recognizes in them. All other members are sealed
+ * completely, so that one that is missing in this list is hidden, not exposed.
+ */
+const plainMembers: Partial<Record<TableName, ReadonlySet<string>>> = {
   mcpServers: new Set([
     ...Object.keys(ServerConfig.properties).filter((name) => !['args', 'url', 'oauth', 'proxy', 'openapi'].includes(name)),
     'openapi.schema'
@@ -55,43 +58,39 @@ const plain: Partial<Record<TableName, ReadonlySet<string>>> = {
   systemConfig: new Set([...Object.keys(SystemSections.properties), ...Object.keys(SystemConfig.properties), 'auth'])
 }
 
-/** An entry with its secrets sealed. A password is one only until it is a hash. */
-function hide (table: TableName, row: Row, entry: unknown, vault: Vault): { value: unknown, sealed: string | null } {
+/** Seals the secrets of an entry. The hash of a password is stored in plain text, a password is sealed. */
+function seal (table: TableName, row: Row, entry: unknown, vault: Vault): { value: unknown, sealed: string | null } {
   const { password } = isObject(entry) ? entry : {}
   if (table !== 'users' || typeof password !== 'string' || !/^(scrypt\$|\$2[aby]\$)/.test(password)) {
-    return vault.hide(entry, placeOf(table, row), plain[table])
+    return vault.hide(entry, placeOf(table, row), plainMembers[table])
   }
   const { value, sealed } = vault.hide({ ...entry as object, password: null }, placeOf(table, row))
   return { value: { ...value, password }, sealed }
 }
 
-/** What a row is called, for people and for what is sealed with it. */
+/** The place of a row, for messages and as the `place` that its secrets are sealed for. */
 export const placeOf = (table: TableName, row: Row): string => table === 'systemConfig' ? table : `${table}/${keyOf(table, row) ?? ''}`
 
 /**
- * Rows as the table keeps them. A name counts for the first entry that has it.
- * @param rows those to write
- * @param all the rows of the table when they are written
+ * Converts rows to those of the table. Only the first entry with a name gets it as its key.
+ * @param rows to convert
+ * @param all rows of the table after the write
  */
 export function encode (table: TableName, rows: readonly Row[], all: readonly Row[], vault: Vault): Stored[] {
-  const keys = firsts(all, (row) => keyOf(table, row))
-  const member =
-    (name: string) =>
-      ({ entry }: Row): string | undefined =>
-        isObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
-  const names = table === 'groups' ? firsts(all, member('name')) : undefined
-  const hashes = table === 'bearerKeys' ? firsts(all, member('tokenHash')) : undefined
+  const keys = firstOfEachName(all, (row) => keyOf(table, row))
+  const names = table === 'groups' ? firstOfEachName(all, ({ entry }) => textMember(entry, 'name')) : undefined
+  const hashes = table === 'bearerKeys' ? firstOfEachName(all, ({ entry }) => textMember(entry, 'tokenHash')) : undefined
   return rows.map((row) => {
     const { position, entry } = row
-    // A section that we do not know may hold anything: all of it is a secret.
-    const { value, sealed } = hide(table, row, table === 'sections' ? { secret: JSON.stringify(entry) } : entry, vault)
+    // An unknown section may hold anything, so all of it is sealed.
+    const { value, sealed } = seal(table, row, table === 'sections' ? { secret: JSON.stringify(entry) } : entry, vault)
     const text = JSON.stringify(value)
     const jsonb = asJsonb(text)
     return {
       position,
       key: keys(row),
       data: jsonb === text ? value : JSON.parse(jsonb) as unknown,
-      spelling: jsonb === text && inOrder(value) ? null : text,
+      spelling: jsonb === text && isInJsonbOrder(value) ? null : text,
       sealed,
       name: names?.(row) ?? (names === undefined ? escape(row.name) : null),
       tokenHash: hashes?.(row) ?? null
@@ -99,8 +98,11 @@ export function encode (table: TableName, rows: readonly Row[], all: readonly Ro
   })
 }
 
-/** Gives an entry its name if no entry before it has the same. */
-function firsts (all: readonly Row[], nameOf: (row: Row) => string | undefined): (row: Row) => string | null {
+const textMember = (entry: unknown, name: string): string | undefined =>
+  isObject(entry) && typeof entry[name] === 'string' ? entry[name] : undefined
+
+/** @returns a function that returns the name of a row, or null if an earlier row has the same name */
+function firstOfEachName (all: readonly Row[], nameOf: (row: Row) => string | undefined): (row: Row) => string | null {
   const first = new Map<string, number>()
   for (const row of all) {
     const name = nameOf(row)
@@ -108,11 +110,12 @@ function firsts (all: readonly Row[], nameOf: (row: Row) => string | undefined):
   }
   return (row) => {
     const name = nameOf(row)
-    return name !== undefined && first.get(name) === row.position ? indexed(name) : null
+    return name !== undefined && first.get(name) === row.position ? indexable(name) : null
   }
 }
 
-function isSpelling (text: string | null, data: unknown): text is string {
+/** Whether a text is the JSON text of the data, before JSONB changed it. */
+function isSpellingOf (text: string | null, data: unknown): text is string {
   try {
     return text !== null && isDeepStrictEqual(JSON.parse(asJsonb(text)), data)
   } catch {
@@ -120,58 +123,67 @@ function isSpelling (text: string | null, data: unknown): text is string {
   }
 }
 
-/** A row as it was before it was stored. One whose secrets cannot be opened has masks in their place, and is locked. */
+/** Converts a stored row back. If its secrets cannot be opened, the entry has masks in their places and is locked. */
 export function decode (table: TableName, stored: Stored, vault: Vault): Row {
-  // The spelling only tells how the data is spelled: if somebody edited that by hand, it is believed.
-  const spelled = isSpelling(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
-  const row: Row = {
-    position: stored.position,
-    name: table === 'systemConfig' ? table : table === 'mcpServers' || table === 'sections' ? unescape(stored.name ?? '') : '',
-    entry: spelled
-  }
+  // `spelling` is used only if it matches `data`: somebody may have edited `data` by hand.
+  const spelled = isSpellingOf(stored.spelling, stored.data) ? JSON.parse(stored.spelling) as unknown : stored.data
+  const row: Row = { position: stored.position, name: nameOf(table, stored), entry: spelled }
   try {
     const entry = vault.reveal(spelled, stored.sealed, placeOf(table, row))
     return { ...row, entry: table === 'sections' ? JSON.parse((entry as { secret: string }).secret) as unknown : entry }
   } catch (error) {
-    const entry = isObject(spelled) ? table === 'systemConfig' ? withoutKey(spelled) : spelled : {}
+    const known = isObject(spelled) ? spelled : {}
+    const entry = table === 'systemConfig' ? withoutKey(known) : known
     lock(entry, error instanceof Error ? error.message : String(error))
     return { ...row, entry }
   }
 }
 
-/** A system configuration that cannot be opened: the mask of the legacy key is no key. */
+/** The name of a stored row as in `Row`: empty for tables of lists. */
+function nameOf (table: TableName, { name }: Stored): string {
+  if (table === 'systemConfig') return table
+  return table === 'mcpServers' || table === 'sections' ? unescape(name ?? '') : ''
+}
+
+/** Removes the legacy key from a locked system configuration: its mask must not be taken for a key. */
 function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
   if (!isObject(system.routing)) return { ...system }
   const { bearerAuthKey: _, ...routing } = system.routing
   return { ...system, routing }
 }
 
-/** A file that came from where secrets are not shown holds masks, and they would be taken for secrets. @throws Error with a sentence */
+/** Refuses a settings file with masks, such as an export without secrets: they would be stored as secrets. @throws Error */
 export function checkMasks (rows: Rows, vault: Vault): void {
   const masks = tableNames
     .filter((table) => table !== 'sections')
     .flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${placeOf(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(
-      `The settings file has masks where secrets should be. Write the secrets themselves there, or remove what has them: ${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`
+      'The settings file has masks where secrets should be. Put the secrets in their places, or remove these members: ' +
+      `${masks.slice(0, 20).join('; ')}${masks.length > 20 ? ' …' : '.'}`
     )
   }
 }
 
-/** What cannot be opened is not written over while masks would take the place of secrets, or nobody sees what is there. @throws Invalid */
+/**
+ * Refuses to overwrite a locked entry, unless the change replaces or removes all its secrets: else masks would be stored in their places.
+ * Locked entries of other tables than servers and the system configuration are not shown to anybody, and are never overwritten.
+ * @throws Invalid
+ */
 export function checkLocks (former: Rows, next: Rows, vault: Vault): void {
   for (const [table, { written }] of difference(former, next)) {
     const before = new Map(former[table].map((row) => [row.position, row]))
     for (const { position, name, entry } of written) {
-      const why = lockOf(before.get(position)?.entry)
-      if (why === undefined) continue
+      const reason = lockOf(before.get(position)?.entry)
+      if (reason === undefined) continue
       if (table !== 'mcpServers' && table !== 'systemConfig') {
-        throw new Invalid(`There is an entry of that name in "${table}" already, and its secrets cannot be opened. ${why}`)
+        throw new Invalid(`An entry of that name exists in "${table}", and its secrets cannot be opened. ${reason}`)
       }
       const masks = vault.masks(entry)
       if (masks.length > 0) {
         throw new Invalid(
-          `${JSON.stringify(name)} cannot be changed while its secrets cannot be opened, unless all of them are given anew, or removed, by the same change: ${masks.join(', ')}. ${why}`
+          `${JSON.stringify(name)} cannot be changed while its secrets cannot be opened, ` +
+          `unless the same change sets or removes all of them: ${masks.join(', ')}. ${reason}`
         )
       }
     }

@@ -1,72 +1,77 @@
 import { and, eq, inArray, lte, sql } from 'drizzle-orm'
 import type { Vault } from '../../store.ts'
 import { channel, type Db, type Transaction } from '../connection/driver.ts'
-import { chunk, isEmpty, lost, type Found, type Head } from './read.ts'
+import { maxParameters, isEmpty, settingsLost, type DatabaseState, type Head } from './read.ts'
 import { difference, type Rows } from './rows.ts'
 import { encode } from './stored.ts'
-import { patience } from '../connection/within.ts'
+import { timeouts } from '../connection/timeouts.ts'
 import { commits, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
 
-/** So many commits are remembered: a replica that missed more reads all. */
-const remembered = 1_000
-/** A commit that touches more rows does not list them. */
-const listed = 2_000
-/** Rows for one statement: each has up to seven values, and a statement at most 65,535. */
-const batch = 1_000
+/** Commits kept in the table; a replica that missed more reads all rows. */
+const keptCommits = 1_000
+/** Max rows that a commit lists as touched; one that touches more lists none. */
+const maxTouchedRows = 2_000
+/** Rows per INSERT: each has up to seven values, and a statement may have 65,535. */
+const insertSize = 1_000
 
-/** What a commit does to the tables. */
-export type Plan = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
+/** The writes of a commit: rows to insert, and positions to delete before. */
+export type Writes = ReadonlyMap<TableName, { readonly written: readonly Stored[], readonly gone: readonly number[] }>
 
-/** What is written anew goes first, so that names can change places. Not what was never seen there: somebody has put it there by hand. */
-function known (former: Rows[TableName], written: Rows[TableName]): number[] {
+/**
+ * The positions of existing rows that are rewritten. They are deleted before the insert, so that two rows can swap their names. A position
+ * that was never read is not deleted: a row there was inserted by hand.
+ */
+function rewrittenPositions (former: Rows[TableName], written: Rows[TableName]): number[] {
   const positions = new Set(former.map(({ position }) => position))
   return written.flatMap(({ position }) => positions.has(position) ? [position] : [])
 }
 
-/** What must be written so that the rows of the database become others; secrets are sealed here. */
-export function plan (former: Rows, next: Rows, vault: Vault): Plan {
+/** Works out the writes that turn the former rows into the next ones, with their secrets sealed. */
+export function planWrites (former: Rows, next: Rows, vault: Vault): Writes {
   return new Map([...difference(former, next)].map(([table, { written, removed }]) => [table, {
     written: encode(table, written, next[table], vault),
-    gone: [...removed, ...known(former[table], written)]
+    gone: [...removed, ...rewrittenPositions(former[table], written)]
   }]))
 }
 
 /**
- * Makes the next commit, if nobody was faster, and tells the other replicas.
- * @param base where the settings must stand
+ * Makes the next commit and notifies the other replicas, unless another commit was made since `base`.
+ * @param base the head that the writes were worked out from
  * @param id of the new commit
- * @param all the changes take the place of all that is there
- * @returns whether it was made
+ * @param replaceAll whether to delete all existing rows first
+ * @returns whether the commit was made
  */
-export async function write (tx: Transaction, base: Head, id: string, changes: Plan, all = false): Promise<boolean> {
+export async function write (tx: Transaction, base: Head, id: string, writes: Writes, replaceAll = false): Promise<boolean> {
   const version = base.version + 1
-  // Whoever comes second waits here for the first one, and then finds another head.
+  // A second replica waits here for the first one's row lock, and then finds another head.
   const moved = await tx
     .update(revision)
     .set({ version, head: id })
     .where(and(eq(revision.version, base.version), eq(revision.head, base.head)))
     .returning({ version: revision.version })
   if (moved.length === 0) return false
-  if (all) for (const name of tableNames) await tx.delete(tableOf(name))
+  if (replaceAll) for (const name of tableNames) await tx.delete(tableOf(name))
   const touched: Partial<Record<TableName, number[]>> = {}
   let count = 0
-  for (const [name, { written, gone }] of changes) {
+  for (const [name, { written, gone }] of writes) {
     const table = tableOf(name)
-    for (let at = 0; at < gone.length; at += chunk) await tx.delete(table).where(inArray(table.position, gone.slice(at, at + chunk)))
-    for (let at = 0; at < written.length; at += batch) await tx.insert(table).values(written.slice(at, at + batch))
+    for (let at = 0; at < gone.length; at += maxParameters) {
+      await tx.delete(table).where(inArray(table.position, gone.slice(at, at + maxParameters)))
+    }
+    for (let at = 0; at < written.length; at += insertSize) await tx.insert(table).values(written.slice(at, at + insertSize))
     touched[name] = [...new Set([...gone, ...written.map(({ position }) => position)])]
     count += touched[name].length
   }
-  // What a lost future left there, after a return to a backup, makes way.
+  // Removes a leftover of this version: after a backup was restored in part, `commits` may be ahead of `revision`.
   await tx.delete(commits).where(eq(commits.version, version))
-  await tx.insert(commits).values({ version, id, touched: all || count > listed ? null : touched })
-  await tx.delete(commits).where(lte(commits.version, version - remembered))
+  await tx.insert(commits).values({ version, id, touched: replaceAll || count > maxTouchedRows ? null : touched })
+  await tx.delete(commits).where(lte(commits.version, version - keptCommits))
   await tx.execute(sql`select pg_notify(${channel}, ${id})`)
   return true
 }
 
-/** Whether a commit was made. It waits for what is still under way on a connection that broke. */
-export async function wasMade (db: Db, base: Head, id: string): Promise<boolean> {
+/** Whether a commit was made. Its row lock waits for a transaction that is still in progress on a broken connection. */
+export async function wasCommitted (db: Db, base: Head, id: string): Promise<boolean> {
   return await db.transaction(async (tx) => {
     await tx.select().from(revision).for('update')
     const [found] = await tx.select().from(commits).where(eq(commits.version, base.version + 1))
@@ -74,20 +79,27 @@ export async function wasMade (db: Db, base: Head, id: string): Promise<boolean>
   })
 }
 
-/** The first commit of a database that nothing was ever stored in. Of several replicas, one makes it. @throws Error with a sentence when something is stored there all the same */
-export async function begin (db: Db, id: string, changes: Plan): Promise<void> {
+/**
+ * Makes the first commit of an empty database. Of several replicas, one makes it.
+ * @throws Error when the tables have entries although there is no head
+ */
+export async function writeFirstCommit (db: Db, id: string, writes: Writes): Promise<void> {
   await db.transaction(async (tx) => {
-    // The second one waits here until the first has ended, which may have much to write.
-    await tx.execute(sql.raw(`set local statement_timeout = ${patience.begin}`))
-    const mine = await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing().returning({ version: revision.version })
-    if (mine.length === 0) return
-    if (!await isEmpty(tx)) throw lost()
-    await write(tx, { version: 0, head: id }, id, changes)
+    // A second replica waits at the insert until the first has committed, which may have much to write.
+    await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
+    const inserted = await tx
+      .insert(revision)
+      .values({ version: 0, head: id })
+      .onConflictDoNothing()
+      .returning({ version: revision.version })
+    if (inserted.length === 0) return
+    if (!await isEmpty(tx)) throw settingsLost()
+    await write(tx, { version: 0, head: id }, id, writes)
   })
 }
 
-/** Seals anew what a former key has sealed. A row that was written meanwhile is left alone: it has the newest key. */
-export async function reseal (db: Db, vault: Vault, rows: Rows, outdated: Found['outdated']): Promise<void> {
+/** Seals rows of a former key with the newest key. A row that was written meanwhile is not touched: it was sealed with the newest key. */
+export async function reseal (db: Db, vault: Vault, rows: Rows, outdated: DatabaseState['outdated']): Promise<void> {
   await db.transaction(async (tx) => {
     for (const { table: name, row, sealed } of outdated) {
       const [stored] = encode(name, [row], rows[name], vault)

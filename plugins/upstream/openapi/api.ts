@@ -3,41 +3,42 @@ import { reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { Credentials } from './call/credentials.ts'
 import { Description } from './describe/description.ts'
 
-/** A REST API that is alive: its description, and what authorizes its calls. */
+/** The description of an HTTP API, and the credentials of its calls. */
 export interface Api { readonly description: Description, readonly credentials: Credentials }
 
-/** What all links to one server of type `openapi` share. It lives while any of them is open. */
+/** The API of one server of type `openapi`, shared by all links to it. It is created for the first link and closed with the last one. */
 export class SharedApi {
   #api: Api | undefined
-  readonly #users = new Set<() => void>()
+  /** One `onChange` for each link. */
+  readonly #listeners = new Set<() => void>()
 
   /**
-   * Begins to use the API.
-   * @param changed told when the description is another one
-   * @returns the API, and what ends the use
+   * Acquires the API for one link.
+   * @param onChange called when the description has changed
+   * @returns the API, and a function that releases it
    */
   acquire (
     config: ServerConfig,
     outbound: Outbound,
     warn: (sentence: string) => void,
-    changed: () => void
-  ): { api: Api; leave: () => void } {
+    onChange: () => void
+  ): { api: Api; release: () => void } {
     this.#api ??= {
       description: new Description(config, {
         outbound,
         warn,
         onChange: () => {
-          for (const each of this.#users) each()
+          for (const listener of this.#listeners) listener()
         }
       }),
       credentials: new Credentials(config.openapi?.security, outbound, reachOf(config))
     }
-    this.#users.add(changed)
-    const leave = (): void => {
-      if (!this.#users.delete(changed) || this.#users.size > 0) return
+    this.#listeners.add(onChange)
+    const release = (): void => {
+      if (!this.#listeners.delete(onChange) || this.#listeners.size > 0) return
       this.#api?.description.close()
       this.#api = undefined
     }
-    return { api: this.#api, leave }
+    return { api: this.#api, release }
   }
 }

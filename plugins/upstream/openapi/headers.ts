@@ -1,9 +1,12 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 
-/** Whether a header can have this name (RFC 9110, 5.6.2). */
+/** Whether a text is a valid header name (RFC 9110, 5.6.2). */
 export const isHeaderName = (name: string): boolean => /^[\w!#$%&'*+.^`|~-]+$/.test(name)
 
-/** A header's value as it can be sent: what is not Latin goes as UTF-8. undefined: it holds a control character, which no header may. */
+/**
+ * A header value in the form that `undici` sends: beyond Latin-1 as UTF-8.
+ * @returns undefined where the value holds a control character, which no header may hold
+ */
 export function toHeaderValue (value: string): string | undefined {
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0008\u000a-\u001f\u007f]/.test(value)) return undefined
@@ -11,15 +14,15 @@ export function toHeaderValue (value: string): string | undefined {
 }
 
 /**
- * A header that the configuration gives: its name in lower case, and its value as it can be sent.
- * @throws UpstreamError when it cannot be sent
+ * A header from the configuration: its name in lower case, and its value in the form that is sent.
+ * @throws UpstreamError where the name or the value is not valid
  */
 export function toHeader (name: string, value: string): [string, string] {
-  const check = 'check "headers" and "openapi.security"'
-  if (!isHeaderName(name)) throw new UpstreamError('refused', `no header can be named ${JSON.stringify(name)}: ${check}`)
-  const text = toHeaderValue(value)
-  if (text === undefined) {
-    throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${check}`)
+  const hint = 'check "headers" and "openapi.security"'
+  if (!isHeaderName(name)) throw new UpstreamError('refused', `${JSON.stringify(name)} is not a valid header name: ${hint}`)
+  const sent = toHeaderValue(value)
+  if (sent === undefined) {
+    throw new UpstreamError('refused', `the header "${name}" holds a control character, which no header may: ${hint}`)
   }
-  return [name.toLowerCase(), text]
+  return [name.toLowerCase(), sent]
 }

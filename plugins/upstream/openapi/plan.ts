@@ -1,25 +1,25 @@
-/** Where a parameter stands in the request. */
+/** The location of a parameter: `in` of the Parameter Object. */
 export type ParameterLocation = 'path' | 'query' | 'header' | 'cookie'
 
-/** How a value is written: the styles of OpenAPI 3, and Swagger's tabs. */
+/** The serialization styles of OpenAPI 3, and the tabs of Swagger 2.0. */
 export type Style = 'simple' | 'label' | 'matrix' | 'form' | 'spaceDelimited' | 'pipeDelimited' | 'tabDelimited' | 'deepObject'
 
-/** How one value is written. */
+/** The serialization of one value. */
 export interface Serialization {
   style: Style
   explode: boolean
-  /** Reserved characters stay as they are. */
+  /** Reserved characters are not percent-encoded. */
   allowReserved?: true
 }
 
 export interface Parameter extends Serialization {
-  /** The tool's argument that gives it. */
+  /** The name of the tool's argument. */
   argument: string
-  /** Its name in the request. */
+  /** The name in the request. */
   name: string
   in: ParameterLocation
   required?: true
-  /** It is written as JSON, then as one value. */
+  /** The value is serialized as JSON, and then as one string. */
   json?: true
 }
 
@@ -27,61 +27,61 @@ export interface Parameter extends Serialization {
 export interface FormField {
   name: string
   required?: true
-  /** Bytes: base64, or a `data:` address, in the argument. */
+  /** The value is bytes: base64, or a `data:` URL, in the argument. */
   binary?: true
-  /** The media type of its part, or of its value. */
+  /** The media type of the field's part, or of its value. */
   contentType?: string
-  /** How it is written; undefined: as the form's media type has it. */
+  /** undefined: the default of the form's media type. */
   serialization?: Serialization
-  /** In a multipart form: a list is one part, with this between its elements. */
+  /** In a multipart form: an array is one part, with this text between its elements. */
   delimiter?: string
 }
 
 export interface RequestBody {
-  /** Its media type. */
   contentType: string
-  /** It may be of another type than that: what the argument says counts more. */
+  /** The body may have another media type, which the argument states. */
   anyContentType?: true
   format: 'json' | 'urlencoded' | 'multipart' | 'text' | 'binary'
   required?: true
-  /** The argument that is the whole body; undefined: its fields are arguments of their own. */
+  /** The name of the argument that is the whole body; undefined: each field is an argument. */
   argument?: string
   fields: FormField[]
-  /** Arguments that nothing else knows are fields too. */
+  /** Arguments that are neither parameters nor declared fields are fields, too. */
   additionalFields?: true
 }
 
-/** One operation of a REST API as a request to be filled in. */
+/** The request of one operation, to be completed with the arguments of a call. */
 export interface OperationPlan {
   method: string
-  /** With `{name}` where parameters go. */
+  /** A path template, with `{name}` for each path parameter. */
   path: string
-  /** Its own server, absolute, where it is another than the description's. */
+  /** The operation's own server as an absolute URL, where it is not the description's. */
   server?: string
-  /** It takes no credentials (`security: []`). */
+  /** The operation takes no credentials (`security: []`). */
   anonymous?: true
   parameters: Parameter[]
   body?: RequestBody
 }
 
-/** What is used of the description's security schemes where the configuration leaves it unsaid. */
+/** The parts of the description's security schemes that stand in for what the configuration does not state. */
 export interface SecurityDefaults {
   apiKey?: { name: string, in: 'header' | 'query' | 'cookie' }
   tokenUrl?: string
   openIdConnectUrl?: string
 }
 
-/** An OpenAPI description as it is served: tools and plans as JSON texts, to be parsed one by one when they are needed. */
+/** An OpenAPI description in the form in which it is served: tools and plans as JSON texts, each parsed when it is needed. */
 export interface CompiledDescription {
   title: string
   version: string
   instructions: string | undefined
-  /** The description's first server, absolute; undefined: it names none. */
+  /** The absolute URL of the description's first server; undefined: the description names none. */
   serverUrl: string | undefined
   securityDefaults: SecurityDefaults
+  /** `names`, `tools` and `plans` have one entry for each operation, in the same order. */
   names: string[]
   tools: string[]
   plans: string[]
-  /** What was left out and why, in sentences. */
+  /** Sentences about the parts that were left out, and why. */
   warnings: string[]
 }

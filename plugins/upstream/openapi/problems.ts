@@ -1,9 +1,9 @@
-/** Arguments that make no request; the sentence is for who called the tool. */
+/** Arguments that no request can be made of. The message is for the caller of the tool. */
 export class ArgumentError extends Error {
   override readonly name = 'ArgumentError'
 }
 
-/** A description that cannot be served, or a part of one; the sentence says what is wrong, and where. */
+/** An OpenAPI description, or a part of one, that cannot be used. The message states the reason and the place. */
 export class DescriptionError extends Error {
   override readonly name = 'DescriptionError'
 }

@@ -36,9 +36,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     {
       schema: {
         tags: ['System'],
-        summary: 'Who wrote what',
+        summary: 'The audit log',
         description:
-          'The newest first, secrets masked; what this process remembers. Of a before or after that is too large to be kept: `{id?, name?, truncated: true}`. Another password shows as `passwordChanged` in after.',
+          'The changes that this process remembers, newest first, secrets masked. A `before` or `after` that is too large to be kept is ' +
+          '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
         querystring: Type.Object({
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
           cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))

@@ -6,7 +6,7 @@ import audit from './audit.ts'
 import system from './system.ts'
 import users from './users.ts'
 
-/** Scope `admin`, within `api`: an admin is needed. */
+/** Scope `admin`, within `api`: every request has an admin as its caller. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   enterScope(app, 'admin')
   app.addHook('onRequest', (request, _reply, done) => {

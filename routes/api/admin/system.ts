@@ -11,7 +11,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['System'],
         summary: 'Change the system configuration',
         description:
-          'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and enableSessionRebuild, as GET /settings shows them. A given key replaces its own value, absent ones stay, null resets to the default. It is in force at once.',
+          'Takes the sections routing, install, smartRouting, toolResultCompression, mcpRouter, oauthServer, and nameSeparator and ' +
+          'enableSessionRebuild, as GET /settings shows them. A given key replaces its value, absent keys stay, null resets to the ' +
+          'default. Changes take effect at once.',
         body: Type.Object({}, { additionalProperties: true, examples: [{ nameSeparator: '_', routing: { jsonBodyLimit: '5mb' } }] }),
         response: { 200: Success(Type.Object({}, { additionalProperties: true })) }
       },

@@ -7,8 +7,8 @@ import { principalOf } from '../principal.ts'
 
 const tags = ['Users']
 
-/** Whether the user is there is answered before what is wrong with the body (DECISIONS §1). */
-const mustBeThere: onRequestHookHandler = (request, _reply, done) => {
+/** Answers 404 before the body is validated (DECISIONS §1). */
+const mustExist: onRequestHookHandler = (request, _reply, done) => {
   request.server.users.mustGet((request.params as { username: string }).username)
   done()
 }
@@ -39,13 +39,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Change a user',
-        description: 'Another password ends the logins of before; being an admin or not takes effect at once.',
+        description: 'A new password ends earlier logins; a change of `isAdmin` takes effect at once.',
         params: UserName,
         body: UserUpdate,
         response: { 200: Success(UserRecord) }
       },
       config: { effect: 'change' },
-      onRequest: mustBeThere
+      onRequest: mustExist
     },
     async (request) => ({
       success: true as const,
@@ -61,12 +61,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Remove a user',
         description:
-          'Its servers pass to `admin`, private; its groups pass to `admin`; its bearer keys go, and its logins and sessions end.',
+          'Its servers and groups pass to `admin`, servers become private, bearer keys are removed, logins and sessions end.',
         params: UserName,
         response: { 200: Done }
       },
       config: { effect: 'change' },
-      onRequest: mustBeThere
+      onRequest: mustExist
     },
     async (request) => {
       await app.users.remove(principalOf(request), request.params.username)

@@ -1,123 +1,130 @@
 import { randomBytes } from 'node:crypto'
 import { elementsOf, oneLine } from '../../../../protocol/json.ts'
-import type { RequestBody, FormField } from '../plan.ts'
+import { isJsonMediaType } from '../media-types.ts'
+import type { FormField, RequestBody } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
-import { entriesOf, percentEncode, pairsOf, scalarOf } from './values.ts'
+import { entriesOf, pairsOf, percentEncode, scalarOf } from './values.ts'
 
-/** A request's body, and what its `content-type` says. */
-export interface EncodedBody { type: string, bytes: Buffer }
+/** The bytes of a request body, and its `content-type`. */
+export interface EncodedBody { contentType: string, bytes: Buffer }
 
 /**
- * The body that the arguments make; undefined: there is none.
- * @param given each argument that the body may take, as JSON text
+ * Encodes the arguments of a request body; undefined: the request has none.
+ * @param given the arguments that belong to the body, as JSON texts by name
  * @throws ArgumentError
  */
 export function encodeBody (body: RequestBody, given: ReadonlyMap<string, string>): EncodedBody | undefined {
-  const whole = body.argument === undefined ? undefined : given.get(body.argument)
-  if (body.argument === undefined ? given.size === 0 && !body.required : whole === undefined) return undefined
+  const { argument, contentType } = body
+  const whole = argument === undefined ? undefined : given.get(argument)
+  const isAbsent = argument === undefined ? given.size === 0 && !body.required : whole === undefined
+  if (isAbsent) return undefined
   switch (body.format) {
     case 'json':
-      return { type: body.contentType, bytes: Buffer.from(oneLine(whole ?? toObject(given))) }
+      return { contentType, bytes: Buffer.from(oneLine(whole ?? toObjectText(given))) }
     case 'text':
-      return { type: body.contentType, bytes: Buffer.from(scalarOf(whole ?? '""')) }
+      return { contentType, bytes: Buffer.from(scalarOf(whole ?? '""')) }
     case 'binary': {
-      const { bytes, type } = decode(body.argument ?? 'body', whole ?? '""')
-      return { type: body.anyContentType ? (type ?? body.contentType) : body.contentType, bytes }
+      const { bytes, contentType: stated } = decodeBytes(argument ?? 'body', whole ?? '""')
+      return { contentType: body.anyContentType ? (stated ?? contentType) : contentType, bytes }
     }
-    case 'urlencoded':
-      return {
-        type: body.contentType,
-        bytes: Buffer.from(
-          fieldsOf(body, whole, given)
-            .flatMap(([field, text]) => urlencoded(field, text))
-            .join('&')
-        )
-      }
+    case 'urlencoded': {
+      const pairs = fieldsOf(body, whole, given).flatMap(([field, text]) => urlencodedPairs(field, text))
+      return { contentType, bytes: Buffer.from(pairs.join('&')) }
+    }
     case 'multipart':
-      return multipart(body, fieldsOf(body, whole, given))
+      return encodeMultipart(body, fieldsOf(body, whole, given))
   }
 }
 
-const toObject = (given: ReadonlyMap<string, string>): string =>
+const toObjectText = (given: ReadonlyMap<string, string>): string =>
   `{${[...given].map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 
+/** The fields of a form with their values as JSON texts, except those that are null. */
 function fieldsOf (body: RequestBody, whole: string | undefined, given: ReadonlyMap<string, string>): Array<[FormField, string]> {
   if (whole !== undefined && !whole.startsWith('{')) {
     throw new ArgumentError(`"${body.argument}" must be an object: its members are the form's fields`)
   }
-  const known = new Map(body.fields.map((field) => [field.name, field]))
+  const declared = new Map(body.fields.map((field) => [field.name, field]))
   return [...(whole === undefined ? given : entriesOf(whole))]
     .filter(([, text]) => text !== 'null')
-    .map(([name, text]) => [known.get(name) ?? { name }, text])
+    .map(([name, text]) => [declared.get(name) ?? { name }, text])
 }
 
-/** Without a style of its own, a list is repeated, and an object is JSON (OpenAPI, "Encoding Object"). */
-function urlencoded ({ name, serialization: writing, contentType: type }: FormField, text: string): string[] {
-  if (writing) return pairsOf(name, writing, text)
-  return text.startsWith('{') || (type !== undefined && isJsonMediaType(type))
-    ? [`${percentEncode(name)}=${percentEncode(oneLine(text))}`]
-    : pairsOf(name, { style: 'form', explode: true }, text)
+/** The pairs of one field. Without a style of its own, an array is repeated, and an object is JSON (OpenAPI, "Encoding Object"). */
+function urlencodedPairs ({ name, serialization, contentType }: FormField, text: string): string[] {
+  if (serialization) return pairsOf(name, serialization, text)
+  if (text.startsWith('{') || (contentType !== undefined && isJsonMediaType(contentType))) {
+    return [`${percentEncode(name)}=${percentEncode(oneLine(text))}`]
+  }
+  return pairsOf(name, { style: 'form', explode: true }, text)
 }
 
-const quoted = (name: string): string =>
-  `"${name.replace(/[\r\n"]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
-
-function multipart (body: RequestBody, fields: Array<[FormField, string]>): EncodedBody {
+/** A form body of RFC 7578. */
+function encodeMultipart (body: RequestBody, fields: Array<[FormField, string]>): EncodedBody {
   const boundary = `----${randomBytes(18).toString('hex')}`
-  const parts: Buffer[] = []
-  const part = (field: FormField, text: string): void => {
-    const { bytes, type, file } = partOf(field, text)
-    const lines = [
-      `--${boundary}`,
-      `Content-Disposition: form-data; name=${quoted(field.name)}${file === undefined ? '' : `; filename=${quoted(file)}`}`
-    ]
-    if (type !== undefined) lines.push(`Content-Type: ${type}`)
-    parts.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), bytes, Buffer.from('\r\n'))
+  const chunks: Buffer[] = []
+  const addPart = (field: FormField, text: string): void => {
+    const { bytes, contentType, filename } = partOf(field, text)
+    const disposition = `Content-Disposition: form-data; name=${quote(field.name)}`
+    const lines = [`--${boundary}`, filename === undefined ? disposition : `${disposition}; filename=${quote(filename)}`]
+    if (contentType !== undefined) lines.push(`Content-Type: ${contentType}`)
+    chunks.push(Buffer.from(`${lines.join('\r\n')}\r\n\r\n`), bytes, Buffer.from('\r\n'))
   }
   for (const [field, text] of fields) {
-    const list = text.startsWith('[') && !(field.contentType !== undefined && isJsonMediaType(field.contentType))
-    if (list && field.delimiter !== undefined) part(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
-    else for (const each of list ? elementsOf(text) : [text]) part(field, each)
+    const isJsonField = field.contentType !== undefined && isJsonMediaType(field.contentType)
+    const isArray = text.startsWith('[') && !isJsonField
+    if (isArray && field.delimiter !== undefined) addPart(field, JSON.stringify(elementsOf(text).map(scalarOf).join(field.delimiter)))
+    else for (const each of isArray ? elementsOf(text) : [text]) addPart(field, each)
   }
-  return { type: `${body.contentType}; boundary=${boundary}`, bytes: Buffer.concat([...parts, Buffer.from(`--${boundary}--\r\n`)]) }
+  chunks.push(Buffer.from(`--${boundary}--\r\n`))
+  return { contentType: `${body.contentType}; boundary=${boundary}`, bytes: Buffer.concat(chunks) }
 }
 
-/** True for `application/json` and its kin. */
-export const isJsonMediaType = (type: string): boolean => /^[^;]*[/+]json\s*(;|$)/i.test(type)
+/** A name as a quoted parameter of Content-Disposition, with line breaks and quotes percent-encoded as HTML forms have them. */
+const quote = (name: string): string =>
+  `"${name.replace(/[\r\n"]/g, (character) => `%${character.charCodeAt(0).toString(16).padStart(2, '0').toUpperCase()}`)}"`
 
-function partOf (field: FormField, text: string): { bytes: Buffer, type: string | undefined, file?: string } {
+/** One part of a multipart form. */
+interface Part { bytes: Buffer, contentType: string | undefined, filename?: string }
+
+function partOf (field: FormField, text: string): Part {
+  const { contentType } = field
   if (field.binary) {
-    const { bytes, type, name } = decode(field.name, text)
-    return { bytes, type: type ?? field.contentType ?? 'application/octet-stream', file: name ?? field.name }
+    const { bytes, contentType: stated, name } = decodeBytes(field.name, text)
+    return { bytes, contentType: stated ?? contentType ?? 'application/octet-stream', filename: name ?? field.name }
   }
-  const structured = text.startsWith('{') || text.startsWith('[')
-  if (structured || (field.contentType !== undefined && isJsonMediaType(field.contentType))) {
-    return { bytes: Buffer.from(oneLine(text)), type: field.contentType ?? 'application/json' }
+  const isStructured = text.startsWith('{') || text.startsWith('[')
+  if (isStructured || (contentType !== undefined && isJsonMediaType(contentType))) {
+    return { bytes: Buffer.from(oneLine(text)), contentType: contentType ?? 'application/json' }
   }
-  return { bytes: Buffer.from(scalarOf(text)), type: field.contentType }
+  return { bytes: Buffer.from(scalarOf(text)), contentType }
 }
 
-/** Bytes from an argument: base64, or a `data:` address in base64, which may also give the media type and `name`. */
-function decode (argument: string, text: string): { bytes: Buffer, type?: string, name?: string } {
+/** The bytes of an argument: base64, or a `data:` URL in base64, which may also state the media type and, as `name=`, a file name. */
+function decodeBytes (argument: string, text: string): { bytes: Buffer, contentType?: string, name?: string } {
   if (!text.startsWith('"')) throw new ArgumentError(`"${argument}" must be a string: bytes in base64, or a data: address`)
   const value = scalarOf(text)
   const [, head, data = value] = /^data:([^,]*),(.*)$/s.exec(value) ?? []
   if (head !== undefined && !/;base64$/i.test(head)) {
     throw new ArgumentError(`"${argument}": a data: address must be in base64 (data:<media type>;base64,…)`)
   }
-  const plain = data.replace(/\s+/g, '')
-  if (!/^[\w+/-]*={0,2}$/.test(plain) || plain.replace(/=+$/, '').length % 4 === 1) {
+  const base64 = data.replace(/\s+/g, '')
+  if (!/^[\w+/-]*={0,2}$/.test(base64) || base64.replace(/=+$/, '').length % 4 === 1) {
     throw new ArgumentError(`"${argument}" must be bytes in base64, or a data: address`)
   }
-  const [type, ...more] = (head ?? '').split(';')
-  const name = more.find((each) => /^name=/i.test(each))?.slice(5)
+  const [contentType, ...parameters] = (head ?? '').split(';')
+  const name = parameters.find((each) => /^name=/i.test(each))?.slice(5)
   return {
-    bytes: Buffer.from(plain, 'base64'),
-    type: type === undefined || !/^[\w.+-]+\/[\w.+-]+$/.test(type) ? undefined : type,
-    name: name === undefined ? undefined : unescaped(name)
+    bytes: Buffer.from(base64, 'base64'),
+    contentType: contentType !== undefined && /^[\w.+-]+\/[\w.+-]+$/.test(contentType) ? contentType : undefined,
+    name: name === undefined ? undefined : percentDecode(name)
   }
 }
 
-function unescaped (name: string): string {
-  try { return decodeURIComponent(name) } catch { return name }
+function percentDecode (text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

@@ -8,24 +8,31 @@ import type { SecurityDefaults } from '../plan.ts'
 import type { ApiRequest } from './request.ts'
 import { percentEncode } from './values.ts'
 
-type Members = ReturnType<typeof securityOf>
-/** A token, and when it should no longer be used, in ms since the epoch. */
-interface Token { text: string, until: number }
+type Security = ReturnType<typeof securityOf>
 
-/** A token is renewed so long before its end, in ms. */
-const margin = 30_000
-const discovery = '/.well-known/openid-configuration'
+/** An access token, and the time until which it is used, in ms since the epoch. */
+interface AccessToken { text: string, until: number }
 
-/** What authorizes the calls of one API. Tokens are fetched when they are first needed, once for all who wait, and kept. */
+/** A response of a token endpoint or of a discovery document. */
+interface Response { status: number, body: Buffer }
+
+/** Time before its expiry at which a token is renewed, in ms. */
+const renewalMargin = 30_000
+const discoveryPath = '/.well-known/openid-configuration'
+
+/**
+ * The credentials of the calls to one API. An access token is fetched when it is first needed, once for all requests that wait for it,
+ * and kept until shortly before it expires.
+ */
 export class Credentials {
-  readonly #security: Members
+  readonly #security: Security
   readonly #outbound: Outbound
   readonly #reach: Reach
-  #token: Token | undefined
-  #fetching: Promise<Token> | undefined
-  #endpoint: string | undefined
-  /** The endpoint wants the client's secret in the body, not in a header. */
-  #inBody = false
+  #token: AccessToken | undefined
+  #fetching: Promise<AccessToken> | undefined
+  #tokenEndpoint: string | undefined
+  /** The token endpoint takes the client's secret in the body, not in a header. */
+  #isSecretInBody = false
 
   constructor (security: OpenApiSecurity | undefined, outbound: Outbound, reach: Reach) {
     this.#security = securityOf(security ?? { type: 'none' })
@@ -34,152 +41,157 @@ export class Credentials {
   }
 
   /**
-   * Adds the credentials to a request. A header that it has already stays.
-   * @returns the token that was used, where it can be renewed
-   * @throws UpstreamError when no token can be had
+   * Adds the credentials to a request. A header that the request has already stays.
+   * @returns the access token that was used, where it can be renewed
+   * @throws UpstreamError where no access token can be fetched
    */
-  async authorize (request: ApiRequest, hints: SecurityDefaults): Promise<string | undefined> {
+  async authorize (request: ApiRequest, defaults: SecurityDefaults): Promise<string | undefined> {
     const { type, token } = this.#security
     if (type === 'none') return undefined
     if (type === 'apiKey') {
-      this.#apiKey(request, hints)
+      this.#addApiKey(request, defaults)
       return undefined
     }
     if (request.headers.has('authorization')) return undefined
     if (type === 'http') {
-      request.headers.set(...toHeader('authorization', this.#http()))
+      request.headers.set(...toHeader('authorization', this.#httpAuthorization()))
       return undefined
     }
-    const fetched = token === undefined ? (await this.#fresh(hints)).text : undefined
+    const fetched = token === undefined ? (await this.#currentToken(defaults)).text : undefined
     request.headers.set(...toHeader('authorization', `Bearer ${token ?? fetched}`))
     return fetched
   }
 
-  /** The API did not take this token: the next request gets a new one. */
+  /** Discards an access token that the API refused: the next request gets a new one. */
   invalidate (token: string): void {
     if (this.#token?.text === token) this.#token = undefined
   }
 
-  #apiKey ({ headers, query, configuredQuery: ownQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
-    const { name = apiKey?.name, in: place = apiKey?.in ?? 'header', value = '' } = this.#security
+  #addApiKey ({ headers, query, configuredQuery, cookies }: ApiRequest, { apiKey }: SecurityDefaults): void {
+    const { name = apiKey?.name, in: location = apiKey?.in ?? 'header', value = '' } = this.#security
     if (name === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not say it')
+      throw new UpstreamError('refused', '"openapi.security" of type "apiKey" needs a "name": the description does not state it')
     }
-    if (place === 'query') {
+    if (location === 'query') {
       const pair = `${percentEncode(name)}=${percentEncode(value)}`
       query.push(pair)
-      ownQuery.push(pair)
-    } else if (place === 'cookie') cookies.push(toHeader('cookie', `${name}=${percentEncode(value)}`)[1])
+      configuredQuery.push(pair)
+    } else if (location === 'cookie') cookies.push(toHeader('cookie', `${name}=${percentEncode(value)}`)[1])
     else if (!headers.has(name.toLowerCase())) headers.set(...toHeader(name, value))
   }
 
-  #http (): string {
+  /** The value of `Authorization` for credentials of type `http`. `credentials` may be encoded or, for basic, `user:password`. */
+  #httpAuthorization (): string {
     const { scheme, token, username = '', password = '', credentials } = this.#security
     const kind = scheme?.toLowerCase() ?? (token === undefined ? 'basic' : 'bearer')
     if (kind === 'basic') {
-      return `Basic ${credentials === undefined ? base64(`${username}:${password}`) : credentials.includes(':') ? base64(credentials) : credentials}`
+      if (credentials === undefined) return `Basic ${toBase64(`${username}:${password}`)}`
+      return `Basic ${credentials.includes(':') ? toBase64(credentials) : credentials}`
     }
     return `${kind === 'bearer' ? 'Bearer' : scheme} ${token ?? credentials ?? ''}`
   }
 
-  async #fresh (hints: SecurityDefaults): Promise<Token> {
+  async #currentToken (defaults: SecurityDefaults): Promise<AccessToken> {
     if (this.#token && this.#token.until > Date.now()) return this.#token
-    this.#fetching ??= this.#fetch(hints).finally(() => {
+    this.#fetching ??= this.#fetchToken(defaults).finally(() => {
       this.#fetching = undefined
     })
     this.#token = await this.#fetching
     return this.#token
   }
 
-  /** A token by client credentials (RFC 6749 §4.4). */
-  async #fetch (hints: SecurityDefaults): Promise<Token> {
-    this.#endpoint ??= await this.#find(hints)
-    const first = await this.#ask(this.#endpoint, this.#inBody)
-    // Endpoints must take the header, and some take the body only (§2.3.1).
-    const answer = first.status === 400 || first.status === 401 ? await this.#ask(this.#endpoint, !this.#inBody) : first
-    if (answer !== first && answer.status === 200) this.#inBody = !this.#inBody
-    const { access_token: text, expires_in: lifetime } = parsed(answer.body)
-    if (answer.status !== 200 || typeof text !== 'string' || text === '') {
+  /** Fetches an access token by client credentials (RFC 6749 §4.4). */
+  async #fetchToken (defaults: SecurityDefaults): Promise<AccessToken> {
+    const endpoint = this.#tokenEndpoint ??= await this.#findTokenEndpoint(defaults)
+    const first = await this.#requestToken(endpoint, this.#isSecretInBody)
+    let response = first
+    // Token endpoints must support the header, but some support the body only (§2.3.1).
+    if (first.status === 400 || first.status === 401) {
+      response = await this.#requestToken(endpoint, !this.#isSecretInBody)
+      if (response.status === 200) this.#isSecretInBody = !this.#isSecretInBody
+    }
+    const { access_token: text, expires_in: expiresIn } = parseObject(response.body)
+    if (response.status !== 200 || typeof text !== 'string' || text === '') {
       throw new UpstreamError(
         'refused',
-        `the token endpoint ${withoutQuery(this.#endpoint)} gave no token (HTTP ${first.status}): check "clientId", "clientSecret" and "scopes"`
+        `the token endpoint ${withoutQuery(endpoint)} gave no token (HTTP ${first.status}): ` +
+          'check "clientId", "clientSecret" and "scopes"'
       )
     }
-    const seconds = Number(lifetime)
-    return {
-      text,
-      until: lifetime !== undefined && Number.isFinite(seconds) ? Date.now() + Math.max(seconds * 1_000 - margin, seconds * 500) : Infinity
-    }
+    return { text, until: renewalTime(expiresIn) }
   }
 
-  async #ask (endpoint: string, inBody: boolean): Promise<{ status: number; body: Buffer }> {
+  async #requestToken (endpoint: string, isSecretInBody: boolean): Promise<Response> {
     const { clientId = '', clientSecret = '', scopes = [] } = this.#security
     const body = new URLSearchParams({ grant_type: 'client_credentials' })
     if (scopes.length > 0) body.set('scope', scopes.join(' '))
-    if (inBody) {
+    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+    if (isSecretInBody) {
       body.set('client_id', clientId)
       body.set('client_secret', clientSecret)
-    }
-    const authorization = `Basic ${base64(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`
-    const headers = {
-      'content-type': 'application/x-www-form-urlencoded',
-      accept: 'application/json',
-      ...(inBody ? {} : { authorization })
-    }
+    } else headers.authorization = `Basic ${toBase64(`${formEncode(clientId)}:${formEncode(clientSecret)}`)}`
     return await this.#request(endpoint, 'the token endpoint', { method: 'POST', headers, body: body.toString() })
   }
 
-  async #find (hints: SecurityDefaults): Promise<string> {
-    const { type, tokenUrl = hints.tokenUrl, url = hints.openIdConnectUrl } = this.#security
+  async #findTokenEndpoint (defaults: SecurityDefaults): Promise<string> {
+    const { type, tokenUrl = defaults.tokenUrl, url = defaults.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
       if (tokenUrl === undefined) {
-        throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not say it')
+        throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not state it')
       }
       return tokenUrl
     }
     if (url === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not say it')
+      throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not state it')
     }
-    const address = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discovery}`
-    const answer = await this.#request(address, 'the discovery document', { method: 'GET', headers: { accept: 'application/json' } })
-    const { token_endpoint: endpoint } = parsed(answer.body)
-    if (answer.status !== 200 || typeof endpoint !== 'string') {
-      throw new UpstreamError('refused', `the discovery document ${withoutQuery(address)} names no token endpoint (HTTP ${answer.status})`)
+    const discoveryUrl = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discoveryPath}`
+    const headers = { accept: 'application/json' }
+    const { status, body } = await this.#request(discoveryUrl, 'the discovery document', { method: 'GET', headers })
+    const { token_endpoint: endpoint } = parseObject(body)
+    if (status !== 200 || typeof endpoint !== 'string') {
+      throw new UpstreamError('refused', `the discovery document ${withoutQuery(discoveryUrl)} names no token endpoint (HTTP ${status})`)
     }
     return endpoint
   }
 
+  /** @param subject the resource, as error messages name it */
   async #request (
-    address: string,
-    what: string,
+    url: string,
+    subject: string,
     options: { method: 'GET' | 'POST'; headers: Record<string, string>; body?: string }
-  ): Promise<{ status: number; body: Buffer }> {
-    if (!URL.canParse(address)) throw new UpstreamError('refused', `${what} is not an absolute http or https address`)
+  ): Promise<Response> {
+    if (!URL.canParse(url)) throw new UpstreamError('refused', `${subject} is not an absolute http or https address`)
     try {
-      return await this.#outbound.fetch(address, {
+      return await this.#outbound.fetch(url, {
         ...this.#reach,
         ...options,
         maxSize: limits.openapi.token,
         timeout: limits.openapi.tokenTime
       })
     } catch (error) {
-      throw error instanceof UpstreamError
-        ? new UpstreamError('refused', `${what} ${withoutQuery(address)} cannot be asked: ${error.message}`)
-        : error
+      if (!(error instanceof UpstreamError)) throw error
+      throw new UpstreamError('refused', `the request to ${subject} ${withoutQuery(url)} failed: ${error.message}`)
     }
   }
 }
 
-const base64 = (text: string): string => Buffer.from(text).toString('base64')
-const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
+/** The time at which a token with this `expires_in` is renewed: before its expiry, but not before half of its lifetime. */
+function renewalTime (expiresIn: unknown): number {
+  const seconds = Number(expiresIn)
+  if (expiresIn === undefined || !Number.isFinite(seconds)) return Infinity
+  return Date.now() + Math.max(seconds * 1_000 - renewalMargin, seconds * 500)
+}
 
-/** An address without what may be secret in it. */
-export function withoutQuery (address: string): string {
-  const { origin, pathname } = new URL(address)
+const toBase64 = (text: string): string => Buffer.from(text).toString('base64')
+const formEncode = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
+
+/** A URL without its query and credentials, which may be secret. */
+export function withoutQuery (url: string): string {
+  const { origin, pathname } = new URL(url)
   return `${origin}${pathname}`
 }
 
-function parsed (body: Buffer): Record<string, unknown> {
+function parseObject (body: Buffer): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(body.toString())
     return isObject(value) ? value : {}

@@ -1,11 +1,11 @@
 import { memberOf } from '../../../../protocol/json.ts'
-import { encodeBody } from './body.ts'
 import { toHeaderValue } from '../headers.ts'
-import type { Parameter, OperationPlan } from '../plan.ts'
+import type { OperationPlan, Parameter } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
+import { encodeBody } from './body.ts'
 import { entriesOf, expand, pairsOf } from './values.ts'
 
-/** A request to a REST API, before credentials. */
+/** A request to an HTTP API, before credentials. */
 export interface ApiRequest {
   method: string
   origin: string
@@ -13,7 +13,7 @@ export interface ApiRequest {
   path: string
   /** Pairs `name=value`, percent-encoded. */
   query: string[]
-  /** Those of them that the configuration adds: they may be secret. */
+  /** The pairs of `query` that the configuration adds: they may be secret. */
   configuredQuery: string[]
   /** By lower-case name. */
   headers: Map<string, string>
@@ -21,68 +21,74 @@ export interface ApiRequest {
   body: Buffer | undefined
 }
 
+/** The arguments of a call as JSON texts, by name. Each is removed when it is used. */
+type Arguments = Map<string, string>
+
 /**
  * The request that a plan makes of a call's arguments.
  * @param paramsText `params` of the `tools/call`, as text
- * @param server where the API is
+ * @param server the server URL of the operation
  * @throws ArgumentError
  */
 export function toRequest (plan: OperationPlan, paramsText: string, server: string): ApiRequest {
-  const left = entriesOf(memberOf(paramsText, 'arguments') ?? '{}')
-  const take = ({ argument, required, in: place }: Pick<Parameter, 'argument' | 'required' | 'in'>): string | undefined => {
-    const text = left.get(argument)
-    left.delete(argument)
-    if (text !== undefined && text !== 'null') return text
-    if (required || place === 'path') throw new ArgumentError(`The argument "${argument}" is missing`)
-    return undefined
-  }
+  const args: Arguments = entriesOf(memberOf(paramsText, 'arguments') ?? '{}')
   const query: string[] = []
   const cookies: string[] = []
   const headers = new Map<string, string>()
-  const filled = new Map<string, string>()
+  const pathValues = new Map<string, string>()
   for (const parameter of plan.parameters) {
-    const text = take(parameter)
+    const text = takeArgument(parameter, args)
     if (text === undefined) continue
-    const written = parameter.json ? JSON.stringify(text) : text
-    if (parameter.in === 'query') query.push(...pairsOf(parameter.name, parameter, written))
-    else if (parameter.in === 'cookie') cookies.push(...pairsOf(parameter.name, parameter, written))
-    else if (parameter.in === 'header') headers.set(parameter.name.toLowerCase(), headerValue(parameter, expand(parameter, text)))
-    else filled.set(parameter.name, expand(parameter, text))
+    const { name, in: location } = parameter
+    const value = parameter.json ? JSON.stringify(text) : text
+    if (location === 'query') query.push(...pairsOf(name, parameter, value))
+    else if (location === 'cookie') cookies.push(...pairsOf(name, parameter, value))
+    else if (location === 'header') headers.set(name.toLowerCase(), headerValue(parameter, expand(parameter, text)))
+    else pathValues.set(name, expand(parameter, text))
   }
-  const body = takeBody(plan, left)
-  if (left.size > 0) {
-    throw new ArgumentError(`There is no argument ${[...left.keys()].map((name) => JSON.stringify(name)).join(', ')}. ${known(plan)}`)
+  const body = takeBody(plan, args)
+  if (args.size > 0) {
+    const unknown = [...args.keys()].map((name) => JSON.stringify(name)).join(', ')
+    throw new ArgumentError(`There is no argument ${unknown}. ${knownArguments(plan)}`)
   }
-  if (body) headers.set('content-type', body.type)
-  const [path, ...own] = fill(plan, filled).split('?')
+  if (body) headers.set('content-type', body.contentType)
+  const [path, ...pathQuery] = fillPath(plan, pathValues).split('?')
   const url = new URL(server)
-  const configured = url.search.length > 1 ? url.search.slice(1).split('&') : []
+  const configuredQuery = url.search.length > 1 ? url.search.slice(1).split('&') : []
   return {
     method: plan.method,
     origin: url.origin,
     path: `${url.pathname.replace(/\/$/, '')}${path}`,
-    query: [...configured, ...own, ...query],
-    configuredQuery: configured,
+    query: [...configuredQuery, ...pathQuery, ...query],
+    configuredQuery,
     headers,
     cookies,
     body: body?.bytes
   }
 }
 
-function takeBody ({ body }: OperationPlan, left: Map<string, string>): ReturnType<typeof encodeBody> {
+/** A parameter's argument as JSON text; undefined: it is absent or null. */
+function takeArgument ({ argument, required, in: location }: Parameter, args: Arguments): string | undefined {
+  const text = args.get(argument)
+  args.delete(argument)
+  if (text !== undefined && text !== 'null') return text
+  if (required || location === 'path') throw new ArgumentError(`The argument "${argument}" is missing`)
+  return undefined
+}
+
+function takeBody ({ body }: OperationPlan, args: Arguments): ReturnType<typeof encodeBody> {
   if (!body) return undefined
-  const names =
-    body.argument !== undefined ? [body.argument] : body.additionalFields ? [...left.keys()] : body.fields.map(({ name }) => name)
+  const { argument, required: isRequired } = body
+  const fieldNames = body.additionalFields ? [...args.keys()] : body.fields.map(({ name }) => name)
   const given = new Map<string, string>()
-  for (const name of names) {
-    const text = left.get(name)
+  for (const name of argument === undefined ? fieldNames : [argument]) {
+    const text = args.get(name)
     if (text !== undefined) given.set(name, text)
-    left.delete(name)
+    args.delete(name)
   }
-  if (body.argument !== undefined && body.required && given.size === 0) {
-    throw new ArgumentError(`The argument "${body.argument}" is missing`)
-  }
-  if (body.argument === undefined && (body.required || given.size > 0)) {
+  if (argument !== undefined) {
+    if (isRequired && given.size === 0) throw new ArgumentError(`The argument "${argument}" is missing`)
+  } else if (isRequired || given.size > 0) {
     for (const { name, required } of body.fields) {
       if (required && !given.has(name)) throw new ArgumentError(`The argument "${name}" is missing`)
     }
@@ -90,22 +96,20 @@ function takeBody ({ body }: OperationPlan, left: Map<string, string>): ReturnTy
   return encodeBody(body, given)
 }
 
-const known = ({ parameters, body }: OperationPlan): string => {
-  const names = [
-    ...parameters.map(({ argument }) => argument),
-    ...(body === undefined ? [] : body.argument !== undefined ? [body.argument] : body.fields.map(({ name }) => name))
-  ]
+function knownArguments ({ parameters, body }: OperationPlan): string {
+  const names = parameters.map(({ argument }) => argument)
+  if (body?.argument !== undefined) names.push(body.argument)
+  else if (body) names.push(...body.fields.map(({ name }) => name))
   return names.length === 0 ? 'The tool takes none' : `The tool takes ${names.slice(0, 50).map((name) => JSON.stringify(name)).join(', ')}`
 }
 
-/** The path with its parameters in place. A value must not make it another path: `/users/` is not `/users/{id}`. */
-function fill ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
-  const literal = (text: string): string =>
-    encodeURI(Buffer.from(text).toString())
-      .replace(/%25(?=[0-9a-f]{2})/gi, '%')
-      .replace(/#/g, '%23')
+/**
+ * The path template with the values of its parameters.
+ * @throws ArgumentError where a value would make it another path: `/users/` is not `/users/{id}`
+ */
+function fillPath ({ path }: OperationPlan, values: ReadonlyMap<string, string>): string {
   const filled = path.split(/(\{[^{}]+\})/).map((piece) => {
-    if (!piece.startsWith('{')) return literal(piece)
+    if (!piece.startsWith('{')) return encodeLiteral(piece)
     const name = piece.slice(1, -1)
     const value = values.get(name) ?? ''
     if (value === '') throw new ArgumentError(`The argument for "${name}" in the path must not be empty`)
@@ -119,8 +123,14 @@ function fill ({ path }: OperationPlan, values: ReadonlyMap<string, string>): st
   return filled
 }
 
+/** A literal part of a path template, percent-encoded where it is not yet. */
+const encodeLiteral = (text: string): string =>
+  encodeURI(Buffer.from(text).toString())
+    .replace(/%25(?=[0-9a-f]{2})/gi, '%')
+    .replace(/#/g, '%23')
+
 function headerValue ({ argument }: Parameter, value: string): string {
-  const text = toHeaderValue(value)
-  if (text === undefined) throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
-  return text
+  const sent = toHeaderValue(value)
+  if (sent === undefined) throw new ArgumentError(`The argument "${argument}" holds a control character, which no header may`)
+  return sent
 }

@@ -5,74 +5,85 @@ import { isDeeperThan, isObject, oneLine } from '../../../../protocol/json.ts'
 import { cut } from '../../../../protocol/text.ts'
 import { transportLimits } from '../../../../protocol/transports/transport.ts'
 import { limits } from '../../../limits/index.ts'
-import { isJsonMediaType } from './body.ts'
+import { isJsonMediaType } from '../media-types.ts'
 
-/** What an API answered. */
+/** The response of an API. */
 export interface ApiResponse {
   method: string
   /** Without the query, which may hold a key. */
   url: string
-  /** Pairs of the query that the configuration added: not for the caller. */
+  /** Pairs of the query that the configuration added: the caller must not see them. */
   configuredQuery: readonly string[]
   status: number
   headers: IncomingHttpHeaders
   body: Buffer
 }
 
-/** A tool's result that is an error, in words. */
-export const errorResult = (sentence: string): string => `{"content":[${text(sentence)}],"isError":true}`
-
-const text = (value: string): string => `{"type":"text","text":${JSON.stringify(value)}}`
+/** The text of a tool's result that is an error with one sentence. */
+export const errorResult = (sentence: string): string => toResultText([textBlock(sentence)], '', true)
 
 /**
- * An API's answer as the text of a tool's result: its body as text, or as bytes in base64; an object in JSON also as
- * `structuredContent`, to the digit. A status of 400 or more is an error: its line, then as much of the body as fits. A redirect, or
- * an answer without a body, says where it leads.
+ * A response as the text of a tool's result: its body as text, or as bytes in base64; a JSON object also as `structuredContent`, with
+ * every digit of its numbers. A status of 400 or more is an error: the status line, then as much of the body as fits. A redirect, or a
+ * response without a body, gives its `location`. A response to HEAD gives its headers.
  */
-export function toToolResult ({ method, url, configuredQuery: ownQuery, status, headers, body }: ApiResponse): string {
-  const type = headers['content-type'] ?? ''
-  const line = `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim()
+export function toToolResult (response: ApiResponse): string {
+  const { method, url, configuredQuery, status, headers, body } = response
+  const contentType = headers['content-type'] ?? ''
+  const statusLine = `HTTP ${status} ${STATUS_CODES[status] ?? ''}`.trim()
   if (method === 'HEAD') {
-    return `{"content":[${text([line, ...shownHeaders(headers, ownQuery)].join('\n'))}]${status >= 400 ? ',"isError":true' : ''}}`
+    const lines = [statusLine, ...headerLines(headers, configuredQuery)]
+    return toResultText([textBlock(lines.join('\n'))], '', status >= 400)
   }
-  const said = textOf(body, type)
-  if (status >= 400) {
-    if (said === undefined || said === '') return errorResult(line)
-    const isWhole = said.length <= limits.openapi.errorBody
-    return `{"content":[${text(line)},${text(cut(said, limits.openapi.errorBody))}]${isWhole ? structured(said, type) : ''},"isError":true}`
-  }
+  const text = decodeText(body, contentType)
+  if (status >= 400) return toErrorResult(statusLine, text, contentType)
   const { location } = headers
-  // The body of a redirect is often made of its address.
-  const tells = location !== undefined && !repeats(location, ownQuery)
-  const content = location === undefined ? [] : [text(`${line}\nlocation: ${tells ? location : location.replace(/[?#].*$/s, '')}`)]
-  if (body.length === 0) return `{"content":[${content[0] ?? text(line)}]}`
-  const head = status >= 300 ? content : []
-  if (head.length > 0 && !tells) return `{"content":[${head.join()}]}`
-  if (said === undefined) return `{"content":[${[...head, binary(body, type, url)].join()}]}`
-  return `{"content":[${[...head, text(said)].join()}]${structured(said, type)}}`
+  const isSecret = location !== undefined && holdsConfiguredQuery(location, configuredQuery)
+  const head: string[] = []
+  if (location !== undefined) {
+    head.push(textBlock(`${statusLine}\nlocation: ${isSecret ? location.replace(/[?#].*$/s, '') : location}`))
+  }
+  if (body.length === 0) return toResultText(location === undefined ? [textBlock(statusLine)] : head)
+  if (status < 300) head.length = 0
+  // The body of a redirect often repeats its location.
+  if (head.length > 0 && isSecret) return toResultText(head)
+  if (text === undefined) return toResultText([...head, binaryBlock(body, contentType, url)])
+  return toResultText([...head, textBlock(text)], structuredContent(text, contentType))
 }
 
-/** Whether a text, in however many layers of encoding, holds what the configuration adds to the query. */
-function repeats (value: string, ownQuery: readonly string[]): boolean {
-  const plain = (encoded: string): string => unescape(encoded.replaceAll('+', ' '))
-  const told = [value, plain(value), plain(plain(value))]
-  return ownQuery.some((pair) => told.some((each) => each.includes(plain(pair))))
+function toErrorResult (statusLine: string, text: string | undefined, contentType: string): string {
+  if (text === undefined || text === '') return errorResult(statusLine)
+  const isWhole = text.length <= limits.openapi.errorBody
+  const content = [textBlock(statusLine), textBlock(cut(text, limits.openapi.errorBody))]
+  return toResultText(content, isWhole ? structuredContent(text, contentType) : '', true)
 }
 
-function shownHeaders (headers: IncomingHttpHeaders, ownQuery: readonly string[]): string[] {
-  const shown = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value ?? ''] as const)
-  return shown.filter(([name, value]) => name !== 'set-cookie' && !repeats(value, ownQuery)).map(([name, value]) => `${name}: ${value}`)
+/** @param content blocks as JSON texts @param structured the member `structuredContent` with a comma before it, or nothing */
+const toResultText = (content: readonly string[], structured = '', isError = false): string =>
+  `{"content":[${content.join(',')}]${structured}${isError ? ',"isError":true' : ''}}`
+
+const textBlock = (text: string): string => `{"type":"text","text":${JSON.stringify(text)}}`
+
+/** Whether a text, percent-encoded up to twice, holds a pair that the configuration adds to the query. */
+function holdsConfiguredQuery (text: string, configuredQuery: readonly string[]): boolean {
+  const decode = (encoded: string): string => unescape(encoded.replaceAll('+', ' '))
+  const decoded = [text, decode(text), decode(decode(text))]
+  return configuredQuery.some((pair) => decoded.some((each) => each.includes(decode(pair))))
 }
 
-/** The body as text, in its own character set; undefined: it is none. */
-function textOf (body: Buffer, type: string): string | undefined {
-  const plain = type.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-  const isText =
-    plain === ''
-      ? isUtf8(body)
-      : isJsonMediaType(plain) || /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(plain)
-  if (!isText) return undefined
-  const charset = /charset\s*=\s*"?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
+function headerLines (headers: IncomingHttpHeaders, configuredQuery: readonly string[]): string[] {
+  return Object.entries(headers)
+    .map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value ?? ''] as const)
+    .filter(([name, value]) => name !== 'set-cookie' && !holdsConfiguredQuery(value, configuredQuery))
+    .map(([name, value]) => `${name}: ${value}`)
+}
+
+const essenceOf = (contentType: string): string => contentType.split(';', 1)[0]?.trim() ?? ''
+
+/** A body as text, decoded by its character set; undefined: its media type is not a textual one. */
+function decodeText (body: Buffer, contentType: string): string | undefined {
+  if (!isTextual(essenceOf(contentType).toLowerCase(), body)) return undefined
+  const charset = /charset\s*=\s*"?([\w-]+)/i.exec(contentType)?.[1] ?? 'utf-8'
   try {
     return new TextDecoder(charset).decode(body)
   } catch {
@@ -80,19 +91,27 @@ function textOf (body: Buffer, type: string): string | undefined {
   }
 }
 
-function binary (body: Buffer, type: string, url: string): string {
-  const mimeType = type.split(';', 1)[0]?.trim() || 'application/octet-stream'
-  const [, kind] = /^(image|audio)\//i.exec(mimeType) ?? []
+function isTextual (mediaType: string, body: Buffer): boolean {
+  if (mediaType === '') return isUtf8(body)
+  if (isJsonMediaType(mediaType)) return true
+  return /^text\/|[/+](xml|yaml|x-yaml|javascript|x-ndjson|x-www-form-urlencoded|graphql|json-seq)$/.test(mediaType)
+}
+
+/** Bytes as a block: an image, audio, or an embedded resource. */
+function binaryBlock (body: Buffer, contentType: string, url: string): string {
+  const mimeType = essenceOf(contentType) || 'application/octet-stream'
+  const [, type] = /^(image|audio)\//i.exec(mimeType) ?? []
   const data = body.toString('base64')
-  if (kind !== undefined) return `{"type":"${kind.toLowerCase()}","data":"${data}","mimeType":${JSON.stringify(mimeType)}}`
+  if (type !== undefined) return `{"type":"${type.toLowerCase()}","data":"${data}","mimeType":${JSON.stringify(mimeType)}}`
   return `{"type":"resource","resource":{"uri":${JSON.stringify(url)},"mimeType":${JSON.stringify(mimeType)},"blob":"${data}"}}`
 }
 
-/** MCP has objects only there. Too deep for a message: it stays text. */
-function structured (said: string, type: string): string {
-  if (!(isJsonMediaType(type) || type === '') || !/^\s*\{/.test(said) || isDeeperThan(said, transportLimits.depth - 10)) return ''
+/** The member `structuredContent`, which is always an object in MCP. A body that is nested too deeply for a message stays text only. */
+function structuredContent (text: string, contentType: string): string {
+  if (!(isJsonMediaType(contentType) || contentType === '') || !/^\s*\{/.test(text)) return ''
+  if (isDeeperThan(text, transportLimits.depth - 10)) return ''
   try {
-    return isObject(JSON.parse(said)) ? `,"structuredContent":${oneLine(said).trim()}` : ''
+    return isObject(JSON.parse(text)) ? `,"structuredContent":${oneLine(text).trim()}` : ''
   } catch {
     return ''
   }

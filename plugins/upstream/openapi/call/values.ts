@@ -1,88 +1,112 @@
+// Serializes arguments into URLs, headers and forms. Arguments are read from their JSON text, so that a number keeps every digit.
 import { elementsOf, membersOf, oneLine } from '../../../../protocol/json.ts'
 import type { Parameter, Serialization } from '../plan.ts'
 
-// Arguments are read from their JSON text, so that a number keeps every digit on its way into a URL or form.
+type Value =
+  | { kind: 'scalar', text: string }
+  | { kind: 'array', elements: string[] }
+  | { kind: 'object', entries: Array<[string, string]> }
 
-type Value = { kind: 'one', one: string } | { kind: 'list', list: string[] } | { kind: 'map', entries: Array<[string, string]> }
-
-/** One JSON value as it stands in a URL or form: a string without its quotes, anything else as it is written. */
+/** A JSON value as the text of a URL or form field: a string without its quotes, anything else as its JSON text. */
 export const scalarOf = (text: string): string => text.startsWith('"') ? JSON.parse(text) as string : oneLine(text)
 
-/** The members of an object's text as texts, the last one where a key stands twice. */
+/** The members of an object's JSON text, as JSON texts by name. Of duplicate names the last one counts. */
 export const entriesOf = (text: string): Map<string, string> =>
   new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
 
 const isNull = (text: string): boolean => text === 'null'
 
+/** A value by its JSON text, without elements and members that are null. */
 function valueOf (text: string): Value {
-  if (text.startsWith('[')) return { kind: 'list', list: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
-  if (text.startsWith('{')) {
-    return { kind: 'map', entries: [...entriesOf(text)].filter(([, each]) => !isNull(each)).map(([key, each]) => [key, scalarOf(each)]) }
+  if (text.startsWith('[')) {
+    return { kind: 'array', elements: elementsOf(text).filter((element) => !isNull(element)).map(scalarOf) }
   }
-  return { kind: 'one', one: scalarOf(text) }
+  if (text.startsWith('{')) {
+    const members = [...entriesOf(text)].filter(([, member]) => !isNull(member))
+    return { kind: 'object', entries: members.map(([name, member]) => [name, scalarOf(member)]) }
+  }
+  return { kind: 'scalar', text: scalarOf(text) }
 }
 
-const percent = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+const encodeCharacter = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`
 
 /** Percent-encodes all but the unreserved characters of RFC 3986. */
-export const percentEncode = (value: string): string => encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, percent)
+export const percentEncode = (value: string): string =>
+  encodeURIComponent(Buffer.from(value).toString()).replace(/[!'()*]/g, encodeCharacter)
 
-/** The same, but reserved characters and what is encoded already stay, save those that end a query's value. */
-const escapeReserved = (value: string): string =>
+/** Percent-encodes as `allowReserved` asks for: reserved characters and existing encodings stay, except those that end a query's value. */
+const percentEncodeReserved = (value: string): string =>
   encodeURI(Buffer.from(value).toString())
     .replace(/%25([0-9a-f]{2})/gi, '%$1')
     .replace(/%5B/g, '[')
     .replace(/%5D/g, ']')
-    .replace(/[#&+]/g, percent)
+    .replace(/[#&+]/g, encodeCharacter)
 
-const asIs = (value: string): string => value
 const delimiters = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' } as const
-const delimiterOf = (style: Serialization['style']): string => style in delimiters ? delimiters[style as keyof typeof delimiters] : ','
+const delimiterOf = (style: Serialization['style']): string =>
+  style in delimiters ? delimiters[style as keyof typeof delimiters] : ','
 
-/** A value in a path or header (OpenAPI, "Style Examples"; RFC 6570). A path's is percent-encoded, a header's is not. */
-export function expand ({ in: place, name, style, explode, json }: Parameter, text: string): string {
-  const encode = place === 'path' ? percentEncode : asIs
-  const value: Value = json ? { kind: 'one', one: oneLine(text) } : valueOf(text)
-  const lead = style === 'label' ? '.' : style === 'matrix' ? ';' : ''
-  const between = lead === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? lead : ','
-  const named = (written: string): string =>
-    style !== 'matrix' ? `${lead}${written}` : `;${percentEncode(name)}${written === '' ? '' : `=${written}`}`
-  if (value.kind === 'one') return named(encode(value.one))
-  if (value.kind === 'list') {
-    if (value.list.length === 0) return ''
-    return explode && style === 'matrix'
-      ? value.list.map((each) => named(encode(each))).join('')
-      : named(value.list.map(encode).join(between))
+const prefixes = { label: '.', matrix: ';' } as const
+const prefixOf = (style: Serialization['style']): string => style in prefixes ? prefixes[style as keyof typeof prefixes] : ''
+
+/**
+ * The value of a path or header parameter (OpenAPI, "Style Examples"; RFC 6570). It is percent-encoded in a path, and literal in a header.
+ * @param text the argument as JSON text
+ */
+export function expand ({ in: location, name, style, explode, json }: Parameter, text: string): string {
+  const encode = location === 'path' ? percentEncode : (value: string): string => value
+  const value: Value = json ? { kind: 'scalar', text: oneLine(text) } : valueOf(text)
+  const prefix = prefixOf(style)
+  const separator = prefix === '' ? encode(delimiterOf(style)).replace('%2C', ',') : explode ? prefix : ','
+  const isMatrix = style === 'matrix'
+  const withPrefix = (expanded: string): string => {
+    if (!isMatrix) return `${prefix}${expanded}`
+    return expanded === '' ? `;${percentEncode(name)}` : `;${percentEncode(name)}=${expanded}`
   }
-  if (value.entries.length === 0) return ''
-  if (explode) return `${lead}${value.entries.map(([key, each]) => `${encode(key)}=${encode(each)}`).join(between)}`
-  return named(value.entries.flat().map(encode).join(between))
+  switch (value.kind) {
+    case 'scalar':
+      return withPrefix(encode(value.text))
+    case 'array':
+      if (value.elements.length === 0) return ''
+      if (explode && isMatrix) return value.elements.map((element) => withPrefix(encode(element))).join('')
+      return withPrefix(value.elements.map(encode).join(separator))
+    case 'object':
+      if (value.entries.length === 0) return ''
+      if (!explode) return withPrefix(value.entries.flat().map(encode).join(separator))
+      return `${prefix}${value.entries.map(([member, each]) => `${encode(member)}=${encode(each)}`).join(separator)}`
+  }
 }
 
-/** A value in a query, a cookie or a form: the pairs `name=value` that it makes, percent-encoded. Null and empty lists make none. */
-export function pairsOf (name: string, { style, explode, allowReserved: reserved }: Serialization, text: string): string[] {
+/**
+ * The pairs `name=value` of a value in a query, a cookie or a form, percent-encoded. null and empty arrays have none.
+ * @param text the argument as JSON text
+ */
+export function pairsOf (name: string, { style, explode, allowReserved }: Serialization, text: string): string[] {
   if (isNull(text)) return []
-  const encode = reserved ? escapeReserved : percentEncode
-  if (style === 'deepObject') return deep(percentEncode(name), text, encode)
-  const value = valueOf(text)
+  const encode = allowReserved ? percentEncodeReserved : percentEncode
   const key = percentEncode(name)
-  const between = percentEncode(delimiterOf(style)).replace('%2C', ',')
-  if (value.kind === 'one') return [`${key}=${encode(value.one)}`]
-  if (value.kind === 'list') {
-    if (value.list.length === 0) return []
-    return explode ? value.list.map((each) => `${key}=${encode(each)}`) : [`${key}=${value.list.map(encode).join(between)}`]
+  if (style === 'deepObject') return deepPairs(key, text, encode)
+  const value = valueOf(text)
+  const separator = percentEncode(delimiterOf(style)).replace('%2C', ',')
+  switch (value.kind) {
+    case 'scalar':
+      return [`${key}=${encode(value.text)}`]
+    case 'array':
+      if (value.elements.length === 0) return []
+      if (explode) return value.elements.map((element) => `${key}=${encode(element)}`)
+      return [`${key}=${value.elements.map(encode).join(separator)}`]
+    case 'object':
+      if (value.entries.length === 0) return []
+      if (explode) return value.entries.map(([member, each]) => `${percentEncode(member)}=${encode(each)}`)
+      return [`${key}=${value.entries.flat().map(encode).join(separator)}`]
   }
-  if (value.entries.length === 0) return []
-  return explode
-    ? value.entries.map(([member, each]) => `${percentEncode(member)}=${encode(each)}`)
-    : [`${key}=${value.entries.flat().map(encode).join(between)}`]
 }
 
-/** `name[member]=value`, however deep; a list's elements are named by their number. */
-function deep (name: string, text: string, encode: (value: string) => string): string[] {
+/** The pairs `name[member]=value` of style `deepObject`, at any depth. The elements of an array are named by their index. */
+function deepPairs (name: string, text: string, encode: (value: string) => string): string[] {
   if (isNull(text)) return []
-  const within = (member: string): string => `${name}%5B${percentEncode(member)}%5D`
-  if (text.startsWith('[')) return elementsOf(text).flatMap((each, at) => deep(within(String(at)), each, encode))
-  if (text.startsWith('{')) return [...entriesOf(text)].flatMap(([member, each]) => deep(within(member), each, encode))
+  const nameOf = (member: string): string => `${name}%5B${percentEncode(member)}%5D`
+  if (text.startsWith('[')) return elementsOf(text).flatMap((element, index) => deepPairs(nameOf(String(index)), element, encode))
+  if (text.startsWith('{')) return [...entriesOf(text)].flatMap(([member, each]) => deepPairs(nameOf(member), each, encode))
   return [`${name}=${encode(scalarOf(text))}`]
 }

@@ -12,23 +12,27 @@ import { readDescription } from './read.ts'
 export interface DescriptionDeps {
   outbound: Outbound
   warn: (sentence: string) => void
-  /** It was read again, and is another one. */
+  /** Called when the description was read again and has changed. */
   onChange: () => void
 }
 
-/** How the document was when it was last read. */
-interface Seen { etag: string | undefined, modified: string | undefined, digest: string }
+/** The validators of the document as it was last fetched, and the SHA-256 of its content in base64. */
+interface FetchedVersion { etag: string | undefined, lastModified: string | undefined, digest: string }
 
-/** The description of one API: read when it is first needed, and again from time to time if it has an address. The last good one stays. */
+/**
+ * The description of one API. It is read when it is first needed, and, where it has a URL, again every `keepAliveInterval`. While a new
+ * version cannot be read, the last good one stays in use.
+ */
 export class Description {
   readonly #config: ServerConfig
   readonly #deps: DescriptionDeps
+  /** undefined: the configuration holds the description itself. */
   readonly #url: string | undefined
-  readonly #ended = new AbortController()
+  readonly #closed = new AbortController()
   #current: Promise<CompiledDescription> | undefined
-  #seen: Seen | undefined
+  #fetchedVersion: FetchedVersion | undefined
   #timer: NodeJS.Timeout | undefined
-  #warned = ''
+  #lastWarning = ''
 
   constructor (config: ServerConfig, deps: DescriptionDeps) {
     this.#config = config
@@ -37,98 +41,99 @@ export class Description {
     this.#url = openapi?.schema !== undefined ? undefined : openapi?.url ?? url
   }
 
-  /** @throws UpstreamError in a sentence that says what is wrong, and where */
+  /** @throws UpstreamError with the reason and the place of a problem */
   async current (): Promise<CompiledDescription> {
-    this.#current ??= this.#first()
+    this.#current ??= this.#readFirst()
     return await this.#current
   }
 
   close (): void {
-    this.#ended.abort()
+    this.#closed.abort()
     clearTimeout(this.#timer)
   }
 
-  async #first (): Promise<CompiledDescription> {
+  async #readFirst (): Promise<CompiledDescription> {
     try {
       const { schema } = this.#config.openapi ?? {}
       const compiled = await this.#read(schema ?? await this.#fetch() ?? '')
-      this.#again()
+      this.#scheduleRefresh()
       return compiled
     } catch (error) {
       this.#current = undefined
-      throw this.#explained(error)
+      throw this.#toUpstreamError(error)
     }
   }
 
-  #explained (error: unknown): unknown {
-    const what = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
-    if (error instanceof DescriptionError) return new UpstreamError('refused', `${what} cannot be used: ${error.message}`)
-    return error instanceof UpstreamError ? new UpstreamError(error.fault, `${what} cannot be had: ${error.message}`) : error
+  #toUpstreamError (error: unknown): unknown {
+    const subject = this.#url === undefined ? 'the description' : `the description at ${withoutQuery(this.#url)}`
+    if (error instanceof DescriptionError) return new UpstreamError('refused', `${subject} cannot be used: ${error.message}`)
+    return error instanceof UpstreamError ? new UpstreamError(error.fault, `${subject} cannot be fetched: ${error.message}`) : error
   }
 
   async #read (document: Uint8Array | string | object): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
-    const compiled = await readDescription({ document, from: url ?? openapi?.url }, this.#ended.signal)
+    const compiled = await readDescription({ document, baseUrl: url ?? openapi?.url }, this.#closed.signal)
     for (const warning of compiled.warnings) this.#deps.warn(`its description: ${warning}`)
     return compiled
   }
 
-  /** The document; undefined: it is as it was. */
+  /** Fetches the document; undefined: it has not changed. */
   async #fetch (): Promise<Uint8Array | undefined> {
-    const { url, headers = {}, openapi } = this.#config
-    const address = this.#url
-    if (address === undefined || !URL.canParse(address)) throw new DescriptionError('its address is not an absolute http or https address')
-    // Headers are meant for the API: they go along where the description lives there, too.
-    const own =
-      openapi?.url === undefined || url === undefined || (URL.canParse(url) && new URL(url).origin === new URL(address).origin)
-        ? headers
-        : {}
-    const { etag, modified } = this.#seen ?? {}
-    const { status, headers: got, body } = await this.#deps.outbound.fetch(address, {
+    const url = this.#url
+    if (url === undefined || !URL.canParse(url)) throw new DescriptionError('its address is not an absolute http or https address')
+    const { status, headers, body } = await this.#deps.outbound.fetch(url, {
       ...reachOf(this.#config),
-      headers: {
-        accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
-        'user-agent': 'tool-hub',
-        ...Object.fromEntries(Object.entries(own).map(([name, value]) => toHeader(name, value))),
-        ...etag === undefined ? {} : { 'if-none-match': etag },
-        ...modified === undefined ? {} : { 'if-modified-since': modified }
-      },
+      headers: this.#requestHeaders(url),
       maxSize: limits.openapi.document,
       timeout: limits.openapi.readTime,
-      signal: this.#ended.signal
+      signal: this.#closed.signal
     })
-    if (status === 304 && this.#seen) return undefined
+    if (status === 304 && this.#fetchedVersion) return undefined
     if (status !== 200) throw new UpstreamError(status === 401 ? 'unauthorized' : 'refused', `its address answered HTTP ${status}`)
-    // Not on the event loop: that would be held for long by a large one.
+    // WebCrypto hashes in a thread: a large document would block the event loop.
     const digest = Buffer.from(await webcrypto.subtle.digest('SHA-256', body)).toString('base64')
-    const same = this.#seen?.digest === digest
-    this.#seen = { etag: got.etag, modified: got['last-modified'], digest }
-    return same ? undefined : body
+    const isUnchanged = this.#fetchedVersion?.digest === digest
+    this.#fetchedVersion = { etag: headers.etag, lastModified: headers['last-modified'], digest }
+    return isUnchanged ? undefined : body
   }
 
-  #again (): void {
+  #requestHeaders (documentUrl: string): Record<string, string> {
+    const { url, headers = {}, openapi } = this.#config
+    // The configured headers are meant for the API: they are sent to its origin only.
+    const isApiOrigin =
+      openapi?.url === undefined || url === undefined || (URL.canParse(url) && new URL(url).origin === new URL(documentUrl).origin)
+    const { etag, lastModified } = this.#fetchedVersion ?? {}
+    return {
+      accept: 'application/json, application/yaml;q=0.9, */*;q=0.5',
+      'user-agent': 'tool-hub',
+      ...Object.fromEntries(isApiOrigin ? Object.entries(headers).map(([name, value]) => toHeader(name, value)) : []),
+      ...(etag === undefined ? {} : { 'if-none-match': etag }),
+      ...(lastModified === undefined ? {} : { 'if-modified-since': lastModified })
+    }
+  }
+
+  #scheduleRefresh (): void {
     const { enableKeepAlive = true, keepAliveInterval = 60_000 } = this.#config
-    if (this.#url === undefined || !enableKeepAlive || this.#ended.signal.aborted) return
-    this.#timer = setTimeout(() => { void this.#reread().finally(() => { this.#again() }) }, keepAliveInterval)
+    if (this.#url === undefined || !enableKeepAlive || this.#closed.signal.aborted) return
+    this.#timer = setTimeout(() => { void this.#refresh().finally(() => { this.#scheduleRefresh() }) }, keepAliveInterval)
     this.#timer.unref()
   }
 
-  async #reread (): Promise<void> {
-    const before = this.#seen
+  async #refresh (): Promise<void> {
+    const previousVersion = this.#fetchedVersion
     try {
       const document = await this.#fetch()
       if (document) this.#current = Promise.resolve(await this.#read(document))
-      // Not before it could be read: one that stays broken is told of once.
-      this.#warned = ''
-      if (!document) return
-      this.#deps.onChange()
+      // Reset only after a successful read, so that a document that stays broken causes one warning.
+      this.#lastWarning = ''
+      if (document) this.#deps.onChange()
     } catch (error) {
-      if (this.#ended.signal.aborted) return
-      this.#seen = before
-      const explained = this.#explained(error)
-      const sentence = explained instanceof Error ? explained.message : String(explained)
-      if (sentence !== this.#warned) this.#deps.warn(`${sentence}; the last good one stays in use`)
-      this.#warned = sentence
+      if (this.#closed.signal.aborted) return
+      this.#fetchedVersion = previousVersion
+      const reason = this.#toUpstreamError(error)
+      const warning = reason instanceof Error ? reason.message : String(reason)
+      if (warning !== this.#lastWarning) this.#deps.warn(`${warning}; the last good one stays in use`)
+      this.#lastWarning = warning
     }
   }
 }

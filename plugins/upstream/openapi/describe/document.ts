@@ -2,62 +2,70 @@ import { CORE_SCHEMA, load, mergeTag, YAMLException } from 'js-yaml'
 import { isObject } from '../../../../protocol/json.ts'
 import { DescriptionError } from '../problems.ts'
 
-/** Bounds of a description's content, whatever its size. */
+/** Limits of a description's content, independent of the size of its text. */
 export interface DocumentLimits {
-  /** Values in it, what aliases stand for counted each time. */
+  /** Max values; the value of a YAML alias counts each time it is used. */
   values: number
   depth: number
 }
 
 /**
- * The value of a description's text, JSON or YAML.
- * @throws DescriptionError that says where it cannot be read
+ * Parses the text of a description, JSON or YAML.
+ * @throws DescriptionError with the line and column of a syntax error, or the limit that is exceeded
  */
-export function parseDocument (text: string, bounds: DocumentLimits): Record<string, unknown> {
-  const value = parse(text.replace(/^\uFEFF/, ''), bounds)
-  if (!isObject(value)) throw new DescriptionError('it is no OpenAPI description: an object is expected, in JSON or YAML')
-  checkLimits(value, bounds)
+export function parseDocument (text: string, documentLimits: DocumentLimits): Record<string, unknown> {
+  const value = parse(text.replace(/^\uFEFF/, ''), documentLimits)
+  if (!isObject(value)) throw new DescriptionError('it is not an OpenAPI description: an object is expected, in JSON or YAML')
+  checkLimits(value, documentLimits)
   return value
 }
 
 function parse (text: string, { depth }: DocumentLimits): unknown {
-  let failure: unknown
+  let jsonError: unknown
   if (/^\s*[{[]/.test(text)) {
     try {
       return JSON.parse(text)
     } catch (error) {
-      failure = error
+      jsonError = error
     }
   } else if (/^\s*<(!doctype|html|\?xml)/i.test(text)) {
-    throw new DescriptionError('it is no OpenAPI description but a page in HTML or XML: give the address of the JSON or YAML itself')
+    throw new DescriptionError('it is not an OpenAPI description but a page in HTML or XML: give the address of the JSON or YAML itself')
   }
   try {
     return load(text, { schema: CORE_SCHEMA.withTags(mergeTag), json: true, maxDepth: depth })
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
-    const where = error.mark ? ` (line ${error.mark.line + 1}, column ${error.mark.column + 1})` : ''
-    // Never a piece of the text: whoever sees the error may not be whom it is for.
-    if (failure instanceof Error) {
-      throw new DescriptionError(`it is not valid JSON: ${failure.message.replace(/^Unexpected token.*$/s, 'Unexpected token')}${where}`)
-    }
-    throw new DescriptionError(`it is not valid YAML: ${error.reason.split(/["'`:]|!</, 1)[0]?.trim()}${where}`)
+    throw syntaxError(error, jsonError)
   }
 }
 
-/** Walks all of a value as a tree: aliases may make it a far larger one than its text, or one without an end. */
+/** A syntax error without any part of the text: not everybody who sees the error may see the description. */
+function syntaxError ({ mark, reason }: YAMLException, jsonError: unknown): DescriptionError {
+  const position = mark ? ` (line ${mark.line + 1}, column ${mark.column + 1})` : ''
+  if (jsonError instanceof Error) {
+    const message = jsonError.message.replace(/^Unexpected token.*$/s, 'Unexpected token')
+    return new DescriptionError(`it is not valid JSON: ${message}${position}`)
+  }
+  return new DescriptionError(`it is not valid YAML: ${reason.split(/["'`:]|!</, 1)[0]?.trim()}${position}`)
+}
+
+/**
+ * Walks a whole value as a tree: by its aliases it may be far larger than its text, or contain itself.
+ * @throws DescriptionError where a limit is exceeded
+ */
 export function checkLimits (value: unknown, { values, depth }: DocumentLimits): void {
   let level: unknown[] = [value]
   let count = 0
-  for (let deep = 0; level.length > 0; deep++) {
-    if (deep > depth) throw new DescriptionError(`it is nested deeper than ${depth} levels, or holds itself`)
-    const next: unknown[] = []
+  for (let levels = 0; level.length > 0; levels++) {
+    if (levels > depth) throw new DescriptionError(`it is nested deeper than ${depth} levels, or holds itself`)
+    const nextLevel: unknown[] = []
     for (const each of level) {
       if (typeof each !== 'object' || each === null) continue
       for (const member of Object.values(each)) {
         if (++count > values) throw new DescriptionError(`it holds more than ${values} values`)
-        if (typeof member === 'object' && member !== null) next.push(member)
+        if (typeof member === 'object' && member !== null) nextLevel.push(member)
       }
     }
-    level = next
+    level = nextLevel
   }
 }

@@ -1,30 +1,34 @@
-// The keywords of JSON Schema 2020-12 as a description's schemas use them.
+// The keywords of JSON Schema 2020-12 in the schemas of a description.
 import { isObject } from '../../../../protocol/json.ts'
 
-/** A JSON Schema of 2020-12. */
+/** A schema of JSON Schema 2020-12. */
 export type JsonSchema = Record<string, unknown>
+
+type IsValid = (value: unknown) => boolean
 
 const types = new Set(['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'])
 export const isType = (value: unknown): value is string => typeof value === 'string' && types.has(value)
-const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
-export const isString = (value: unknown): boolean => typeof value === 'string'
-const isFlag = (value: unknown): boolean => typeof value === 'boolean'
-export const isSchema = (value: unknown): boolean => isObject(value) || typeof value === 'boolean'
+const isNumber: IsValid = (value) => typeof value === 'number' && Number.isFinite(value)
+const isCount: IsValid = (value) => Number.isSafeInteger(value) && (value as number) >= 0
+export const isString: IsValid = (value) => typeof value === 'string'
+const isBoolean: IsValid = (value) => typeof value === 'boolean'
+export const isSchema: IsValid = (value) => isObject(value) || typeof value === 'boolean'
 
-/** Keywords that refuse nothing, and those that do: each is taken as it is, if it is what it should be. */
-const describing: Readonly<Record<string, (value: unknown) => boolean>> = {
+/** Keywords that are copied where their value is valid: annotations and `const`, of which nothing is dropped. */
+const annotations: Readonly<Record<string, IsValid>> = {
   title: isString,
   description: isString,
   format: isString,
   contentEncoding: isString,
   contentMediaType: isString,
-  deprecated: isFlag,
-  writeOnly: isFlag,
+  deprecated: isBoolean,
+  writeOnly: isBoolean,
   const: () => true,
   default: () => true
 }
-const bounding: Readonly<Record<string, (value: unknown) => boolean>> = {
+
+/** Assertions that are copied where their value is valid, and dropped otherwise. */
+const assertions: Readonly<Record<string, IsValid>> = {
   minimum: isNumber,
   maximum: isNumber,
   exclusiveMinimum: isNumber,
@@ -38,12 +42,12 @@ const bounding: Readonly<Record<string, (value: unknown) => boolean>> = {
   maxContains: isCount,
   minProperties: isCount,
   maxProperties: isCount,
-  uniqueItems: isFlag
+  uniqueItems: isBoolean
 }
-export const copiedKeywords = Object.entries({ ...describing, ...bounding })
-const bounds = Object.entries(bounding)
+export const copiedKeywords = Object.entries({ ...annotations, ...assertions })
+const assertionEntries = Object.entries(assertions)
 
-/** Keywords that hold a schema, a list of them, or a map. */
+/** Keywords whose value is a schema and is converted as it is. `items` and `additionalProperties` have cases of their own. */
 export const schemaKeywords = [
   'not',
   'if',
@@ -55,31 +59,37 @@ export const schemaKeywords = [
   'unevaluatedProperties',
   'contentSchema'
 ] as const
+/** Keywords whose value is an array of schemas. */
 export const schemaListKeywords = ['allOf', 'anyOf', 'oneOf', 'prefixItems'] as const
+
+/** All keywords whose value is a schema, an array of schemas, or an object of schemas. */
 export const schemaKeywordSet: ReadonlySet<string> = new Set(['items', 'additionalProperties', ...schemaKeywords])
 export const schemaListKeywordSet: ReadonlySet<string> = new Set(schemaListKeywords)
 export const schemaMapKeywordSet: ReadonlySet<string> = new Set(['properties', 'patternProperties', 'dependentSchemas'])
 
-/** What stands where a schema may hold others. */
+/** The direct subschemas of a schema: the values at the places where a schema may hold others. */
 export function subschemasOf (schema: Readonly<Record<string, unknown>>): unknown[] {
-  return Object.entries(schema).flatMap(([key, each]) =>
-    schemaKeywordSet.has(key) || (schemaListKeywordSet.has(key) && Array.isArray(each))
-      ? each
-      : schemaMapKeywordSet.has(key) && isObject(each)
-        ? Object.values(each)
-        : []
-  )
+  return Object.entries(schema).flatMap(([key, value]) => {
+    if (schemaKeywordSet.has(key)) return value
+    if (schemaListKeywordSet.has(key)) return Array.isArray(value) ? value : []
+    return schemaMapKeywordSet.has(key) && isObject(value) ? Object.values(value) : []
+  })
 }
 
-/** A regular expression as JSON Schema has it, which is with Unicode: descriptions escape more than that admits. undefined: it is none. */
+/**
+ * A regular expression in JSON Schema's dialect, which has the flag `u`: escapes that this flag forbids, and many descriptions have,
+ * are removed.
+ * @returns undefined where it is not valid even then
+ */
 export function toPattern (value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   if (isPattern(value)) return value
-  // A dash that is escaped makes no range where it stands in a class.
-  const strict = value.replace(/\\([^])/g, (whole, character: string) =>
-    character === '-' ? '\\x2d' : /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? whole : character
-  )
-  return isPattern(strict) ? strict : undefined
+  const withoutEscapes = value.replace(/\\([^])/g, (escape, character: string) => {
+    // A bare dash would make a range in a character class.
+    if (character === '-') return '\\x2d'
+    return /[A-Za-z0-9^$\\.*+?()[\]{}|/]/.test(character) ? escape : character
+  })
+  return isPattern(withoutEscapes) ? withoutEscapes : undefined
 }
 
 function isPattern (value: string): boolean {
@@ -90,32 +100,35 @@ function isPattern (value: string): boolean {
   }
 }
 
-/** Whether of the patterns of members, to their schemas, one cannot be said. */
+/** Whether the conversion drops a member of `patternProperties`, because its pattern is not valid. */
 export const dropsPattern = (patternProperties: unknown): boolean =>
   isObject(patternProperties) && Object.keys(patternProperties).some((name) => toPattern(name) === undefined)
 
-/** Whether a schema asks for something, beside its parts, that cannot be said and is left out. */
+/** Whether the conversion drops a constraint of a schema, because its value is not valid. Subschemas are not examined. */
 export function dropsConstraint (schema: Readonly<Record<string, unknown>>): boolean {
   const { type, enum: values, pattern, patternProperties } = schema
   if (dropsPattern(patternProperties) || (pattern !== undefined && toPattern(pattern) === undefined)) return true
   if (type !== undefined && type !== 'file' && ![type].flat().every(isType)) return true
   if (values !== undefined && !(Array.isArray(values) && values.length > 0)) return true
-  // Up to 3.0 some bounds are flags, which say how another one is meant.
-  return bounds.some(([key, isRight]) => schema[key] !== undefined && typeof schema[key] !== 'boolean' && !isRight(schema[key]))
+  return assertionEntries.some(([key, isValid]) => {
+    const value = schema[key]
+    // Up to OpenAPI 3.0 `exclusiveMinimum` and `exclusiveMaximum` are booleans.
+    return value !== undefined && typeof value !== 'boolean' && !isValid(value)
+  })
 }
 
 /**
- * A schema some of whose parts take more than they should. What would refuse more for that is left out, and a choice of exactly
- * one becomes a choice of any: a call that the API takes must not be refused.
+ * A schema some of whose subschemas accept more than the original. The keywords by which it would then accept less are left out, and
+ * `oneOf` becomes `anyOf`: a call that the API accepts must not be refused.
  */
 export function relaxed ({
   not: _not,
   if: _if,
   then: _then,
   else: _else,
-  unevaluatedItems: _items,
-  unevaluatedProperties: _properties,
-  maxContains: _most,
+  unevaluatedItems: _unevaluatedItems,
+  unevaluatedProperties: _unevaluatedProperties,
+  maxContains: _maxContains,
   oneOf,
   ...rest
 }: JsonSchema): JsonSchema {

@@ -1,52 +1,56 @@
 import { isObject } from '../../../../protocol/json.ts'
-import { dropsConstraint, subschemasOf } from './keywords.ts'
 import { DescriptionError } from '../problems.ts'
+import { dropsConstraint, subschemasOf } from './keywords.ts'
 import type { References } from './refs.ts'
 
-/** Tells which schemas of a description cannot be said whole. */
+/** Finds the schemas of a description whose conversion is lossy: a constraint is dropped, so that the result accepts more. */
 export class LossDetector {
   readonly #refs: References
-  /** References that have been looked at, and those that lead to a loss, be it further on. */
-  readonly #seen = new Set<string>()
-  readonly #losing = new Set<string>()
+  /** References whose schemas have been examined. */
+  readonly #visited = new Set<string>()
+  /** References to schemas that are lossy themselves, or refer to a lossy one, directly or not. */
+  readonly #lossy = new Set<string>()
 
   constructor (refs: References) {
     this.#refs = refs
   }
 
-  /** Whether something is left out of a schema, or of what it refers to, so that it takes more than it should. */
+  /** Whether the conversion drops a constraint of the schema, or of a schema that it refers to, directly or not. */
   isLossy (schema: unknown): boolean {
-    const refs = refsOf(schema)
-    if (refs) this.#learn(refs)
-    return refs === undefined || refs.some((ref) => this.#losing.has(ref))
+    const refs = losslessRefs(schema)
+    if (refs) this.#examine(refs)
+    return refs === undefined || refs.some((ref) => this.#lossy.has(ref))
   }
 
-  /** Looks at each reference once, and from the losses back to whoever refers to them: circles need no care, and long chains no stack. */
-  #learn (refs: readonly string[]): void {
-    const open = [...refs]
-    const users = new Map<string, string[]>()
-    const losing: string[] = []
-    for (const ref of open) {
-      if (this.#seen.has(ref)) continue
-      this.#seen.add(ref)
-      const next = refsOf(this.#target(ref))
-      if (next === undefined || next.some((to) => this.#losing.has(to))) losing.push(ref)
-      for (const to of next ?? []) {
-        const known = users.get(to)
-        if (known) known.push(ref)
-        else users.set(to, [ref])
-        open.push(to)
+  /**
+   * Examines each reference once, and marks those that lead to a lossy schema, from the lossy ones back to their users. Without
+   * recursion: cycles need no special case, and long chains do not exceed the stack.
+   */
+  #examine (refs: readonly string[]): void {
+    const queue = [...refs]
+    const usersOf = new Map<string, string[]>()
+    const lossy: string[] = []
+    for (const ref of queue) {
+      if (this.#visited.has(ref)) continue
+      this.#visited.add(ref)
+      const targets = losslessRefs(this.#lookUp(ref))
+      if (targets === undefined || targets.some((target) => this.#lossy.has(target))) lossy.push(ref)
+      for (const target of targets ?? []) {
+        const users = usersOf.get(target)
+        if (users) users.push(ref)
+        else usersOf.set(target, [ref])
+        queue.push(target)
       }
     }
-    for (const ref of losing) {
-      if (this.#losing.has(ref)) continue
-      this.#losing.add(ref)
-      losing.push(...users.get(ref) ?? [])
+    for (const ref of lossy) {
+      if (this.#lossy.has(ref)) continue
+      this.#lossy.add(ref)
+      lossy.push(...usersOf.get(ref) ?? [])
     }
   }
 
-  /** One that leads to nothing is told of where it is needed. */
-  #target (ref: string): unknown {
+  /** undefined for a reference that leads to nothing: the conversion reports it where it is used. */
+  #lookUp (ref: string): unknown {
     try {
       return this.#refs.lookUp(ref)
     } catch (error) {
@@ -56,15 +60,15 @@ export class LossDetector {
   }
 }
 
-/** The references in a schema; undefined: something is left out of it. */
-function refsOf (schema: unknown): string[] | undefined {
+/** The references in a schema and its subschemas; undefined where a constraint of one of them is dropped. */
+function losslessRefs (schema: unknown): string[] | undefined {
   const refs: string[] = []
-  const open = [schema]
-  for (const each of open) {
+  const queue = [schema]
+  for (const each of queue) {
     if (!isObject(each)) continue
     if (dropsConstraint(each)) return undefined
     if (typeof each.$ref === 'string') refs.push(each.$ref)
-    for (const part of subschemasOf(each)) open.push(part)
+    for (const subschema of subschemasOf(each)) queue.push(subschema)
   }
   return refs
 }

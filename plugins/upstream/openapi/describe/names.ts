@@ -1,43 +1,45 @@
 import { createHash } from 'node:crypto'
 
-/** The longest name that every client takes. */
-const longest = 64
-const digest = (text: string, length: number): string => createHash('sha256').update(text).digest('hex').slice(0, length)
+/** Max length of a tool's name that every client accepts. */
+const maxNameLength = 64
 
-/** What may stand in a tool's name (MCP, "Tool Names"). */
-const cleaned = (text: string): string => text.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+|_+$/g, '')
+const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
+
+/** A text with only the characters that a tool's name may have (MCP, "Tool Names"). */
+const toNameCharacters = (text: string): string => text.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+|_+$/g, '')
 
 /**
- * A tool's name for each operation: its operationId, or its method and path; what no name may hold becomes `_`. One that is too
- * long is cut, and one that is taken gets a suffix, both by a digest of method and path.
+ * Assigns a unique tool name to each operation: its operationId, or else its method and path. Characters that no name may have become
+ * `_`. A name that is too long is cut, and both a cut name and a duplicate one end with a hash of method and path.
  */
 export class ToolNames {
-  readonly #taken = new Set<string>()
+  readonly #assigned = new Set<string>()
 
   assign (operationId: unknown, method: string, path: string): string {
-    const id = typeof operationId === 'string' ? cleaned(operationId) : ''
-    const spoken = id !== '' ? id : cleaned(`${method.toLowerCase()}${path.replace(/[{}]/g, '')}`)
-    const suffix = `_${digest(`${method} ${path}`, 8)}`
-    let name = spoken.length <= longest ? spoken : `${spoken.slice(0, longest - suffix.length)}${suffix}`
-    if (this.#taken.has(name)) name = `${spoken.slice(0, longest - suffix.length)}${suffix}`
-    this.#taken.add(name)
+    const id = typeof operationId === 'string' ? toNameCharacters(operationId) : ''
+    const base = id !== '' ? id : toNameCharacters(`${method.toLowerCase()}${path.replace(/[{}]/g, '')}`)
+    const suffix = `_${shortHash(`${method} ${path}`)}`
+    const isUnique = base.length <= maxNameLength && !this.#assigned.has(base)
+    const name = isUnique ? base : `${base.slice(0, maxNameLength - suffix.length)}${suffix}`
+    this.#assigned.add(name)
     return name
   }
 }
 
 /**
- * The arguments of one tool. A parameter's argument has its name; where two places have one name, the later place (path, query,
- * header, cookie) gets `<name>_<place>`; where that is taken, too, a number.
+ * Assigns unique names to the arguments of one tool. An argument has the name of its parameter. Where parameters in different
+ * locations share a name, that of the later location (path, query, header, cookie) becomes `<name>_<location>`, and where that is
+ * assigned already, gets a number.
  */
 export class ArgumentNames {
-  readonly #taken = new Set<string>()
+  readonly #assigned = new Set<string>()
 
-  has (name: string): boolean { return this.#taken.has(name) }
+  has (name: string): boolean { return this.#assigned.has(name) }
 
-  assign (name: string, place: string): string {
-    let free = this.#taken.has(name) ? `${name}_${place}` : name
-    for (let count = 2; this.#taken.has(free); count++) free = `${name}_${place}_${count}`
-    this.#taken.add(free)
-    return free
+  assign (name: string, location: string): string {
+    let unique = this.#assigned.has(name) ? `${name}_${location}` : name
+    for (let count = 2; this.#assigned.has(unique); count++) unique = `${name}_${location}_${count}`
+    this.#assigned.add(unique)
+    return unique
   }
 }

@@ -1,16 +1,16 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { isHeaderName } from '../headers.ts'
-import type { JsonSchema } from './keywords.ts'
-import { bodyFormatOf } from './media.ts'
-import type { ArgumentNames } from './names.ts'
+import { bodyFormatOf } from '../media-types.ts'
 import type { Parameter, ParameterLocation, Style } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
+import type { JsonSchema } from './keywords.ts'
+import type { ArgumentNames } from './names.ts'
 import type { SchemaConverter } from './schema.ts'
 
-const places: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
-const isPlace = (value: unknown): value is ParameterLocation => places.includes(value as ParameterLocation)
+const locations: readonly ParameterLocation[] = ['path', 'query', 'header', 'cookie']
+const isLocation = (value: unknown): value is ParameterLocation => locations.includes(value as ParameterLocation)
 
-/** The styles of each place; the first one is meant where none is given. The last rows are Swagger's. */
+/** The styles of each location; the first one is the default. The delimited ones in paths and headers, and the tabs, are Swagger's. */
 const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   path: ['simple', 'label', 'matrix', 'spaceDelimited', 'pipeDelimited', 'tabDelimited'],
   query: ['form', 'spaceDelimited', 'pipeDelimited', 'deepObject', 'tabDelimited'],
@@ -18,7 +18,7 @@ const styles: Readonly<Record<ParameterLocation, readonly Style[]>> = {
   cookie: ['form']
 }
 
-/** Headers that are not a parameter's to set: OpenAPI ignores the first three, the others belong to the connection. */
+/** Headers that no parameter sets: OpenAPI ignores the first three; the others belong to the connection. */
 const reservedHeaders = new Set([
   'accept',
   'content-type',
@@ -36,60 +36,68 @@ const reservedHeaders = new Set([
   'cookie'
 ])
 
-/** A parameter of the request, and the schema of the argument that gives it. */
+/** A Parameter Object with its reference resolved. */
+type ParameterObject = Readonly<Record<string, unknown>>
+
+/** A parameter of the request, and the schema of its argument. */
 export interface DescribedParameter { parameter: Parameter, schema: JsonSchema }
 
 /**
- * The parameters of an operation, in the order of their placement. What the path's template names and nobody describes is a string.
- * @param given parameters with their references resolved
+ * The parameters of an operation, in the order of their location. A name in the path template that no parameter declares is a string.
  * @throws DescriptionError
  */
 export function describeParameters (
-  given: ReadonlyArray<Record<string, unknown>>,
+  given: readonly ParameterObject[],
   path: string,
   names: ArgumentNames,
   schemas: SchemaConverter
 ): DescribedParameter[] {
-  const inPath = new Set([...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name))
-  const all = given.filter(
-    (each) => !(each.in === 'header' && typeof each.name === 'string' && reservedHeaders.has(each.name.toLowerCase()))
-  )
-  for (const { name, in: place } of all) {
-    if (typeof name !== 'string' || name === '' || !isPlace(place)) {
-      throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${places.join(', ')}`)
-    }
-    if (place === 'header' && !isHeaderName(name)) throw new DescriptionError(`no header can be named ${JSON.stringify(name)}`)
-    if (place === 'cookie' && /[\s;,=]/.test(name)) throw new DescriptionError(`no cookie can be named ${JSON.stringify(name)}`)
-  }
-  const declared = new Set(all.filter((each) => each.in === 'path').map(({ name }) => name))
-  for (const name of inPath) if (!declared.has(name)) all.push({ name, in: 'path', schema: { type: 'string' } })
-  return places.flatMap((place) =>
-    all
-      .filter((each) => each.in === place && (place !== 'path' || inPath.has(String(each.name))))
-      .map((each) => describe(each, place, names, schemas))
+  const parameters = given.filter((parameter) => !isReservedHeader(parameter))
+  for (const parameter of parameters) assertValid(parameter)
+  const templateNames = new Set([...path.matchAll(/\{([^{}]+)\}/g)].map(([, name = '']) => name))
+  const declared = new Set(parameters.filter((each) => each.in === 'path').map(({ name }) => name))
+  for (const name of templateNames) if (!declared.has(name)) parameters.push({ name, in: 'path', schema: { type: 'string' } })
+  const isUsed = ({ in: location, name }: ParameterObject): boolean => location !== 'path' || templateNames.has(String(name))
+  return locations.flatMap((location) =>
+    parameters
+      .filter((parameter) => parameter.in === location && isUsed(parameter))
+      .map((parameter) => describeParameter(parameter, location, names, schemas))
   )
 }
 
-function describe (
-  given: Record<string, unknown>,
-  place: ParameterLocation,
+const isReservedHeader = ({ in: location, name }: ParameterObject): boolean =>
+  location === 'header' && typeof name === 'string' && reservedHeaders.has(name.toLowerCase())
+
+function assertValid ({ in: location, name }: ParameterObject): void {
+  if (typeof name !== 'string' || name === '' || !isLocation(location)) {
+    throw new DescriptionError(`a parameter has no "name", or no "in" that is one of ${locations.join(', ')}`)
+  }
+  if (location === 'header' && !isHeaderName(name)) throw new DescriptionError(`${JSON.stringify(name)} is not a valid header name`)
+  if (location === 'cookie' && /[\s;,=]/.test(name)) throw new DescriptionError(`${JSON.stringify(name)} is not a valid cookie name`)
+}
+
+function describeParameter (
+  given: ParameterObject,
+  location: ParameterLocation,
   names: ArgumentNames,
   schemas: SchemaConverter
 ): DescribedParameter {
   const name = String(given.name)
-  const style = styles[place].find((each) => each === given.style) ?? styles[place][0] ?? 'form'
+  const allowed = styles[location]
+  const style = allowed.find((each) => each === given.style) ?? allowed[0] ?? 'form'
+  const explode = typeof given.explode === 'boolean' ? given.explode : style === 'form'
   const parameter: Parameter = {
-    argument: names.assign(name, place),
+    argument: names.assign(name, location),
     name,
-    in: place,
+    in: location,
     style,
-    // A deep object is always taken apart.
-    explode: style === 'deepObject' || (typeof given.explode === 'boolean' ? given.explode : style === 'form')
+    // The style deepObject has no other form.
+    explode: style === 'deepObject' || explode
   }
-  if (given.required === true || place === 'path') parameter.required = true
-  if (given.allowReserved === true && place === 'query') parameter.allowReserved = true
-  const [[type, content] = []] = isObject(given.content) ? Object.entries(given.content) : []
-  if (type !== undefined && isObject(content) && bodyFormatOf(type) === 'json') parameter.json = true
-  const schema = schemas.convert(isObject(content) ? content.schema : given.schema)
+  if (given.required === true || location === 'path') parameter.required = true
+  if (given.allowReserved === true && location === 'query') parameter.allowReserved = true
+  const [[mediaType, mediaTypeObject] = []] = isObject(given.content) ? Object.entries(given.content) : []
+  if (mediaType !== undefined && isObject(mediaTypeObject) && bodyFormatOf(mediaType) === 'json') parameter.json = true
+  const schema = schemas.convert(isObject(mediaTypeObject) ? mediaTypeObject.schema : given.schema)
   return { parameter, schema: typeof given.description === 'string' ? { ...schema, description: given.description } : schema }
 }

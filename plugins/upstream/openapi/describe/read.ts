@@ -4,22 +4,28 @@ import type { CompiledDescription } from '../plan.ts'
 import { DescriptionReader } from './reader.ts'
 import type { ReadTask } from './worker.ts'
 
-const places = new Semaphore(limits.openapi.readers)
-/** Threads without a task: the next description finds one that has started. */
+/** Limits the readers that run at once. */
+const readers = new Semaphore(limits.openapi.readers)
+/** Readers without a task, whose threads have started already. */
 const idle: DescriptionReader[] = []
 
 /**
- * Reads a description in a worker thread, bounded in time and memory, so that the event loop goes on meanwhile.
- * @throws DescriptionError in a sentence that says what is wrong with it, and where
+ * Reads a description in a worker thread, limited in time and memory, so that the event loop is not blocked.
+ * @throws DescriptionError with the reason and the place of a problem
  */
 export async function readDescription (task: ReadTask, signal: AbortSignal): Promise<CompiledDescription> {
-  const leave = await places.take()
+  const release = await readers.take()
   try {
-    const reader = idle.pop() ?? new DescriptionReader((each) => { if (idle.includes(each)) idle.splice(idle.indexOf(each), 1) })
+    const reader = idle.pop() ?? new DescriptionReader(removeIdle)
     const compiled = await reader.read(task, signal)
     idle.push(reader)
     return compiled
   } finally {
-    leave()
+    release()
   }
+}
+
+function removeIdle (reader: DescriptionReader): void {
+  const index = idle.indexOf(reader)
+  if (index !== -1) idle.splice(index, 1)
 }

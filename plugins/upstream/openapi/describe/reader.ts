@@ -1,50 +1,57 @@
-import { Worker } from 'node:worker_threads'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
 import { limits } from '../../../limits/index.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import type { ReadResult, ReadTask } from './worker.ts'
 
-/** The worker's file: TypeScript beside TypeScript, JavaScript where it is built. */
-const file = new URL(`./worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
-/** A thread does not inherit what lets this one run TypeScript, in tests and under `npm run dev`. */
-const start = file.pathname.endsWith('.ts')
-  ? {
-      code: `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then(({ register }) => { register(); return import(${JSON.stringify(file.href)}) })`,
-      eval: true
-    }
-  : { code: file, eval: false }
+/** The worker's module: TypeScript where this module is TypeScript, else JavaScript. */
+const moduleUrl = new URL(`./worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
 
-/** How long one description may take, in ms; how many MB of memory; and after how many ms without any the thread ends. */
-export interface ReaderLimits { readTime: number, readHeap: number, readIdle: number }
+/** Starts the worker. Worker threads do not inherit the loader that runs TypeScript in tests and under `npm run dev`. */
+function startWorker (options: WorkerOptions): Worker {
+  if (!moduleUrl.pathname.endsWith('.ts')) return new Worker(moduleUrl, options)
+  const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'))
+  const code = `import(${loader}).then(({ register }) => { register(); return import(${JSON.stringify(moduleUrl.href)}) })`
+  return new Worker(code, { ...options, eval: true })
+}
 
-/** A thread that reads descriptions, one after the other. It ends with the first one that fails, and after a while without any. */
+export interface ReaderLimits {
+  /** Max time for one description, in ms. */
+  readTime: number
+  /** Max memory of the thread, in MB. */
+  readHeap: number
+  /** Time without a description after which the thread ends, in ms. */
+  readIdle: number
+}
+
+/** A worker thread that reads descriptions, one after the other. It ends with the first one that fails, and after some idle time. */
 export class DescriptionReader {
   readonly #worker: Worker
-  readonly #bounds: ReaderLimits
-  readonly #ended: (reader: DescriptionReader) => void
-  #timer: NodeJS.Timeout | undefined
+  readonly #limits: ReaderLimits
+  readonly #onEnd: (reader: DescriptionReader) => void
+  #idleTimer: NodeJS.Timeout | undefined
 
-  /** @param ended told when it takes no more */
-  constructor (ended: (reader: DescriptionReader) => void, bounds: ReaderLimits = limits.openapi) {
-    this.#ended = ended
-    this.#bounds = bounds
-    // Nothing of our environment is its business.
-    this.#worker = new Worker(start.code, { eval: start.eval, resourceLimits: { maxOldGenerationSizeMb: bounds.readHeap }, env: {} })
-    // What it says when nobody waits for it is of no interest.
+  /** @param onEnd called when the reader has ended */
+  constructor (onEnd: (reader: DescriptionReader) => void, readerLimits: ReaderLimits = limits.openapi) {
+    this.#onEnd = onEnd
+    this.#limits = readerLimits
+    // The thread does not need the environment, which holds secrets.
+    this.#worker = startWorker({ resourceLimits: { maxOldGenerationSizeMb: readerLimits.readHeap }, env: {} })
+    // An error while no task runs must not end the process.
     this.#worker.on('error', () => {})
   }
 
-  /** @throws DescriptionError; it has ended then */
+  /** Reads one description. @throws DescriptionError, after which the reader has ended */
   async read (task: ReadTask, signal: AbortSignal): Promise<CompiledDescription> {
-    clearTimeout(this.#timer)
+    clearTimeout(this.#idleTimer)
     this.#worker.ref()
     try {
-      const answer = await this.#ask(task, signal)
-      if ('problem' in answer) throw new DescriptionError(answer.problem)
+      const result = await this.#run(task, signal)
+      if ('problem' in result) throw new DescriptionError(result.problem)
       this.#worker.unref()
-      this.#timer = setTimeout(() => { this.#end() }, this.#bounds.readIdle)
-      this.#timer.unref()
-      return answer.compiled
+      this.#idleTimer = setTimeout(() => { this.#end() }, this.#limits.readIdle)
+      this.#idleTimer.unref()
+      return result.compiled
     } catch (error) {
       this.#end()
       throw error
@@ -52,48 +59,45 @@ export class DescriptionReader {
   }
 
   #end (): void {
-    clearTimeout(this.#timer)
-    this.#ended(this)
+    clearTimeout(this.#idleTimer)
+    this.#onEnd(this)
     void this.#worker.terminate()
   }
 
-  async #ask (task: ReadTask, signal: AbortSignal): Promise<ReadResult> {
+  /** Posts a task to the thread, and waits for its result, its end, the time limit or the signal. */
+  async #run (task: ReadTask, signal: AbortSignal): Promise<ReadResult> {
     const worker = this.#worker
-    const { readTime, readHeap } = this.#bounds
-    let timer: NodeJS.Timeout | undefined
-    const listeners: Array<() => void> = []
+    const { readTime, readHeap } = this.#limits
+    let stopListening = (): void => {}
     try {
       return await new Promise<ReadResult>((resolve, reject) => {
-        const end = (): void => { reject(new DescriptionError('it is not needed any more')) }
-        const failed = (error: Error & { code?: string }): void => {
-          reject(
-            error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? new DescriptionError(`reading it takes more than ${readHeap} MB of memory`) : error
-          )
+        const onAbort = (): void => { reject(new DescriptionError('it is not needed any more')) }
+        const onExit = (): void => { reject(new DescriptionError('reading it failed')) }
+        const onTimeout = (): void => { reject(new DescriptionError(`reading it takes longer than ${readTime / 1_000} s`)) }
+        const onError = (error: Error & { code?: string }): void => {
+          const isOutOfMemory = error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+          reject(isOutOfMemory ? new DescriptionError(`reading it takes more than ${readHeap} MB of memory`) : error)
         }
-        const exited = (): void => { reject(new DescriptionError('reading it failed')) }
-        worker.once('message', resolve).once('error', failed).once('exit', exited)
-        signal.addEventListener('abort', end, { once: true })
-        listeners.push(() => {
-          worker.off('message', resolve).off('error', failed).off('exit', exited)
-          signal.removeEventListener('abort', end)
-        })
-        timer = setTimeout(() => { reject(new DescriptionError(`reading it takes longer than ${readTime / 1_000} s`)) }, readTime)
-        if (signal.aborted) end()
-        // The bytes are handed over, not copied, where they are all that their memory holds.
-        else {
-          worker.postMessage(
-            task,
-            task.document instanceof Uint8Array &&
-              task.document.byteLength === task.document.buffer.byteLength &&
-              task.document.buffer instanceof ArrayBuffer
-              ? [task.document.buffer]
-              : []
-          )
+        const timer = setTimeout(onTimeout, readTime)
+        worker.once('message', resolve).once('error', onError).once('exit', onExit)
+        signal.addEventListener('abort', onAbort, { once: true })
+        stopListening = () => {
+          clearTimeout(timer)
+          worker.off('message', resolve).off('error', onError).off('exit', onExit)
+          signal.removeEventListener('abort', onAbort)
         }
+        if (signal.aborted) onAbort()
+        else worker.postMessage(task, transferableOf(task))
       })
     } finally {
-      clearTimeout(timer)
-      for (const remove of listeners) remove()
+      stopListening()
     }
   }
+}
+
+/** The memory of a document's bytes, to be transferred rather than copied; empty where it holds other bytes, too. */
+function transferableOf ({ document }: ReadTask): ArrayBuffer[] {
+  if (!(document instanceof Uint8Array)) return []
+  const { buffer, byteLength } = document
+  return buffer instanceof ArrayBuffer && byteLength === buffer.byteLength ? [buffer] : []
 }

@@ -1,10 +1,11 @@
 import { isObject } from '../../../../protocol/json.ts'
+import { resolvePointer } from '../../../json-schema/json-pointer.ts'
 import { DescriptionError } from '../problems.ts'
 
-/** References in a row, before they count as a circle. */
-const mostHops = 32
+/** Max references followed in a row; more count as a cycle. */
+const maxHops = 32
 
-/** Finds what a description's references stand for. Only those within it are followed. */
+/** Resolves the Reference Objects of a description. Only references within the description are followed. */
 export class References {
   readonly #document: Record<string, unknown>
 
@@ -12,47 +13,38 @@ export class References {
     this.#document = document
   }
 
-  /** @throws DescriptionError naming a reference that leads out of the description, or to nothing */
+  /**
+   * The value that a reference refers to; it may be a Reference Object itself.
+   * @throws DescriptionError for a reference that leads out of the description, or to nothing
+   */
   lookUp (ref: string): unknown {
+    const quoted = JSON.stringify(ref)
     if (!ref.startsWith('#')) {
       throw new DescriptionError(
-        `the reference ${JSON.stringify(ref)} leads out of the description: such references are never followed, so bundle the description into one file`
+        `the reference ${quoted} leads out of the description: such references are never followed, so bundle the description into one file`
       )
     }
-    let value: unknown = this.#document
-    for (const step of ref === '#' ? [] : pathOf(ref)) {
-      if (Array.isArray(value) ? !/^\d+$/.test(step) : !isObject(value)) value = undefined
-      else value = Object.hasOwn(value as object, step) ? (value as Record<string, unknown>)[step] : undefined
-      if (value === undefined) throw new DescriptionError(`the reference ${JSON.stringify(ref)} leads to nothing`)
+    if (ref !== '#' && !ref.startsWith('#/')) {
+      throw new DescriptionError(`the reference ${quoted} cannot be read: it must be like "#/components/…"`)
     }
+    const value = resolvePointer(this.#document, ref)
+    if (value === undefined) throw new DescriptionError(`the reference ${quoted} leads to nothing`)
     return value
   }
 
-  /** The value itself, or what its `$ref` stands for in the end. */
+  /** The value itself, or the value that a Reference Object refers to in the end. @throws DescriptionError */
   resolve (value: unknown): unknown {
-    for (let hops = 0; isObject(value) && typeof value.$ref === 'string'; hops++) {
-      if (hops >= mostHops) throw new DescriptionError(`the reference ${JSON.stringify(value.$ref)} leads to itself`)
-      value = this.lookUp(value.$ref)
+    let resolved = value
+    for (let hops = 0; isObject(resolved) && typeof resolved.$ref === 'string'; hops++) {
+      if (hops >= maxHops) throw new DescriptionError(`the reference ${JSON.stringify(resolved.$ref)} leads to itself`)
+      resolved = this.lookUp(resolved.$ref)
     }
-    return value
+    return resolved
   }
 
-  /** The same, where an object is expected; anything else counts as none. */
+  /** The same, where an object is expected; undefined for anything else. @throws DescriptionError */
   resolveObject (value: unknown): Record<string, unknown> | undefined {
     const resolved = this.resolve(value)
     return isObject(resolved) ? resolved : undefined
   }
-}
-
-function pathOf (ref: string): string[] {
-  if (!ref.startsWith('#/')) {
-    throw new DescriptionError(`the reference ${JSON.stringify(ref)} cannot be read: it must be like "#/components/…"`)
-  }
-  return ref.slice(2).split('/').map((step) => {
-    try {
-      return decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    } catch {
-      return step.replaceAll('~1', '/').replaceAll('~0', '~')
-    }
-  })
 }

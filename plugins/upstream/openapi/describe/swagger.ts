@@ -1,94 +1,104 @@
+// Converts the parts of Swagger 2.0 that differ from OpenAPI 3.0.
 import { isObject } from '../../../../protocol/json.ts'
+import { DescriptionError } from '../problems.ts'
 
 type Dict = Record<string, unknown>
 
-const texts = (value: unknown): string[] => Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
+const stringsIn = (value: unknown): string[] => Array.isArray(value) ? value.filter((each) => typeof each === 'string') : []
 
-/** How Swagger's `collectionFormat` is called in OpenAPI 3. */
-function writingOf (format: unknown, place: string): { style: string, explode: boolean } {
-  const single = place === 'query' || place === 'formData' ? 'form' : 'simple'
-  switch (format) {
-    case 'multi': return { style: single, explode: true }
+/** The style of OpenAPI 3 for a `collectionFormat`. */
+function serializationOf (collectionFormat: unknown, location: unknown): { style: string, explode: boolean } {
+  const defaultStyle = location === 'query' || location === 'formData' ? 'form' : 'simple'
+  switch (collectionFormat) {
+    case 'multi': return { style: defaultStyle, explode: true }
     case 'ssv': return { style: 'spaceDelimited', explode: false }
     case 'pipes': return { style: 'pipeDelimited', explode: false }
     case 'tsv': return { style: 'tabDelimited', explode: false }
-    default: return { style: single, explode: false }
+    default: return { style: defaultStyle, explode: false }
   }
 }
 
-/** What stands between the elements of a list that is one part of a multipart form; OpenAPI 3 has no word for it. */
+/** The delimiter between the elements of an array that is one part of a multipart form, which OpenAPI 3 cannot express. */
 const delimiters: Readonly<Record<string, string>> = { csv: ',', ssv: ' ', tsv: '\t', pipes: '|' }
 
-/** What of a parameter, or header, says what it is, as a schema. */
-function schemaOf ({ name: _, in: __, required: ___, collectionFormat: ____, allowEmptyValue: _____, ...schema }: Dict): Dict {
+/** The schema of a parameter or header: its members that are keywords of a schema. */
+function schemaOf ({
+  name: _name,
+  in: _in,
+  required: _required,
+  collectionFormat: _collectionFormat,
+  allowEmptyValue: _allowEmptyValue,
+  ...schema
+}: Dict): Dict {
   return schema
 }
 
-/** The servers of a Swagger 2.0 document: https before http; without a host, relative ones. */
+/** The Server Objects of a Swagger 2.0 document: https rather than http; without a host, a relative URL. */
 export function swaggerServers ({ host, basePath, schemes }: Dict): unknown[] {
   const path = typeof basePath === 'string' ? basePath : '/'
   if (typeof host !== 'string' || host === '') return [{ url: path }]
-  const known = texts(schemes)
-  const scheme = known.includes('https') ? 'https:' : known.includes('http') ? 'http:' : ''
-  return [{ url: `${scheme}//${host}${path.startsWith('/') ? path : `/${path}`}` }]
+  return [{ url: `${schemeOf(stringsIn(schemes))}//${host}${path.startsWith('/') ? path : `/${path}`}` }]
 }
 
-/** An operation of Swagger 2.0 as OpenAPI 3.0 has it: its body and form fields are a request body. */
+/** Empty where neither https nor http is given: the URL is then relative to the document's scheme. */
+function schemeOf (schemes: readonly string[]): string {
+  if (schemes.includes('https')) return 'https:'
+  return schemes.includes('http') ? 'http:' : ''
+}
+
+/** The parameters and the request body of OpenAPI 3.0 for an operation of Swagger 2.0, which has bodies and form fields as parameters. */
 export function swaggerOperation (
   operation: Dict,
   parameters: readonly Dict[],
   document: Dict
 ): { parameters: Dict[]; requestBody: Dict | undefined } {
-  const consumes = texts(operation.consumes ?? document.consumes)
-  const form: Dict[] = []
-  const rest: Dict[] = []
+  const consumes = stringsIn(operation.consumes ?? document.consumes)
+  const formFields = parameters.filter((parameter) => parameter.in === 'formData')
+  const body = parameters.findLast((parameter) => parameter.in === 'body')
+  const others = parameters.filter((parameter) => parameter.in !== 'formData' && parameter.in !== 'body')
   let requestBody: Dict | undefined
-  for (const parameter of parameters) {
-    if (parameter.in === 'body') {
-      const types = consumes.length > 0 ? consumes : ['application/json']
-      requestBody = {
-        required: parameter.required,
-        description: parameter.description,
-        content: Object.fromEntries(types.map((type) => [type, { schema: parameter.schema }]))
-      }
-    } else if (parameter.in === 'formData') form.push(parameter)
-    else {
-      const schema = schemaOf(parameter)
-      const { name, in: place, required, description, collectionFormat } = parameter
-      rest.push({
-        name,
-        in: place,
-        required,
-        description,
-        schema,
-        ...(schema.type === 'array' ? writingOf(collectionFormat, String(place)) : {})
-      })
-    }
-  }
-  return { parameters: rest, requestBody: form.length > 0 ? formBody(form, consumes) : requestBody }
+  if (formFields.length > 0) requestBody = formBody(formFields, consumes)
+  else if (body) requestBody = bodyOf(body, consumes)
+  return { parameters: others.map(toParameter), requestBody }
 }
 
-function formBody (form: readonly Dict[], consumes: readonly string[]): Dict {
+function toParameter (parameter: Dict): Dict {
+  const schema = schemaOf(parameter)
+  const { name, in: location, required, description, collectionFormat } = parameter
+  const serialization = schema.type === 'array' ? serializationOf(collectionFormat, location) : {}
+  return { name, in: location, required, description, schema, ...serialization }
+}
+
+function bodyOf ({ required, description, schema }: Dict, consumes: readonly string[]): Dict {
+  const types = consumes.length > 0 ? consumes : ['application/json']
+  return { required, description, content: Object.fromEntries(types.map((type) => [type, { schema }])) }
+}
+
+/** @throws DescriptionError for a field without a name */
+function formBody (fields: readonly Dict[], consumes: readonly string[]): Dict {
+  const named = fields.map((field) => [fieldName(field), field] as const)
   const multipart = 'multipart/form-data'
   const urlencoded = 'application/x-www-form-urlencoded'
-  const type =
-    form.some((field) => field.type === 'file') || (consumes.includes(multipart) && !consumes.includes(urlencoded)) ? multipart : urlencoded
-  const required = form.filter((field) => field.required === true).map(({ name }) => name)
-  const properties = Object.fromEntries(form.map((field) => [String(field.name), schemaOf(field)]))
-  const encoding = Object.fromEntries(
-    form
-      .filter((field) => field.type === 'array')
-      .map((field) => [
-        String(field.name),
-        type === multipart
-          ? { delimiter: delimiters[String(field.collectionFormat ?? 'csv')] }
-          : writingOf(field.collectionFormat, 'formData')
-      ])
-  )
-  return { required: required.length > 0, content: { [type]: { schema: { type: 'object', properties, required }, encoding } } }
+  const isOnlyMultipart = consumes.includes(multipart) && !consumes.includes(urlencoded)
+  const isMultipart = isOnlyMultipart || fields.some((field) => field.type === 'file')
+  const required = named.filter(([, field]) => field.required === true).map(([name]) => name)
+  const properties = Object.fromEntries(named.map(([name, field]) => [name, schemaOf(field)]))
+  const encodingOf = ({ collectionFormat }: Dict): Dict =>
+    isMultipart
+      ? { delimiter: delimiters[typeof collectionFormat === 'string' ? collectionFormat : 'csv'] }
+      : serializationOf(collectionFormat, 'formData')
+  const arrays = named.filter(([, field]) => field.type === 'array')
+  const encoding = Object.fromEntries(arrays.map(([name, field]) => [name, encodingOf(field)]))
+  const schema = { type: 'object', properties, required }
+  return { required: required.length > 0, content: { [isMultipart ? multipart : urlencoded]: { schema, encoding } } }
 }
 
-/** The security schemes of a Swagger 2.0 document as OpenAPI 3.0 has them, in so far as they are used. */
+function fieldName ({ name }: Dict): string {
+  if (typeof name !== 'string' || name === '') throw new DescriptionError('a parameter has no "name"')
+  return name
+}
+
+/** The Security Scheme Objects of a Swagger 2.0 document, as far as they are used here. */
 export function swaggerSchemes ({ securityDefinitions }: Dict): Dict {
   if (!isObject(securityDefinitions)) return {}
   return Object.fromEntries(Object.entries(securityDefinitions).map(([name, scheme]) => {

@@ -1,135 +1,158 @@
 import { isObject } from '../../../../protocol/json.ts'
 import { cut } from '../../../../protocol/text.ts'
-import { schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, schemaKeywordSet, relaxed, type JsonSchema } from './keywords.ts'
+import { relaxed, schemaKeywordSet, schemaListKeywordSet, schemaMapKeywordSet, subschemasOf, type JsonSchema } from './keywords.ts'
 import type { SchemaConverter } from './schema.ts'
 
-/** What a tool shows of an operation. */
+/** The parts of an operation that a tool is made of. */
 export interface ToolParts {
   method: string
   path: string
   operation: Readonly<Record<string, unknown>>
+  /** The schemas of the arguments, by name. */
   properties: ReadonlyArray<readonly [string, JsonSchema]>
   required: readonly string[]
-  /** The schema of arguments that have no name; false: there are none. */
-  open: JsonSchema | boolean
+  additionalProperties: JsonSchema | boolean
 }
 
-/** Bounds of one tool's text, in characters. */
+/** Max lengths within one tool's text, in characters. */
 export interface ToolLimits { schema: number, description: number }
 
-const prefix = '#/$defs/'
+const maxTitle = 256
+const definitionPrefix = '#/$defs/'
 
 /**
- * A tool as the text that `tools/list` shows, once it has a name. Its schema carries the definitions that it needs, and no others. A schema over the
- * bound loses descriptions below the arguments first, then what lies deepest: what is left out there admits any value of its type.
+ * A tool as `tools/list` gives it. Its input schema has the definitions that it refers to, and no others. A schema over the limit loses
+ * first the descriptions below the arguments, and then its deepest levels: a schema in their place allows any value of its type.
+ * @returns the tool's JSON text for a name
  * @throws DescriptionError
  */
 export function toolText (
-  { method, path, operation, properties, required, open }: ToolParts,
+  { method, path, operation, properties, required, additionalProperties }: ToolParts,
   schemas: SchemaConverter,
-  bounds: ToolLimits
+  toolLimits: ToolLimits
 ): (name: string) => string {
   const inputSchema = {
     type: 'object',
     properties: Object.fromEntries(properties),
     ...(required.length > 0 ? { required: [...new Set(required)] } : {}),
-    additionalProperties: open
+    additionalProperties
   }
-  const title = textOf(operation.summary)
-  const said = [operation.deprecated === true ? 'Deprecated.' : undefined, title, textOf(operation.description)]
-    .filter((each, at, all) => each !== undefined && all.indexOf(each) === at)
-    .join('\n\n')
-  const rest =
-    `${title === undefined ? '' : `,"title":${JSON.stringify(cut(title, 256))}`},"description":${JSON.stringify(cut(said === '' ? `${method} ${path}` : said, bounds.description))},` +
-    `"inputSchema":${schemaText(inputSchema, schemas, bounds.schema)},"annotations":${JSON.stringify(annotationsOf(method))}}`
-  return (name) => `{"name":${JSON.stringify(name)}${rest}`
+  const title = nonEmptyString(operation.summary)
+  const paragraphs = new Set([operation.deprecated === true ? 'Deprecated.' : undefined, title, nonEmptyString(operation.description)])
+  const description = [...paragraphs].filter((each) => each !== undefined).join('\n\n') || `${method} ${path}`
+  const members = [
+    ...(title === undefined ? [] : [`"title":${JSON.stringify(cut(title, maxTitle))}`]),
+    `"description":${JSON.stringify(cut(description, toolLimits.description))}`,
+    `"inputSchema":${schemaText(inputSchema, schemas, toolLimits.schema)}`,
+    `"annotations":${JSON.stringify(annotationsOf(method))}`
+  ].join(',')
+  return (name) => `{"name":${JSON.stringify(name)},${members}}`
 }
 
-const textOf = (value: unknown): string | undefined => typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
+const nonEmptyString = (value: unknown): string | undefined =>
+  typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined
 
-/** What the method promises (RFC 9110, 9.2). */
+/** The tool annotations that follow from the method's properties (RFC 9110, 9.2). */
 function annotationsOf (method: string): Record<string, boolean> {
   if (['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)) return { readOnlyHint: true }
   if (method === 'DELETE') return { readOnlyHint: false, destructiveHint: true, idempotentHint: true }
   return method === 'PUT' ? { readOnlyHint: false, idempotentHint: true } : { readOnlyHint: false }
 }
 
-function schemaText (schema: JsonSchema, schemas: SchemaConverter, bound: number): string {
-  // Deep enough for all; where that is too large, less and less.
-  for (const [hops, depth, terse] of [
-    [Infinity, Infinity, false],
-    [Infinity, Infinity, true],
-    [6, 8, true],
-    [4, 6, true],
-    [3, 4, true],
-    [2, 3, true],
-    [1, 2, true],
-    [0, 1, true]
-  ] as const) {
-    const text = render(schema, schemas, { hops, depth, terse, bound })
+/** The extent to which a schema is written. */
+interface Detail {
+  /** References followed in a row; the definitions at the end have their type only. */
+  hops: number
+  /** Levels of each schema; the subschemas below have their type only. */
+  depth: number
+  /** Without descriptions, titles, examples and defaults below the arguments. */
+  isTerse: boolean
+}
+
+/** From the whole schema to less and less of it. */
+const details: readonly Detail[] = [
+  { hops: Infinity, depth: Infinity, isTerse: false },
+  { hops: Infinity, depth: Infinity, isTerse: true },
+  { hops: 6, depth: 8, isTerse: true },
+  { hops: 4, depth: 6, isTerse: true },
+  { hops: 3, depth: 4, isTerse: true },
+  { hops: 2, depth: 3, isTerse: true },
+  { hops: 1, depth: 2, isTerse: true },
+  { hops: 0, depth: 1, isTerse: true }
+]
+
+function schemaText (schema: JsonSchema, schemas: SchemaConverter, maxLength: number): string {
+  for (const detail of details) {
+    const text = writeSchema(schema, schemas, detail, maxLength)
     if (text !== undefined) return text
   }
   return '{"type":"object"}'
 }
 
-/** The schema with its definitions as text; undefined when it is longer than the bound. */
-function render (
-  schema: JsonSchema,
-  schemas: SchemaConverter,
-  { hops, depth, terse, bound }: { hops: number; depth: number; terse: boolean; bound: number }
-): string | undefined {
-  const definitions = new Map<string, string>()
-  const slim = hops !== Infinity || terse
-  let size = 0
-  let level: JsonSchema[] = [slim ? slimmed(schema, { depth: depth + 1, terse, top: 2 }) : schema]
-  const [root] = level
+/** The text of a schema with its definitions; undefined where it is longer than the limit. */
+function writeSchema (schema: JsonSchema, schemas: SchemaConverter, detail: Detail, maxLength: number): string | undefined {
+  const { hops, depth, isTerse } = detail
+  const isReduced = hops !== Infinity || isTerse
+  const root = isReduced ? reduce(schema, { depth: depth + 1, isTerse, keptLevels: 2 }) : schema
   const text = JSON.stringify(root)
-  size += text.length
+  const definitions = new Map<string, string>()
+  let size = text.length
+  let level: JsonSchema[] = [root]
   for (let hop = 0; level.length > 0; hop++) {
-    const found = new Set<string>()
-    for (const each of level) collect(each, found)
+    const names = new Set<string>()
+    for (const each of level) collectDefinitionNames(each, names)
     level = []
-    for (const name of found) {
+    for (const name of names) {
       if (definitions.has(name)) continue
       const whole = schemas.definition(name)
-      const definition = hop >= hops ? typeOnly(whole) : slim ? slimmed(whole, { depth, terse, top: 0 }) : whole
-      const written = JSON.stringify(definition)
-      size += name.length + written.length + 4
-      if (size > bound) return undefined
-      definitions.set(name, written)
+      let definition = whole
+      if (hop >= hops) definition = typeOnly(whole)
+      else if (isReduced) definition = reduce(whole, { depth, isTerse, keptLevels: 0 })
+      const definitionText = JSON.stringify(definition)
+      size += name.length + definitionText.length + 4
+      if (size > maxLength) return undefined
+      definitions.set(name, definitionText)
       level.push(definition)
     }
   }
-  if (size > bound) return undefined
-  return definitions.size === 0
-    ? text
-    : `${text.slice(0, -1)},"$defs":{${[...definitions].map(([name, written]) => `${JSON.stringify(name)}:${written}`).join(',')}}}`
+  if (size > maxLength) return undefined
+  if (definitions.size === 0) return text
+  const members = Array.from(definitions, ([name, definitionText]) => `${JSON.stringify(name)}:${definitionText}`)
+  return `${text.slice(0, -1)},"$defs":{${members.join(',')}}}`
 }
 
-/** The names of the definitions that a schema refers to. */
-function collect (schema: JsonSchema, found: Set<string>): void {
-  if (typeof schema.$ref === 'string' && schema.$ref.startsWith(prefix)) found.add(schema.$ref.slice(prefix.length))
-  for (const each of subschemasOf(schema)) if (isObject(each)) collect(each, found)
+/** Adds the names of the definitions that a schema refers to. */
+function collectDefinitionNames (schema: JsonSchema, names: Set<string>): void {
+  const { $ref } = schema
+  if (typeof $ref === 'string' && $ref.startsWith(definitionPrefix)) names.add($ref.slice(definitionPrefix.length))
+  for (const each of subschemasOf(schema)) if (isObject(each)) collectDefinitionNames(each, names)
 }
 
 const typeOnly = ({ type }: JsonSchema): JsonSchema => type === undefined ? {} : { type }
 
-const spoken = new Set(['description', 'title', 'examples', 'default'])
+/** Keywords that a terse schema has not. */
+const verboseKeywords = new Set(['description', 'title', 'examples', 'default'])
 
-/** The schema without what it says in words (below the first `top` levels), and cut off at a depth. */
-function slimmed (schema: JsonSchema, { depth, terse, top }: { depth: number, terse: boolean, top: number }): JsonSchema {
+/**
+ * A schema cut off at a depth, and, where `isTerse`, without verbose keywords.
+ * @param keptLevels levels from the top that keep their verbose keywords
+ */
+function reduce (
+  schema: JsonSchema,
+  { depth, isTerse, keptLevels }: { depth: number; isTerse: boolean; keptLevels: number }
+): JsonSchema {
   if (depth <= 0) return typeOnly(schema)
-  const inner = { depth: depth - 1, terse, top: top - 1 }
-  const one = (each: unknown): unknown => isObject(each) ? slimmed(each, inner) : each
+  const inner = { depth: depth - 1, isTerse, keptLevels: keptLevels - 1 }
+  const reduceInner = (each: unknown): unknown => isObject(each) ? reduce(each, inner) : each
+  const members = Object.entries(depth === Infinity ? schema : relaxed(schema))
+  const kept = isTerse && keptLevels <= 0 ? members.filter(([key]) => !verboseKeywords.has(key)) : members
   return Object.fromEntries(
-    Object.entries(depth === Infinity ? schema : relaxed(schema))
-      .filter(([key]) => !(terse && top <= 0 && spoken.has(key)))
-      .map(([key, each]) => {
-        if (schemaListKeywordSet.has(key) && Array.isArray(each)) return [key, each.map(one)]
-        if (schemaMapKeywordSet.has(key) && isObject(each)) {
-          return [key, Object.fromEntries(Object.entries(each).map(([name, member]) => [name, one(member)]))]
-        }
-        return [key, schemaKeywordSet.has(key) ? one(each) : each]
-      })
+    kept.map(([key, value]) => {
+      if (schemaListKeywordSet.has(key) && Array.isArray(value)) return [key, value.map(reduceInner)]
+      if (schemaMapKeywordSet.has(key) && isObject(value)) {
+        return [key, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, reduceInner(each)]))]
+      }
+      return [key, schemaKeywordSet.has(key) ? reduceInner(value) : value]
+    })
   )
 }

@@ -1,31 +1,36 @@
+// The worker thread that reads descriptions: parsing and compiling a large one takes long, and much memory.
 import { parentPort } from 'node:worker_threads'
 import { limits } from '../../../limits/index.ts'
-import { compile } from './compile.ts'
-import { checkLimits, parseDocument } from './document.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
+import { compile } from './compile.ts'
+import { checkLimits, parseDocument } from './document.ts'
 
-// Reads descriptions in a thread of its own, where each may take its time and its memory.
+/** A document to read: its bytes or its text, or its value from the configuration. */
+export interface ReadTask {
+  document: Uint8Array | string | object
+  /** The URL that relative servers are resolved against. */
+  baseUrl: string | undefined
+}
 
-/** What is read: the bytes of a document, or a value from the configuration. */
-export interface ReadTask { document: Uint8Array | string | object, from: string | undefined }
 export type ReadResult = { compiled: CompiledDescription } | { problem: string }
 
 const { values, depth, schema, operations, total, warnings, instructions } = limits.openapi
-const bounds = { schema, operations, total, warnings, instructions, description: limits.description }
+const documentLimits = { values, depth }
+const compileLimits = { schema, operations, total, warnings, instructions, description: limits.description }
 
-function read ({ document, from }: ReadTask): CompiledDescription {
-  if (typeof document === 'object' && !(document instanceof Uint8Array)) checkLimits(document, { values, depth })
-  const value =
-    document instanceof Uint8Array
-      ? parseDocument(new TextDecoder().decode(document), { values, depth })
-      : typeof document === 'string'
-        ? parseDocument(document, { values, depth })
-        : document
-  return compile(value as Record<string, unknown>, { from, ...bounds })
+function read ({ document, baseUrl }: ReadTask): CompiledDescription {
+  return compile(toValue(document), { baseUrl, ...compileLimits })
 }
 
-function answer (task: ReadTask): ReadResult {
+function toValue (document: ReadTask['document']): Record<string, unknown> {
+  if (typeof document === 'string') return parseDocument(document, documentLimits)
+  if (document instanceof Uint8Array) return parseDocument(new TextDecoder().decode(document), documentLimits)
+  checkLimits(document, documentLimits)
+  return document as Record<string, unknown>
+}
+
+function resultOf (task: ReadTask): ReadResult {
   try {
     return { compiled: read(task) }
   } catch (error) {
@@ -35,4 +40,4 @@ function answer (task: ReadTask): ReadResult {
   }
 }
 
-parentPort?.on('message', (task: ReadTask) => { parentPort?.postMessage(answer(task)) })
+parentPort?.on('message', (task: ReadTask) => { parentPort?.postMessage(resultOf(task)) })

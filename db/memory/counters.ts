@@ -1,23 +1,22 @@
-import type { Counters } from './store.ts'
+import type { Counters } from '../store.ts'
 
-/** Counts of this process alone. Bounded: the oldest goes first. */
+/** Counters of this process alone. When there are too many, the oldest is removed. */
 export class MemoryCounters implements Counters {
-  readonly #most: number
+  readonly #maxCounters: number
   readonly #counts = new Map<string, { count: number, ends: number }>()
 
-  /** @param most how many keys are remembered */
-  constructor (most = 100_000) {
-    this.#most = most
+  constructor (maxCounters = 100_000) {
+    this.#maxCounters = maxCounters
   }
 
   async hit (key: string, window: number): Promise<{ count: number, left: number }> {
     const now = performance.now()
     const known = this.#counts.get(key)
     if (known !== undefined && known.ends > now) return { count: ++known.count, left: Math.ceil(known.ends - now) }
-    // Behind all others, so that the first one is the one that began first.
+    // Inserted at the end, so that the first entry is the oldest.
     this.#counts.delete(key)
     this.#counts.set(key, { count: 1, ends: now + window })
-    const oldest = this.#counts.size > this.#most ? this.#counts.keys().next().value : undefined
+    const oldest = this.#counts.size > this.#maxCounters ? this.#counts.keys().next().value : undefined
     if (oldest !== undefined) this.#counts.delete(oldest)
     return { count: 1, left: window }
   }

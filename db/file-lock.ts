@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { errorCode } from './error-code.ts'
+
+/** The process that holds a lock. `started` tells it from a later process with the same pid; `id` is unique per lock object. */
+interface Holder { readonly pid: number, readonly started?: string, readonly id: string }
+
+/** Another process holds the lock. */
+export class LockHeldError extends Error {
+  override readonly name = 'LockHeldError'
+}
+
+/**
+ * The start time of a process, in a form that is comparable on this machine only.
+ * @returns `dead`: the process has ended; undefined: the system does not tell
+ */
+function startTimeOf (pid: number): string | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    // The process name in brackets may hold any character. After it come the state and, 19 fields later, the start in ticks since boot.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    if (fields[0] === 'Z' || fields[0] === 'X') return 'dead'
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()}/${fields[19]}`
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive ({ pid, started }: Holder): boolean {
+  try {
+    process.kill(pid, 0)
+  } catch (error) {
+    if (errorCode(error) === 'ESRCH') return false
+  }
+  const now = startTimeOf(pid)
+  return now !== 'dead' && (now === undefined || started === undefined || now === started)
+}
+
+/**
+ * A lock on a file or folder for the life of this process: the file `<path>.lock`. The lock of a process that has ended is taken over.
+ * It protects against other processes of the same machine and container only.
+ */
+export class FileLock {
+  readonly #path: string
+  readonly #own: Holder = { pid: process.pid, started: startTimeOf(process.pid), id: randomUUID() }
+  #isHeld = false
+
+  constructor (path: string) {
+    this.#path = `${path}.lock`
+  }
+
+  /** Whether this object holds the lock. */
+  get isHeld (): boolean { return this.#isHeld }
+
+  /** Acquires the lock, unless this object holds it already. @throws LockHeldError, or the system's error */
+  async acquire (): Promise<void> {
+    if (this.#isHeld) return
+    const temp = `${this.#path}.${this.#own.id}`
+    try {
+      writeFileSync(temp, `${JSON.stringify(this.#own)}\n`, { flag: 'wx', mode: 0o600 })
+      try {
+        linkSync(temp, this.#path)
+      } catch {
+        // The lock file exists, or the file system has no links. Reading and renaming happen in one synchronous step here. If another
+        // process does the same at the same time, the last rename wins, and only that process finds its own id afterwards.
+        const holder = this.#read()
+        if (holder && isAlive(holder)) throw new LockHeldError(`in use by another process (pid ${holder.pid})`)
+        renameSync(temp, this.#path)
+        await sleep(100)
+        const winner = this.#read()
+        if (winner?.id !== this.#own.id) throw new LockHeldError(`in use by another process (pid ${winner?.pid ?? 'unknown'})`)
+      }
+      this.#isHeld = true
+    } finally {
+      rmSync(temp, { force: true })
+    }
+  }
+
+  release (): void {
+    if (!this.#isHeld) return
+    this.#isHeld = false
+    if (this.#read()?.id === this.#own.id) rmSync(this.#path, { force: true })
+  }
+
+  /** @returns undefined: there is no lock file, or it cannot be read */
+  #read (): Holder | undefined {
+    try {
+      const value = JSON.parse(readFileSync(this.#path, 'utf8')) as Partial<Holder> | null
+      if (typeof value?.pid !== 'number' || !Number.isInteger(value.pid) || value.pid <= 0) return undefined
+      return { pid: value.pid, started: typeof value.started === 'string' ? value.started : undefined, id: String(value.id) }
+    } catch {
+      return undefined
+    }
+  }
+}

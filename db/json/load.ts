@@ -1,0 +1,48 @@
+import { errorCode } from '../error-code.ts'
+import type { Document } from '../apply.ts'
+import type { Disk } from './disk.ts'
+import { parse } from './parse.ts'
+
+/** Adds the path and advice to the error of a read. @throws Error */
+export async function withReadError<Result> (reading: Promise<Result>, path: string): Promise<Result> {
+  return await reading.catch((error: unknown) => { throw readError(error, path) })
+}
+
+/** The error for a settings file that exists and cannot be read. */
+export function readError (error: unknown, path: string): Error {
+  const reason = errorCode(error) ?? (error instanceof Error ? error.message : String(error))
+  return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user may read it.`)
+}
+
+interface LoadOptions {
+  disk: Disk
+  path: string
+  /** Whether this process holds the lock, and so may write. */
+  isLocked: boolean
+  /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
+  recover: () => Promise<boolean>
+}
+
+/**
+ * Loads the document at the start, and restores the file first if a write in place was interrupted.
+ * @returns the document, empty if there is no file, and messages about a restored file
+ * @throws Error when the file cannot be read or parsed
+ */
+export async function loadDocument ({ disk, path, isLocked, recover }: LoadOptions): Promise<{ document: Document, problems: string[] }> {
+  let found = await withReadError(disk.read(), path)
+  if (found === undefined) return { document: {}, problems: [] }
+  const problems: string[] = []
+  let document: Document
+  try {
+    document = parse(found.bytes, path)
+  } catch (error) {
+    if (!await recover()) throw error
+    found = await withReadError(disk.read(), path)
+    if (found === undefined) throw error
+    document = parse(found.bytes, path)
+    problems.push(`A write of the settings file ${path} was interrupted; the file was restored from its .bak, as it was before that write.`)
+  }
+  disk.remember(found)
+  if (isLocked) await disk.tidy()
+  return { document, problems }
+}

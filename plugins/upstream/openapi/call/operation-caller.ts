@@ -1,0 +1,140 @@
+import { code, RpcError, UpstreamError } from '../../../../protocol/errors.ts'
+import { memberOf } from '../../../../protocol/json.ts'
+import type { ServerConfig } from '../../../../schemas/server.ts'
+import { limits } from '../../../limits/index.ts'
+import { reachOf, type Outbound } from '../../../outbound/outbound.ts'
+import type { Api } from '../api.ts'
+import { toHeader } from '../headers.ts'
+import type { CompiledDescription, OperationPlan } from '../plan.ts'
+import { ArgumentError } from '../problems.ts'
+import { toRequest, type ApiRequest } from './request.ts'
+import { errorResult, toToolResult, type ApiResponse } from './result.ts'
+
+export interface OperationCallerOptions {
+  config: ServerConfig
+  outbound: Outbound
+  /** Headers of the client that the connection is for, used where a call has none of its own. */
+  passed?: () => Readonly<Record<string, string>> | undefined
+}
+
+/** A `tools/call`: the tool's name, `params` as text, and the headers of its client. */
+export interface OperationCall {
+  name: unknown
+  paramsText: string
+  headers: Readonly<Record<string, string>> | undefined
+  signal: AbortSignal
+}
+
+/** The timeout of an HTTP request in ms, as good as none: the call's own deadline ends the request. */
+const noTimeout = 2 ** 31 - 1
+
+/** Calls the operations of an API as tools. */
+export class OperationCaller {
+  readonly #options: OperationCallerOptions
+
+  constructor (options: OperationCallerOptions) {
+    this.#options = options
+  }
+
+  /** @throws UpstreamError where neither the configuration nor the description states the URL of the API */
+  assertServer (compiled: CompiledDescription): void {
+    this.#defaultServer(compiled)
+  }
+
+  /**
+   * Calls a tool.
+   * @returns the text of the tool's result
+   * @throws RpcError for an unknown tool; UpstreamError where the API gives no response
+   */
+  async call (api: Api, compiled: CompiledDescription, { name, paramsText, headers, signal }: OperationCall): Promise<string> {
+    const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
+    const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
+    if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
+    let request: ApiRequest
+    try {
+      request = toRequest(plan, paramsText, this.#serverOf(plan, compiled))
+    } catch (error) {
+      if (error instanceof ArgumentError) return errorResult(error.message)
+      throw error
+    }
+    const { credentials } = api
+    const { securityDefaults } = compiled
+    const isConfigured = this.#addHeaders(request, headers)
+    const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
+    const response = await this.#fetch(request, signal)
+    if (response.status !== 401 || token === undefined) return toToolResult(response)
+    // A request that was refused did not run: it is sent once more with a new token.
+    credentials.invalidate(token)
+    request.headers.delete('authorization')
+    await credentials.authorize(request, securityDefaults)
+    return toToolResult(await this.#fetch(request, signal))
+  }
+
+  /**
+   * Adds the headers of the configuration and of the client. Where the configuration states the URL of the API, they are sent to its
+   * origin only.
+   * @returns whether the request may carry them, and credentials
+   */
+  #addHeaders (request: ApiRequest, headers: OperationCall['headers']): boolean {
+    const { config, passed } = this.#options
+    request.headers.set('user-agent', request.headers.get('user-agent') ?? 'tool-hub')
+    if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
+    const configuredUrl = this.#configuredUrl
+    if (configuredUrl !== undefined && new URL(configuredUrl).origin !== request.origin) return false
+    for (const [given, value] of Object.entries({ ...(headers ?? passed?.()), ...config.headers })) {
+      const [name, sent] = toHeader(given, value)
+      if (name === 'cookie') request.cookies.push(sent)
+      else if (name !== 'content-type' || request.body === undefined) request.headers.set(name, sent)
+    }
+    return true
+  }
+
+  async #fetch (request: ApiRequest, signal: AbortSignal): Promise<ApiResponse> {
+    const { config, outbound } = this.#options
+    const { method, origin, path, query, configuredQuery, cookies, body } = request
+    const headers = Object.fromEntries(request.headers)
+    if (cookies.length > 0) headers.cookie = cookies.join('; ')
+    const url = `${origin}${path}`
+    try {
+      const response = await outbound.fetch(query.length > 0 ? `${url}?${query.join('&')}` : url, {
+        ...reachOf(config),
+        method: method as 'GET',
+        headers,
+        body,
+        maxSize: limits.openapi.answer,
+        timeout: noTimeout,
+        signal,
+        answersRedirects: true
+      })
+      return { method, url, configuredQuery, ...response }
+    } catch (error) {
+      // "refused" keeps the link: an API that is unreachable is no reason to read its description again.
+      throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
+    }
+  }
+
+  /** The URL of the API as the configuration states it; `url` alone is the description's. */
+  get #configuredUrl (): string | undefined {
+    const { url, openapi } = this.#options.config
+    return openapi?.url !== undefined || openapi?.schema !== undefined ? url : undefined
+  }
+
+  /** The server URL of an operation. */
+  #serverOf ({ server }: OperationPlan, compiled: CompiledDescription): string {
+    const configuredUrl = this.#configuredUrl
+    if (server === undefined) return this.#defaultServer(compiled)
+    if (configuredUrl === undefined || compiled.serverUrl === undefined) return server
+    // A server on the host of the description's own server is on the host that the configuration states.
+    const [own, described] = [new URL(server), new URL(compiled.serverUrl)]
+    if (own.host !== described.host) return server
+    return own.pathname === described.pathname ? configuredUrl : new URL(`${own.pathname}${own.search}`, configuredUrl).href
+  }
+
+  #defaultServer (compiled: CompiledDescription): string {
+    const server = this.#configuredUrl ?? compiled.serverUrl
+    if (server === undefined) {
+      throw new UpstreamError('refused', 'the description names no server by an absolute URL: give the address of the API as "url"')
+    }
+    return server
+  }
+}

@@ -1,0 +1,8 @@
+import { mock } from 'node:test'
+import type { Cleanup } from './hub.ts'
+
+/** Mocks these timers until the test ends; `mock.timers` of node:test moves them. */
+export function mockTimers (t: Cleanup, ...apis: Array<'setTimeout' | 'setInterval' | 'Date'>): void {
+  mock.timers.enable({ apis })
+  t.after(() => { mock.timers.reset() })
+}

@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import { buildApp } from '../../app.ts'
+import { CatalogueFiles } from '../../db/json/catalogues.ts'
+import { openStorage } from '../../db/open.ts'
+import { openVault } from '../../plugins/secrets/vault.ts'
+import { milliseconds, readEnv } from '../../schemas/env.ts'
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+
+export interface RunningApp {
+  app: FastifyInstance
+  port: number
+  /** Everything logged so far, a JSON object a line. */
+  output: () => string
+}
+
+/**
+ * The gateway within this process, from its environment until it is ready: what server.ts does, without what only a process can do.
+ * @throws Error as server.ts prints it
+ */
+export async function runApp (environment: Readonly<Record<string, string>>): Promise<RunningApp> {
+  const env = readEnv(environment)
+  const dataDir = env.DATA_DIR ?? join(dirname(env.SETTINGS_PATH), '.tool-hub')
+  let output = ''
+  const print = (text: string): void => { output += text }
+  let warn = (sentence: string): void => { print(`${sentence}\n`) }
+  const { store, counters } = await openStorage({
+    settingsPath: env.SETTINGS_PATH,
+    dbUrl: env.DB_URL,
+    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
+    warn: (sentence) => { warn(sentence) },
+    info: (sentence) => { print(`${sentence}\n`) }
+  })
+  const app = await buildApp({
+    logger: { level: env.LOG_LEVEL, stream: { write: print } },
+    store,
+    counters,
+    catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
+    version,
+    env,
+    initTimeout: milliseconds(env.INIT_TIMEOUT),
+    requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
+    drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
+    environment
+  })
+  warn = (sentence) => { app.log.warn(sentence) }
+  try {
+    await app.ready()
+    // The first admin is stored while the port opens already, and the gateway is ready when both are done.
+    const firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD).catch((error: unknown) => {
+      app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
+    })
+    await app.listen({ host: env.HOST, port: env.PORT })
+    await firstAdmin
+    await app.keys.migrate().catch((error: unknown) => {
+      app.log.warn(`routing.bearerAuthKey could not be taken over: ${error instanceof Error ? error.message : String(error)}`)
+    })
+    app.phase.name = 'ready'
+  } catch (error) {
+    await app.close()
+    throw error
+  }
+  return { app, port: (app.server.address() as AddressInfo).port, output: () => output }
+}
