@@ -10,7 +10,6 @@ import { checkHost, checkOrigin, isLoopback, originRules } from '../../plugins/a
 import { bytesOf } from '../../plugins/body/index.ts'
 import { acceptedBy, type Accepted } from '../../plugins/downstream/accept.ts'
 import { EventStream } from '../../plugins/downstream/event-stream.ts'
-import type { HttpExchange } from '../../plugins/downstream/exchange.ts'
 import { eventId, parseEventId, Replay } from '../../plugins/downstream/legacy/replay.ts'
 import { HttpReply, writeJson } from '../../plugins/downstream/http-reply.ts'
 import type { Session } from '../../plugins/downstream/legacy/session.ts'
@@ -433,6 +432,8 @@ test('sessions: idle ones end', async (t) => {
   })
 })
 
+const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
+
 test('a session and its streams', async (t) => {
   const begin = (t: Test): Session => startSessions(t).sessions.begin(view('ann'), '2025-11-25', {})
 
@@ -503,15 +504,12 @@ test('a session and its streams', async (t) => {
 
   await t.test('what is in flight can be taken up again, however many streams came after it; what is over, for a while', async (t) => {
     const session = begin(t)
-    const carrying = session.newStream()
+    const carrying = session.streams.open()
     carrying.send('{"method":"kept"}')
-    session.exchanges.set(1, {
-      cancel: () => {},
-      resumed: () => {},
-      carriedBy: (stream: unknown) => stream === carrying
-    } as unknown as HttpExchange)
+    // A reply is on it.
+    carrying.onResume = () => {}
     for (let n = 0; n < limits.resumableStreams + 5; n++) {
-      const stream = session.newStream()
+      const stream = session.streams.open()
       stream.attach(connection().stream)
       stream.send(`{"method":"of ${stream.number}"}`)
       stream.end()
@@ -527,15 +525,11 @@ test('a session and its streams', async (t) => {
 
   await t.test('paused and resumed again and again, it is one stream, on which nothing is lost', async (t) => {
     const session = begin(t)
-    const stream = session.newStream()
+    const stream = session.streams.open()
     let held = connection()
     stream.attach(held.stream)
-    stream.prime()
-    session.exchanges.set(1, {
-      cancel: () => {},
-      resumed: () => {},
-      carriedBy: (each: unknown) => each === stream
-    } as unknown as HttpExchange)
+    // A reply is on it.
+    stream.onResume = () => {}
     const got: string[] = []
     for (let n = 0; n < 3 * limits.resumableStreams; n++) {
       stream.pause(10)
@@ -547,13 +541,13 @@ test('a session and its streams', async (t) => {
       got.push(...messagesIn(held.text()))
     }
     assert.deepEqual(got, Array.from({ length: 3 * limits.resumableStreams }, (_, n) => `{"n":${n}}`))
-    assert.equal(session.newStream().number, 2)
+    assert.equal(session.streams.open().number, 2)
   })
 
   await t.test('a stream that has just begun is not the one that is forgotten, though all before it are open', async (t) => {
     const session = begin(t)
-    for (let n = 0; n < limits.resumableStreams; n++) session.newStream().attach(connection().stream)
-    const stream = session.newStream()
+    for (let n = 0; n < limits.resumableStreams; n++) session.streams.open().attach(connection().stream)
+    const stream = session.streams.open()
     const held = connection()
     stream.attach(held.stream)
     held.break()
@@ -589,7 +583,7 @@ test('a session and its streams', async (t) => {
       params: {},
       paramsText: JSON.stringify({ x: 'x'.repeat(size) }),
       signal: over.signal,
-      outlives: false,
+      outlivesRequest: false,
       progress: () => {}
     })
     const ask = (session: Session, size: number): { failed: () => boolean } => {
@@ -603,16 +597,16 @@ test('a session and its streams', async (t) => {
     const [first, ...rest] = asking as [Session, ...Session[]]
     const large = limits.questionsSize - 1_000
     const [one, two] = [ask(first, large), ask(first, 1_000)]
-    await Promise.resolve()
+    await settle()
     assert.deepEqual([one.failed(), two.failed()], [false, true])
     for (const session of rest) ask(session, large)
     const late = sessions.begin(view('late'), '2025-11-25', {})
     const refused = ask(late, large)
-    await Promise.resolve()
+    await settle()
     assert.equal(refused.failed(), true)
-    first.answer({ kind: 'response', id: 1, resultText: '{}' })
+    first.questions.answer({ kind: 'response', id: 1, resultText: '{}' })
     const taken = ask(late, large)
-    await Promise.resolve()
+    await settle()
     assert.equal(taken.failed(), false)
     over.abort('enough')
   })
@@ -672,7 +666,7 @@ test('a session and its streams', async (t) => {
     session.listen(held.stream, undefined)
     const hears = (level: string): boolean => {
       const before = held.text().length
-      session.notify('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`)
+      session.deliver('notifications/message', `{"level":${JSON.stringify(level)},"data":1}`)
       return held.text().length > before
     }
     assert.equal(hears('debug'), true, 'no level set: the server decides')
@@ -736,22 +730,23 @@ test('the answer to one POST', async (t) => {
     const { sessions, tick } = startSessions(t)
     const held = response()
     let gone = 0
-    const reply = new HttpReply(held.raw, sessions.begin(view('ann'), version, {}), accepted, expected, batch, () => { gone++ })
+    const { polls, streams } = sessions.begin(view('ann'), version, {})
+    const reply = new HttpReply(held.raw, { accepted, expected, batch, polls, newStream: () => streams.open(), onGone: () => { gone++ } })
     return { ...held, reply, tick, gone: () => gone }
   }
 
   await t.test('JSON, when the final answers are all it says', async (t) => {
     const one = begin(t)
-    one.reply.final(parts(1))
+    one.reply.finish(parts(1))
     assert.deepEqual([one.text(), one.head()?.[1]['content-length'], one.open()], [whole(1), Buffer.byteLength(whole(1)), false])
   })
 
   await t.test('of a batch: a list, in the order in which they came', async (t) => {
     const batch = begin(t, { expected: 3, batch: true })
-    batch.reply.final(parts(2))
-    batch.reply.final(undefined)
+    batch.reply.finish(parts(2))
+    batch.reply.finish(undefined)
     assert.equal(batch.open(), true)
-    batch.reply.final(['{"jsonrpc":"2.0","id":1,"result":{}}'])
+    batch.reply.finish(['{"jsonrpc":"2.0","id":1,"result":{}}'])
     assert.deepEqual(
       [batch.text(), batch.head()?.[1]['content-length']],
       [`[${whole(2)},{"jsonrpc":"2.0","id":1,"result":{}}]`, Buffer.byteLength(batch.text())]
@@ -760,7 +755,7 @@ test('the answer to one POST', async (t) => {
 
   await t.test('of a batch of one: still a list', async (t) => {
     const batch = begin(t, { batch: true })
-    batch.reply.final(parts(1))
+    batch.reply.finish(parts(1))
     assert.equal(batch.text(), `[${whole(1)}]`)
   })
 
@@ -768,7 +763,7 @@ test('the answer to one POST', async (t) => {
     [
       'says more',
       ({ reply }: Made) => {
-        reply.say(progress)
+        reply.send(progress)
       }
     ],
     [
@@ -780,10 +775,10 @@ test('the answer to one POST', async (t) => {
   ] as const) {
     await t.test(`a batch that ${says} becomes a stream: what is final already comes as whole messages`, async (t) => {
       const batch = begin(t, { expected: 3, batch: true })
-      batch.reply.final(parts(1))
-      batch.reply.final(parts(2))
+      batch.reply.finish(parts(1))
+      batch.reply.finish(parts(2))
       turn(batch)
-      batch.reply.final(parts(3))
+      batch.reply.finish(parts(3))
       assert.equal(batch.head()?.[1]['content-type'], 'text/event-stream')
       assert.deepEqual(
         messagesIn(batch.text()).filter((text) => text !== progress),
@@ -799,7 +794,7 @@ test('the answer to one POST', async (t) => {
     assert.equal(plain.gone(), 1)
     mock.timers.reset()
     const resumable = begin(t, { version: '2025-11-25' })
-    resumable.reply.say(progress)
+    resumable.reply.send(progress)
     resumable.break()
     resumable.tick(limits.resumeGrace - 1)
     assert.equal(resumable.gone(), 0)

@@ -1,7 +1,13 @@
+import assert from 'node:assert/strict'
+import { LegacyUpstreamSession } from '../../protocol/legacy/upstream-session.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
+import type { UpstreamSession } from '../../protocol/upstream-session.ts'
+import { readCatalogue } from '../../plugins/upstream/catalogues/read-catalogue.ts'
 import { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey } from '../../plugins/upstream/links/link-key.ts'
 import { OpenApiTransport } from '../../plugins/upstream/openapi/transport.ts'
 import { SharedApi } from '../../plugins/upstream/openapi/api.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { Outbound } from '../../plugins/outbound/outbound.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Cleanup } from '../helpers/hub.ts'
@@ -25,9 +31,13 @@ export interface Result {
 
 export interface RestClient {
   link: Link
+  /** The link's session. */
+  session: UpstreamSession
   warnings: string[]
   /** Methods of what it told unasked. */
   news: string[]
+  /** What it lists. */
+  catalogue: () => Promise<Catalogue>
   tools: () => Promise<Map<string, Tool>>
   /** @param args an object, or JSON text */
   call: (name: string, args?: unknown) => Promise<Result>
@@ -50,36 +60,45 @@ export async function restClient (
     warnings.push(sentence)
   }
   const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, passed, warn })
+  const made: UpstreamSession[] = []
   const link = new Link(
-    transport,
+    (identity, handlers) => {
+      const session = new LegacyUpstreamSession(transport, identity, handlers)
+      made.push(session)
+      return session
+    },
     { key: baseKey, owner: undefined, capabilities: {}, clientInfo: { name: 'test', version: '0' }, initTimeout: 60_000 },
     {
       question: () => {
         throw new Error('a REST API asks nothing')
       },
-      news: (_link, { method }) => {
+      notification: (_link, { method }) => {
         news.push(method)
       },
       answered: () => {},
-      closed: () => {},
-      warn
+      closed: () => {}
     }
   )
   t.after(async () => {
     await link.close()
     if (!given) await outbound.close()
   })
+  const [session] = made
+  assert.ok(session)
   await link.open(() => {})
   const callText = async (name: string, args: unknown = {}): Promise<string> =>
     await link.request(
       'tools/call',
       `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
     )
+  const catalogue = async (): Promise<Catalogue> => (await readCatalogue(link, undefined, limits.listTime, warn)).catalogue
   return {
     link,
+    session,
     warnings,
     news,
-    tools: async () => new Map((await link.catalogue()).catalogue.lists.tools.map(({ key, text }) => [key, JSON.parse(text) as Tool])),
+    catalogue,
+    tools: async () => new Map((await catalogue()).lists.tools.map(({ key, text }) => [key, JSON.parse(text) as Tool])),
     callText,
     call: async (name, args) => JSON.parse(await callText(name, args)) as Result
   }

@@ -3,16 +3,17 @@ import { test } from 'tap'
 import fc from 'fast-check'
 import type { Server, Snapshot, StoredGroup } from '../../db/store.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
+import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { showsApps, withoutApps } from '../../plugins/gateway/apps.ts'
 import { convertArguments } from '../../plugins/json-schema/arguments.ts'
 import { exposedName, otherName } from '../../plugins/gateway/names.ts'
-import { foldSurface, hiddenKey, isHidden, readerOf, type Surface, type SurfaceInput } from '../../plugins/gateway/surface.ts'
-import { Tasks } from '../../plugins/gateway/tasks.ts'
+import type { Section } from '../../plugins/gateway/section.ts'
+import { foldSurface, hiddenKey, isHidden, readerOf, type Surface, type SurfaceInput, type Target } from '../../plugins/gateway/surface.ts'
+import { TaskOwners } from '../../plugins/gateway/task-owners.ts'
 import { literalsOf, matches } from '../../plugins/gateway/templates.ts'
 import { makeView, type Grant, type Principal, type Scope } from '../../plugins/access/view.ts'
-import { admits, canSee, reach, toScope, type PublicReach } from '../../plugins/access/visibility.ts'
-import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../plugins/upstream/catalogues/catalogue.ts'
+import { admits, canSee, toScope, visibleServers, type PublicReach } from '../../plugins/access/visibility.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { GroupMember, SystemConfig } from '../../schemas/settings.ts'
 
@@ -117,7 +118,7 @@ test('canSee: SPEC "Visibility", DECISIONS §8', async (t) => {
   }
 })
 
-test('reach: the servers behind a view', async (t) => {
+test('visibleServers: the servers behind a view', async (t) => {
   const snapshot = snapshotOf({
     servers: {
       z: { visibility: 'public' },
@@ -131,7 +132,8 @@ test('reach: the servers behind a view', async (t) => {
       { id: 'e', name: 'empty', members: [] }
     ]
   })
-  const names = (who: Who, scope: Scope): string[] => reach(snapshot, makeView(principals[who], scope), 'default').map(({ label }) => label)
+  const names = (who: Who, scope: Scope): string[] =>
+    visibleServers(snapshot, makeView(principals[who], scope), 'default').map(({ label }) => label)
   const group = (id: string): Scope => ({ kind: 'group', id, name: 'any' })
 
   await t.test('in the order of configuration, neither disabled nor unusable', async () => {
@@ -143,7 +145,7 @@ test('reach: the servers behind a view', async (t) => {
     assert.deepEqual(names('bob', group('g')), ['z'])
     assert.deepEqual(names('admin', group('e')), [])
     assert.deepEqual(names('admin', group('no such')), [])
-    assert.deepEqual(reach(snapshot, makeView(principals.admin, group('g')), 'default')[0]?.member.tools, ['x'])
+    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[0]?.member.tools, ['x'])
   })
   await t.test('a single server', async () => {
     assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])
@@ -346,19 +348,22 @@ function catalogueOf (given: Lists, more: Partial<Catalogue> = {}): Catalogue {
     ...more
   }
 }
-type VisibleServer = SurfaceInput['reached'][number]
-const reached = (
+const section = (
   name: string,
   lists: Lists | undefined,
   { config = {}, member = {}, ...more }: { config?: ServerConfig; member?: Partial<GroupMember> } & Partial<Catalogue> = {}
-): VisibleServer => ({
+): Section => ({
   server: { name, config },
   label: member.alias ?? name,
   member: { name, ...member },
+  provider: undefined,
   catalogue: lists && catalogueOf(lists, more)
 })
-const fold = (list: VisibleServer[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
-  foldSurface({ single: false, separator: '-', apps: false, reached: list, ...more }, before)
+const fold = (sections: Section[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
+  foldSurface({ raw: false, separator: '-', apps: false, sections, ...more }, before)
+/** Where a name leads, without the item itself. */
+const leadsTo = (target: Target | undefined): Omit<Target, 'item'> | undefined =>
+  target && { provider: target.provider, key: target.key }
 const bodyOf = async (surface: Surface, kind: ListKind = 'tools'): Promise<string> => String(await surface.parts[kind].list.bytes())
 const listed = async (surface: Surface, kind: ListKind): Promise<Array<Record<string, unknown>>> =>
   (JSON.parse(await bodyOf(surface, kind)) as Record<ListKind, Array<Record<string, unknown>>>)[kind]
@@ -367,8 +372,8 @@ const keys = async (surface: Surface, kind: ListKind): Promise<unknown[]> => (aw
 test('foldSurface: what a view sees', async (t) => {
   await t.test('tools and prompts under the server\'s name, resources under their URIs, in the order of configuration', async () => {
     const surface = fold([
-      reached('z', { tools: [{ name: 'b' }, { name: 'a' }], prompts: [{ name: 'p' }], resources: [{ uri: 'file:///z' }] }),
-      reached('a', { tools: [{ name: 'a' }], resources: [{ uri: 'file:///a' }], resourceTemplates: [{ uriTemplate: 'x://{id}' }] })
+      section('z', { tools: [{ name: 'b' }, { name: 'a' }], prompts: [{ name: 'p' }], resources: [{ uri: 'file:///z' }] }),
+      section('a', { tools: [{ name: 'a' }], resources: [{ uri: 'file:///a' }], resourceTemplates: [{ uriTemplate: 'x://{id}' }] })
     ], { separator: '::' })
     assert.deepEqual(await keys(surface, 'tools'), ['z::b', 'z::a', 'a::a'])
     assert.deepEqual(await keys(surface, 'prompts'), ['z::p'])
@@ -377,34 +382,34 @@ test('foldSurface: what a view sees', async (t) => {
     assert.deepEqual(
       [...surface.parts.tools.targets],
       [
-        ['z::b', { server: 'z', key: 'b' }],
-        ['z::a', { server: 'z', key: 'a' }],
-        ['a::a', { server: 'a', key: 'a' }]
+        ['z::b', { provider: 'z', key: 'b', item: { key: 'b', text: '{"name":"b"}' } }],
+        ['z::a', { provider: 'z', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }],
+        ['a::a', { provider: 'a', key: 'a', item: { key: 'a', text: '{"name":"a"}' } }]
       ]
     )
-    assert.deepEqual(surface.servers, ['z', 'a'])
+    assert.deepEqual(surface.providers, ['z', 'a'])
   })
 
   await t.test('only the name of an item is changed; the rest is passed on to the byte', async () => {
     const text = '{ "name" : "n" , "x":1e400,"inputSchema":{"maximum":12345678901234567890},"_meta":{"a":1.50}, "__proto__" : {"y":1} }'
-    const merged = fold([reached('s', { tools: [text] })])
+    const merged = fold([section('s', { tools: [text] })])
     assert.equal(
       await bodyOf(merged),
       '{"tools":[{"name" : "s-n","x":1e400,"inputSchema":{"maximum":12345678901234567890},"_meta":{"a":1.50},"__proto__" : {"y":1}}]}'
     )
-    assert.equal(await bodyOf(fold([reached('s', { tools: [text] })], { single: true })), `{"tools":[${text}]}`)
+    assert.equal(await bodyOf(fold([section('s', { tools: [text] })], { raw: true })), `{"tools":[${text}]}`)
   })
 
   await t.test('a single-server route has raw names, the server\'s own identity, and what else stood in its lists', async () => {
     const extras = { tools: '{"_meta":{"ttl":1e400},"x":1}', prompts: '{}', resources: '{}', resourceTemplates: '{}' }
     const one = [
-      reached(
+      section(
         's',
         { tools: [{ name: 'a' }] },
         { extras, serverInfo: '{"name":"own","version":"9","x":1}', instructions: 'do', capabilities: { tools: {}, tasks: { list: {} } } }
       )
     ]
-    const single = fold(one, { single: true })
+    const single = fold(one, { raw: true })
     assert.equal(await bodyOf(single), '{"_meta":{"ttl":1e400},"x":1,"tools":[{"name":"a"}]}')
     assert.deepEqual(
       [single.serverInfo, single.instructions, single.shown],
@@ -417,20 +422,20 @@ test('foldSurface: what a view sees', async (t) => {
 
   await t.test('capabilities and instructions are those of all that is behind it', async () => {
     const surface = fold([
-      reached('a', {}, { capabilities: { tools: {}, resources: { subscribe: true } }, instructions: 'first' }),
-      reached('b', {}, { capabilities: { resources: {}, logging: {} } }),
-      reached('c', {}, { capabilities: {}, instructions: 'third', member: { alias: 'see' } })
+      section('a', {}, { capabilities: { tools: {}, resources: { subscribe: true } }, instructions: 'first' }),
+      section('b', {}, { capabilities: { resources: {}, logging: {} } }),
+      section('c', {}, { capabilities: {}, instructions: 'third', member: { alias: 'see' } })
     ])
     assert.deepEqual(surface.shown, { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, logging: {} })
     assert.equal(surface.instructions, '# a\n\nfirst\n\n# see\n\nthird')
   })
 
   await t.test('a server of which nothing is known yet is behind it, but lists nothing', async () => {
-    const surface = fold([reached('a', undefined), reached('b', { tools: [{ name: 't' }] })])
-    assert.deepEqual(surface.servers, ['a', 'b'])
+    const surface = fold([section('a', undefined), section('b', { tools: [{ name: 't' }] })])
+    assert.deepEqual(surface.providers, ['a', 'b'])
     assert.deepEqual([...surface.capabilities.keys()], ['b'])
     assert.deepEqual(await keys(surface, 'tools'), ['b-t'])
-    const nothing = fold([reached('a', undefined)], { single: true })
+    const nothing = fold([section('a', undefined)], { raw: true })
     assert.deepEqual([nothing.serverInfo, await keys(nothing, 'tools')], [undefined, []])
     for (const kind of kinds) assert.equal(await bodyOf(fold([]), kind), `{"${kind}":[]}`)
   })
@@ -443,7 +448,7 @@ test('foldSurface: what a view sees', async (t) => {
       resourceTemplates: [{ uriTemplate: 'r:{n}' }, { uriTemplate: 's:{n}' }]
     }
     const seen = async (member: Partial<GroupMember>): Promise<unknown[][]> => {
-      const surface = fold([reached('s', lists, { member })])
+      const surface = fold([section('s', lists, { member })])
       return await Promise.all(kinds.map(async (kind) => await keys(surface, kind)))
     }
     assert.deepEqual(await seen({}), [['s-a', 's-b'], ['s-p', 's-q'], ['r:1', 'r:2'], ['r:{n}', 's:{n}']])
@@ -465,11 +470,11 @@ test('foldSurface: what a view sees', async (t) => {
       resources: [{ uri: 'r:1' }, { uri: 'r:2' }],
       resourceTemplates: [{ uriTemplate: 'r:{n}' }]
     }
-    for (const single of [false, true]) {
-      const surface = fold([reached('s', lists, { config })], { single })
+    for (const raw of [false, true]) {
+      const surface = fold([section('s', lists, { config })], { raw })
       assert.equal(
         await bodyOf(surface),
-        single
+        raw
           ? '{"tools":[{"name":"b","description":"from the \\"admin\\"","x":1e400},{"name":"c"}]}'
           : '{"tools":[{"name":"s-b","description":"from the \\"admin\\"","x":1e400},{"name":"s-c"}]}'
       )
@@ -486,97 +491,97 @@ test('foldSurface: what a view sees', async (t) => {
   await t.test('names of Object.prototype are names: nothing is inherited', async () => {
     const odd = ['__proto__', 'constructor', 'toString', 'hasOwnProperty']
     const surface = fold([
-      reached('s', { tools: odd.map((name) => JSON.stringify({ name })) }, { config: { tools: { x: { enabled: false } } } })
+      section('s', { tools: odd.map((name) => JSON.stringify({ name })) }, { config: { tools: { x: { enabled: false } } } })
     ])
     assert.deepEqual(await keys(surface, 'tools'), odd.map((name) => `s-${name}`))
-    for (const name of odd) assert.deepEqual(surface.parts.tools.targets.get(`s-${name}`), { server: 's', key: name })
+    for (const name of odd) assert.deepEqual(leadsTo(surface.parts.tools.targets.get(`s-${name}`)), { provider: 's', key: name })
   })
 
   await t.test('of two that would bear one name both are there, each under its own, and lead where they should', async () => {
-    const surface = fold([reached('a', { tools: [{ name: 'b-c' }] }), reached('a-b', { tools: [{ name: 'c' }] })])
+    const surface = fold([section('a', { tools: [{ name: 'b-c' }] }), section('a-b', { tools: [{ name: 'c' }] })])
     const [first, second] = await keys(surface, 'tools') as string[]
     assert.equal(first, 'a-b-c')
     assert.match(second ?? '', /^a-b-c_[0-9a-f]{8}$/)
     assert.deepEqual(
-      [surface.parts.tools.targets.get(first ?? ''), surface.parts.tools.targets.get(second ?? '')],
+      [leadsTo(surface.parts.tools.targets.get(first ?? '')), leadsTo(surface.parts.tools.targets.get(second ?? ''))],
       [
-        { server: 'a', key: 'b-c' },
-        { server: 'a-b', key: 'c' }
+        { provider: 'a', key: 'b-c' },
+        { provider: 'a-b', key: 'c' }
       ]
     )
   })
 
   await t.test('a URI that two list is the first one\'s, and read there', async () => {
     const surface = fold([
-      reached('a', { resources: [{ uri: 'x:1', name: 'of a' }], resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of a' }] }),
-      reached('b', {
+      section('a', { resources: [{ uri: 'x:1', name: 'of a' }], resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of a' }] }),
+      section('b', {
         resources: [{ uri: 'x:1', name: 'of b' }, { uri: 'x:2' }],
         resourceTemplates: [{ uriTemplate: 'x:{n}', name: 'of b' }]
       })
     ])
     assert.deepEqual(await listed(surface, 'resources'), [{ uri: 'x:1', name: 'of a' }, { uri: 'x:2' }])
     assert.deepEqual(await listed(surface, 'resourceTemplates'), [{ uriTemplate: 'x:{n}', name: 'of a' }])
-    assert.equal(readerOf(surface, 'x:1')?.server, 'a')
-    assert.equal(readerOf(surface, 'x:2')?.server, 'b', 'what is listed comes before what fits a template')
-    assert.equal(readerOf(surface, 'x:3')?.server, 'a')
+    assert.equal(readerOf(surface, 'x:1')?.provider, 'a')
+    assert.equal(readerOf(surface, 'x:2')?.provider, 'b', 'what is listed comes before what fits a template')
+    assert.equal(readerOf(surface, 'x:3')?.provider, 'a')
     assert.equal(readerOf(surface, 'y:3'), undefined)
   })
 
   await t.test('a resource that an admin disabled is not read through a template of its server either', async () => {
     const surface = fold([
-      reached(
+      section(
         's',
         { resources: [{ uri: 'x:secret' }, { uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] },
         { config: { resources: { 'x:secret': { enabled: false } } } }
       )
     ])
-    assert.equal(readerOf(surface, 'x:1')?.server, 's')
+    assert.equal(readerOf(surface, 'x:1')?.provider, 's')
     assert.equal(readerOf(surface, 'x:secret'), undefined)
   })
 
   await t.test('what is hidden is read through no template of its server; through another server\'s it may be', async () => {
     const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }
     const off: ServerConfig = { resources: { 'x:1': { enabled: false }, 'x:3': { enabled: false }, 'x:4': { description: 'd' } } }
-    const table: Array<[string, VisibleServer[], Record<string, string | undefined>]> = [
-      ['disabled, listed or not', [reached('s', lists, { config: off })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined, 'x:4': 's' }],
-      ['not selected', [reached('s', lists, { member: { resources: ['x:2', 'x:{n}'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': 's' }],
+    const table: Array<[string, Section[], Record<string, string | undefined>]> = [
+      ['disabled, listed or not', [section('s', lists, { config: off })], { 'x:1': undefined, 'x:2': 's', 'x:3': undefined, 'x:4': 's' }],
+      ['not selected', [section('s', lists, { member: { resources: ['x:2', 'x:{n}'] } })], { 'x:1': undefined, 'x:2': 's', 'x:3': 's' }],
       [
         'the template not selected',
-        [reached('s', lists, { member: { resources: ['x:2'] } })],
+        [section('s', lists, { member: { resources: ['x:2'] } })],
         { 'x:1': undefined, 'x:2': 's', 'x:3': undefined }
       ],
-      ['nothing selected', [reached('s', lists, { member: { resources: [] } })], { 'x:1': undefined, 'x:2': undefined, 'x:3': undefined }],
+      ['nothing selected', [section('s', lists, { member: { resources: [] } })], { 'x:1': undefined, 'x:2': undefined, 'x:3': undefined }],
       [
         'hidden on one server, not on the other',
-        [reached('s', lists, { config: off }), reached('t', { resourceTemplates: [{ uriTemplate: 'x:{other}' }] })],
+        [section('s', lists, { config: off }), section('t', { resourceTemplates: [{ uriTemplate: 'x:{other}' }] })],
         { 'x:1': 't', 'x:2': 's', 'x:3': 't', 'x:4': 's' }
       ],
       [
         'disabled on a server of which nothing is known yet',
-        [reached('s', undefined, { config: off }), reached('t', lists)],
+        [section('s', undefined, { config: off }), section('t', lists)],
         { 'x:1': 't', 'x:3': 't' }
       ]
     ]
     for (const [says, list, readers] of table) {
-      for (const single of list.length === 1 ? [false, true] : [false]) {
-        const surface = fold(list, { single })
+      for (const raw of list.length === 1 ? [false, true] : [false]) {
+        const surface = fold(list, { raw })
         for (const [uri, server] of Object.entries(readers)) {
-          assert.equal(readerOf(surface, uri)?.server, server, `${says}${single ? ', alone' : ''}: ${uri}`)
+          assert.equal(readerOf(surface, uri)?.provider, server, `${says}${raw ? ', alone' : ''}: ${uri}`)
         }
       }
     }
     assert.deepEqual(
-      [...fold([reached('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden],
+      [...fold([section('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden],
       ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri))
     )
   })
 
   await t.test('a URI without end is looked for at no cost, and taken for hidden where anything is', async () => {
-    const many = reached('s', {
+    const many = section('s', {
       resources: [{ uri: 'x:1' }],
       resourceTemplates: Array.from({ length: 20_000 }, (_, n) => ({ uriTemplate: `http://a/${n}/{n}` }))
     })
-    const surface = fold([many, reached('t', {}, { config: { resources: { 'x:2': { enabled: false } } } })])
+    const surface = fold([many, section('t', {}, { config: { resources: { 'x:2': { enabled: false } } } })])
     const begun = performance.now()
     for (const uri of [`http://a/${'%41'.repeat(330_000)}`, `http://a/b${'%41'.repeat(100)}`]) {
       assert.equal(readerOf(surface, uri), undefined)
@@ -620,13 +625,13 @@ test('foldSurface: what a view sees', async (t) => {
     ]
     for (const [says, list, readers] of table) {
       const surface = fold(
-        list.map(([name, templates]) => reached(name, { resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate })) }))
+        list.map(([name, templates]) => section(name, { resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate })) }))
       )
-      for (const [uri, server] of Object.entries(readers)) assert.equal(readerOf(surface, uri)?.server, server, `${says}: ${uri}`)
+      for (const [uri, server] of Object.entries(readers)) assert.equal(readerOf(surface, uri)?.provider, server, `${says}: ${uri}`)
     }
-    const greedy = reached('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
+    const greedy = section('s', { resourceTemplates: [{ uriTemplate: '{+uri}' }, { uriTemplate: 'x://{id}' }] })
     assert.deepEqual(
-      ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { single: true }), uri)?.key),
+      ['x://1', 'anything'].map((uri) => readerOf(fold([greedy], { raw: true }), uri)?.key),
       ['x://{id}', '{+uri}'],
       'alone it reads whatever it likes'
     )
@@ -641,19 +646,22 @@ test('foldSurface: what a view sees', async (t) => {
     const name = fc.string({ unit: fc.constantFrom('a', 'b', '-', '_'), minLength: 1, maxLength: 6 })
     const tools = fc.uniqueArray(fc.oneof(name, name.map((each) => each.repeat(15))), { maxLength: 6 })
     await fc.assert(fc.asyncProperty(fc.uniqueArray(fc.tuple(name, tools), { selector: ([each]) => each, maxLength: 5 }), async (list) => {
-      const make = (): Surface => fold(list.map(([server, names]) => reached(server, { tools: names.map((each) => ({ name: each })) })))
+      const make = (): Surface => fold(list.map(([server, names]) => section(server, { tools: names.map((each) => ({ name: each })) })))
       const surface = make()
       const exposed = await keys(surface, 'tools') as string[]
       assert.equal(new Set(exposed).size, exposed.length)
       assert.ok(exposed.every((each) => each.length <= 64))
       assert.deepEqual([...surface.parts.tools.targets.keys()], exposed)
-      assert.deepEqual([...surface.parts.tools.targets.values()], list.flatMap(([server, names]) => names.map((key) => ({ server, key }))))
+      assert.deepEqual(
+        [...surface.parts.tools.targets.values()].map(leadsTo),
+        list.flatMap(([provider, names]) => names.map((key) => ({ provider, key })))
+      )
       assert.deepEqual(await keys(make(), 'tools'), exposed)
     }), { seed, numRuns: 300 })
   })
 
   await t.test('a part that came out equal keeps its identity, others do not', async () => {
-    const input = (tool: string): VisibleServer[] => [reached('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
+    const input = (tool: string): Section[] => [section('s', { tools: [{ name: tool }], prompts: [{ name: 'p' }] })]
     const before = fold(input('a'))
     const same = fold(input('a'), {}, before)
     for (const kind of kinds) assert.equal(same.parts[kind].list, before.parts[kind].list, kind)
@@ -661,9 +669,9 @@ test('foldSurface: what a view sees', async (t) => {
     assert.notEqual(other.parts.tools.list, before.parts.tools.list)
     for (const kind of kinds.filter((each) => each !== 'tools')) assert.equal(other.parts[kind].list, before.parts[kind].list, kind)
     // The same bytes from another server lead there.
-    const moved = fold([reached('t', { tools: [{ name: 'a' }] }, { member: { alias: 's' } })], {}, before)
+    const moved = fold([section('t', { tools: [{ name: 'a' }] }, { member: { alias: 's' } })], {}, before)
     assert.equal(moved.parts.tools.list, before.parts.tools.list)
-    assert.deepEqual(moved.parts.tools.targets.get('s-a'), { server: 't', key: 'a' })
+    assert.deepEqual(leadsTo(moved.parts.tools.targets.get('s-a')), { provider: 't', key: 'a' })
   })
 })
 
@@ -709,11 +717,11 @@ test('MCP Apps', async (t) => {
       async () => {
         assert.equal(withoutApps(text), without)
         assert.deepEqual(
-          await listed(fold([reached('s', { tools: [text] })], { single: true }), 'tools'),
+          await listed(fold([section('s', { tools: [text] })], { raw: true }), 'tools'),
           without === undefined ? [] : [JSON.parse(without)]
         )
         assert.equal(
-          await bodyOf(fold([reached('s', { tools: [text] })], { single: true, apps: true })),
+          await bodyOf(fold([section('s', { tools: [text] })], { raw: true, apps: true })),
           `{"tools":[${text}]}`,
           'a client with Apps gets all of it'
         )
@@ -894,22 +902,22 @@ test('convertArguments: a text is what the schema takes', async (t) => {
 test('tasks: who may ask about one, and where', async (t) => {
   const result = (taskId: unknown): string => JSON.stringify({ task: { taskId, status: 'working' } })
   await t.test('its principal only, and on its server only', async () => {
-    const tasks = new Tasks()
-    tasks.note(result('t1'), { principal: 'ann', server: 's' })
-    assert.equal(tasks.serverOf('t1', 'ann', ['s', 'hostile']), 's')
-    assert.equal(tasks.serverOf('t1', 'bob', ['s', 'hostile']), undefined)
-    assert.equal(tasks.serverOf('t2', 'ann', ['s', 'hostile']), undefined)
+    const tasks = new TaskOwners()
+    tasks.note(result('t1'), { principal: 'ann', provider: 's' })
+    assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.providerOf('t1', 'bob', ['s', 'hostile']), undefined)
+    assert.equal(tasks.providerOf('t2', 'ann', ['s', 'hostile']), undefined)
     assert.equal(tasks.owns('t1', 'ann', 's'), true)
     assert.equal(tasks.owns('t1', 'ann', 'other'), false)
     assert.equal(tasks.owns('t1', 'bob', 's'), false)
-    for (const odd of [undefined, null, 1, {}, ['t1'], '']) assert.equal(tasks.serverOf(odd, 'ann', ['s', 'hostile']), undefined)
+    for (const odd of [undefined, null, 1, {}, ['t1'], '']) assert.equal(tasks.providerOf(odd, 'ann', ['s', 'hostile']), undefined)
   })
   await t.test('an unknown task is nobody\'s, whatever is asked', async () => {
-    assert.equal(new Tasks().owns('t', 'ann', 's'), false)
-    assert.equal(new Tasks().serverOf('__proto__', 'ann', ['s', 'hostile']), undefined)
+    assert.equal(new TaskOwners().owns('t', 'ann', 's'), false)
+    assert.equal(new TaskOwners().providerOf('__proto__', 'ann', ['s', 'hostile']), undefined)
   })
   await t.test('a result that announces none is none', async () => {
-    const tasks = new Tasks()
+    const tasks = new TaskOwners()
     for (const text of [
       '{}',
       '{"content":[{"text":"\\"taskId\\""}]}',
@@ -921,27 +929,27 @@ test('tasks: who may ask about one, and where', async (t) => {
       '{"task":"taskId"}',
       '["taskId"]',
       '{"task":{"taskId":{"a":1}}}'
-    ]) { tasks.note(text, { principal: 'ann', server: 's' }) }
-    for (const id of ['t', '1', 'null', 'taskId']) assert.equal(tasks.serverOf(id, 'ann', ['s', 'hostile']), undefined)
+    ]) { tasks.note(text, { principal: 'ann', provider: 's' }) }
+    for (const id of ['t', '1', 'null', 'taskId']) assert.equal(tasks.providerOf(id, 'ann', ['s', 'hostile']), undefined)
   })
   await t.test('of more than can be remembered the oldest is forgotten', async () => {
-    const tasks = new Tasks()
-    for (let n = 0; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'ann', server: 's' })
-    assert.equal(tasks.serverOf('t0', 'ann', ['s', 'hostile']), undefined)
-    assert.equal(tasks.serverOf('t1', 'ann', ['s', 'hostile']), 's')
-    assert.equal(tasks.serverOf(`t${limits.tasks}`, 'ann', ['s', 'hostile']), 's')
+    const tasks = new TaskOwners()
+    for (let n = 0; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'ann', provider: 's' })
+    assert.equal(tasks.providerOf('t0', 'ann', ['s', 'hostile']), undefined)
+    assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.providerOf(`t${limits.tasks}`, 'ann', ['s', 'hostile']), 's')
   })
   await t.test('a task id that another server announces, too, is not taken away from its owner', async () => {
-    const tasks = new Tasks()
-    tasks.note(result('t1'), { principal: 'ann', server: 's' })
-    tasks.note(result('t1'), { principal: 'bob', server: 'hostile' })
-    assert.equal(tasks.serverOf('t1', 'ann', ['s', 'hostile']), 's')
-    assert.equal(tasks.serverOf('t1', 'bob', ['s', 'hostile']), 'hostile')
+    const tasks = new TaskOwners()
+    tasks.note(result('t1'), { principal: 'ann', provider: 's' })
+    tasks.note(result('t1'), { principal: 'bob', provider: 'hostile' })
+    assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
+    assert.equal(tasks.providerOf('t1', 'bob', ['s', 'hostile']), 'hostile')
     assert.deepEqual([tasks.owns('t1', 'ann', 'hostile'), tasks.owns('t1', 'bob', 's')], [false, false])
   })
   await t.test('on a route only the servers behind it are asked about it, in their order', async () => {
-    const tasks = new Tasks()
-    for (const server of ['s', 't']) tasks.note(result('t1'), { principal: 'ann', server })
+    const tasks = new TaskOwners()
+    for (const provider of ['s', 't']) tasks.note(result('t1'), { principal: 'ann', provider })
     const table: Array<[string[], string | undefined]> = [
       [['s', 't'], 's'],
       [['t', 's'], 't'],
@@ -949,6 +957,6 @@ test('tasks: who may ask about one, and where', async (t) => {
       [['other'], undefined],
       [[], undefined]
     ]
-    for (const [servers, server] of table) assert.equal(tasks.serverOf('t1', 'ann', servers), server, servers.join())
+    for (const [providers, provider] of table) assert.equal(tasks.providerOf('t1', 'ann', providers), provider, providers.join())
   })
 })

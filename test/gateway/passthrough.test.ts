@@ -15,6 +15,7 @@ import { makeTransport } from '../../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../../plugins/upstream/upstreams.ts'
 import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
 import { KEY, OTHER, Session, connected, initialize, otherKey, plain, send, settings, text, type Json, type Message } from '../helpers/client.ts'
+import { FakeExchange } from '../fakes/exchange.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
@@ -252,7 +253,7 @@ test('childEnvironment: what a child is given', async (t) => {
     const upstreams = new Upstreams({
       clientInfo: { name: 'test', version: '1' },
       transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
-      spawning: new Semaphore(1),
+      dialling: new Semaphore(1),
       cache: { read: async () => undefined, write: async () => {} },
       initTimeout: 10_000,
       requestTimeout: 10_000,
@@ -262,20 +263,7 @@ test('childEnvironment: what a child is given', async (t) => {
     await upstreams.apply(new Map([['s', { name: 's', config: { ...tells(), env: { A: '${NOT_SET}' } } }]]))
     const registry = async (): Promise<unknown> => {
       await until(() => upstreams.get('s')?.status === 'connected', 10_000)
-      const exchange = {
-        view: {},
-        method: 'tools/call',
-        params: {},
-        paramsText: '{}',
-        headers: {},
-        client: { id: 'a', user: 'u', capabilities: {}, level: undefined, ask: async () => assert.fail(), notify: () => {} },
-        cancelled: undefined,
-        onCancel: () => {},
-        notify: () => {},
-        ask: async () => assert.fail(),
-        pause: () => {}
-      }
-      const answer = await upstreams.get('s')?.call(exchange, () => '{"name":"tell"}')
+      const answer = await upstreams.get('s')?.call(new FakeExchange('{"name":"tell"}'), {})
       return (JSON.parse(text(JSON.parse(answer?.resultText ?? '{}'))) as { env: Json }).env.npm_config_registry
     }
     assert.equal(await registry(), 'https://one.example/')

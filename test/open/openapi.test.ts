@@ -9,6 +9,7 @@ import { Ajv } from 'ajv'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { parse, stringify } from 'yaml'
+import { makeView } from '../../plugins/access/view.ts'
 import { TextCache } from '../../plugins/openapi/cache.ts'
 import { frameOf, headOf, responses, uniqueOperationId, type BodyInput } from '../../plugins/openapi/document.ts'
 import { timeBudgetOf } from '../../plugins/json-schema/time-budget.ts'
@@ -18,7 +19,8 @@ import { toOperation } from '../../plugins/openapi/operation.ts'
 import { SchemaTranslator } from '../../plugins/openapi/translate.ts'
 import { writeBody, writeHead, writeServers } from '../../plugins/openapi/write.ts'
 import { InFlightCalls } from '../../plugins/tools/in-flight-calls.ts'
-import type { Item } from '../../plugins/upstream/catalogues/catalogue.ts'
+import { makeCatalogue, type Catalogue, type Item } from '../../protocol/lists.ts'
+import type { Provider } from '../../protocol/provider.ts'
 import { assertPlain, at, connected, everything, KEY, OTHER, otherKey, plain, settings, sleep, text, within, type Json } from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { measureHold } from '../fakes/loop-hold.ts'
@@ -1433,9 +1435,9 @@ test('nobody takes all places of plain calls, and no server that does not answer
           waiting.push(() => {
             resolve('{}')
           })
-        })
-    } as never,
-    (_server, text) => text
+        }),
+      redact: (_server: string, text: string) => text
+    } as never
   )
   const run = async (key: string, server: string): Promise<string> =>
     await runs.run({ view: { principal: { key } }, cancel: () => {} } as never, server, new AbortController().signal)
@@ -1590,6 +1592,7 @@ const manyTools = (count: number, name = 'tool'): Array<{ key: string; text: str
 const listing = (items: Array<{ key: string; text: string }>, name = 'big'): BodyInput['servers'][number] => ({
   name,
   description: undefined,
+  status: 'connected',
   catalogue: 1,
   items,
   toTool: (item) => ({ item, description: undefined, enabled: true })
@@ -1604,24 +1607,16 @@ const cpu = async (work: () => unknown): Promise<number> => {
 /** Documents of one server whose catalogue and settings a test may change. */
 function documentsOf (items: Array<{ key: string, text: string }>) {
   const world = { version: 1, catalogue: 1, items, builds: 0 }
-  const upstream = {
-    status: 'connected',
-    error: null,
-    config: {},
-    get listed () {
-      const { catalogue: id, items } = world
-      return {
-        id,
-        lists: {
-          tools: Object.assign([...items], {
-            [Symbol.iterator]: () => {
-              world.builds++
-              return items.values()
-            }
-          })
-        }
+  const catalogue = (): Catalogue => {
+    const { catalogue: id, items } = world
+    const tools = Object.assign([...items], {
+      [Symbol.iterator]: () => {
+        world.builds++
+        return items.values()
       }
-    }
+    })
+    const { lists, ...rest } = makeCatalogue({ name: 'big', version: '1' })
+    return { ...rest, id, lists: { ...lists, tools } }
   }
   const snapshot = {
     servers: new Map([['big', { name: 'big', config: {} }]]),
@@ -1631,17 +1626,14 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
     system: {},
     problems: []
   }
-  const view = {
-    principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false },
-    scope: { kind: 'global' },
-    key: 'open anyone global',
-    open: true
-  } as const
+  const view = makeView({ key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }, { kind: 'global', open: true })
+  const provider: Provider = { name: 'big', status: 'connected', catalogue, call: async () => assert.fail() }
   const openapi = new OpenApi({
     snapshot: () => ({ ...snapshot, version: world.version }),
-    access: { open: () => view } as never,
-    upstreamOf: () => upstream as never,
-    anonymous: 'default',
+    access: { open: () => view },
+    gateway: {
+      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, provider, catalogue: catalogue() }]
+    },
     basePath: ''
   })
   return {

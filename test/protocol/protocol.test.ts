@@ -7,7 +7,7 @@ import type { Dispatcher } from 'undici'
 import { Call, type Deadlines } from '../../protocol/call.ts'
 import { code, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../../protocol/event-stream.ts'
-import type { Client, Exchange } from '../../protocol/exchange.ts'
+import type { Question } from '../../protocol/exchange.ts'
 import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withMembers } from '../../protocol/json.ts'
 import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../../protocol/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../../protocol/legacy/versions.ts'
@@ -30,6 +30,7 @@ import { Table } from '../../protocol/table.ts'
 import { HttpTransport, type HttpOptions } from '../../protocol/transports/http.ts'
 import { SseTransport } from '../../protocol/transports/sse.ts'
 import { messagesIn, type Receiver, type SendOptions, type Transport } from '../../protocol/transports/transport.ts'
+import { FakeExchange } from '../fakes/exchange.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
@@ -1227,34 +1228,20 @@ test('sse: a POST that is refused', async (t) => {
   }
 })
 
-const client = (more: Partial<Client> = {}): Client => ({
-  id: 's',
-  user: 'u',
-  capabilities: {},
-  level: undefined,
-  ask: async () => {
-    throw new Error('not asked')
-  },
-  notify: () => {},
-  ...more
-})
+/** A client's request with a progress token. */
+const withToken = (): FakeExchange => new FakeExchange('{"name":"x","_meta":{"progressToken":"mine"}}')
 
-class FakeExchange implements Exchange {
-  readonly view = undefined
-  readonly method = 'tools/call'
-  readonly params = {}
-  readonly paramsText = '{"name":"x"}'
-  readonly headers = {}
-  readonly client = client()
-  cancelled: string | undefined
-  readonly paused: number[] = []
-  readonly #runs: Array<(reason: string) => void> = []
-  onCancel (run: (reason: string) => void): void { this.#runs.push(run) }
-  notify (): void {}
-  async ask (): Promise<Response> { throw new Error('not asked') }
-  pause (retry: number): void { this.paused.push(retry) }
-  cancel (reason: string): void { this.cancelled = reason; for (const run of this.#runs) run(reason) }
-}
+/** The upstream reports progress on the call with this id. */
+const progress = '{"progressToken":1,"progress":0.5}'
+
+const question = (): Question => ({
+  method: 'sampling/createMessage',
+  params: {},
+  paramsText: '{}',
+  signal: new AbortController().signal,
+  outlivesRequest: false,
+  progress: () => {}
+})
 
 test('call: one deadline, and one cancellation', async (t) => {
   interface Started {
@@ -1266,21 +1253,17 @@ test('call: one deadline, and one cancellation', async (t) => {
     failure: () => UpstreamError | undefined
     answer: () => Response | undefined
   }
-  const start = async (t: Test, deadlines: Partial<Deadlines> = {}, exchange = new FakeExchange()): Promise<Started> => {
+  const start = async (t: Test, deadlines: Partial<Deadlines> = {}, exchange = withToken()): Promise<Started> => {
     mockTimers(t, 'setTimeout', 'Date')
     const { transport, peer } = await startPeer()
     let overs = 0
     let failure: UpstreamError | undefined
     let answer: Response | undefined
-    const call = new Call(
-      peer,
-      exchange,
-      (token) => `{"name":"x","_meta":{"progressToken":${token}}}`,
-      { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined, ...deadlines },
-      () => {
-        overs++
-      }
-    )
+    const call = new Call(peer, exchange, {
+      changes: {},
+      deadlines: { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined, ...deadlines },
+      over: () => { overs++ }
+    })
     call.answer.then((response) => { answer = response }, (error: unknown) => { failure = error as UpstreamError })
     return { transport, peer, call, exchange, overs: () => overs, failure: () => failure, answer: () => answer }
   }
@@ -1325,7 +1308,7 @@ test('call: one deadline, and one cancellation', async (t) => {
 
   await t.test('progress re-arms it', async (t) => {
     const { call, failure } = await start(t)
-    for (let step = 0; step < 5; step++) { mock.timers.tick(900); call.progressed() }
+    for (let step = 0; step < 5; step++) { mock.timers.tick(900); call.progress(progress) }
     await settle()
     assert.equal(failure(), undefined)
     mock.timers.tick(1_000)
@@ -1336,7 +1319,7 @@ test('call: one deadline, and one cancellation', async (t) => {
   await t.test('progress does not where resetTimeoutOnProgress is false', async (t) => {
     const { call, failure } = await start(t, { resetTimeoutOnProgress: false })
     mock.timers.tick(900)
-    call.progressed()
+    call.progress(progress)
     mock.timers.tick(100)
     await settle()
     assert.equal(failure()?.fault, 'timeout')
@@ -1344,7 +1327,7 @@ test('call: one deadline, and one cancellation', async (t) => {
 
   await t.test('the hard cap holds against any progress', async (t) => {
     const { transport, call, failure } = await start(t, { maxTotalTimeout: 2_500 })
-    for (let step = 0; step < 3; step++) { mock.timers.tick(800); call.progressed() }
+    for (let step = 0; step < 3; step++) { mock.timers.tick(800); call.progress(progress) }
     await settle()
     assert.equal(failure(), undefined)
     mock.timers.tick(99)
@@ -1364,17 +1347,18 @@ test('call: one deadline, and one cancellation', async (t) => {
   })
 
   await t.test('while a question is open the idle deadline rests; afterwards it begins anew', async (t) => {
-    const { call, failure } = await start(t)
+    const { call, exchange, failure } = await start(t)
     mock.timers.tick(900)
-    let answer: (value: string) => void = () => {}
-    const asked = call.asking(async () => await new Promise<string>((resolve) => { answer = resolve }))
+    let answer: (response: Response) => void = () => {}
+    exchange.answer = async () => await new Promise((resolve) => { answer = resolve })
+    const asked = call.ask(question())
     mock.timers.tick(600_000)
-    call.progressed()
+    call.progress(progress)
     mock.timers.tick(600_000)
     await settle()
     assert.equal(failure(), undefined)
-    answer('yes')
-    assert.equal(await asked, 'yes')
+    answer(answerTo('yes'))
+    assert.deepEqual(await asked, answerTo('yes'))
     mock.timers.tick(999)
     await settle()
     assert.equal(failure(), undefined)
@@ -1384,16 +1368,12 @@ test('call: one deadline, and one cancellation', async (t) => {
   })
 
   await t.test('of two questions the last one to end ends the rest; one that fails ends, too', async (t) => {
-    const { call, failure } = await start(t)
+    const { call, exchange, failure } = await start(t)
     const ends: Array<() => void> = []
-    const first = call.asking(async () => { await new Promise<void>((resolve) => { ends.push(resolve) }) })
-    const second = call.asking(async () => {
-      await new Promise<void>((_resolve, reject) => {
-        ends.push(() => {
-          reject(new Error('gone'))
-        })
-      })
-    })
+    exchange.answer = async () => await new Promise((resolve) => { ends.push(() => { resolve(answerTo(1)) }) })
+    const first = call.ask(question())
+    exchange.answer = async () => await new Promise((_resolve, reject) => { ends.push(() => { reject(new Error('gone')) }) })
+    const second = call.ask(question())
     ends[0]?.()
     await first
     mock.timers.tick(600_000)
@@ -1407,8 +1387,9 @@ test('call: one deadline, and one cancellation', async (t) => {
   })
 
   await t.test('the hard cap goes on while a question is open', async (t) => {
-    const { call, failure } = await start(t, { maxTotalTimeout: 5_000 })
-    void call.asking(async () => { await new Promise(() => {}) })
+    const { call, exchange, failure } = await start(t, { maxTotalTimeout: 5_000 })
+    exchange.answer = async () => await new Promise(() => {})
+    void call.ask(question())
     mock.timers.tick(4_999)
     await settle()
     assert.equal(failure(), undefined)
@@ -1431,7 +1412,7 @@ test('call: one deadline, and one cancellation', async (t) => {
   })
 
   await t.test('a client that was gone before the call began', async (t) => {
-    const exchange = new FakeExchange()
+    const exchange = withToken()
     exchange.cancelled = 'gone before'
     const { call, transport, failure, overs } = await start(t, {}, exchange)
     await settle()
@@ -1447,15 +1428,11 @@ test('call: one deadline, and one cancellation', async (t) => {
     await settle()
     assert.deepEqual([failure()?.message, overs(), cancelled(transport)], ['gone', 1, []])
     let over = 0
-    const late = new Call(
-      peer,
-      new FakeExchange(),
-      () => '{}',
-      { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined },
-      () => {
-        over++
-      }
-    )
+    const late = new Call(peer, new FakeExchange(), {
+      changes: {},
+      deadlines: { timeout: 1_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined },
+      over: () => { over++ }
+    })
     await assert.rejects(late.answer, { fault: 'unreachable' })
     mock.timers.tick(100_000)
     assert.deepEqual([late.over, over, cancelled(transport)], [true, 1, []])

@@ -58,7 +58,7 @@ for (const [name, , files] of packages) {
       const begun = Date.now()
       const stop = measureHold()
       const client = await restClient(t, { url: `${api.url}/description`, enableKeepAlive: false })
-      await client.link.catalogue()
+      await client.catalogue()
       const held = stop()
       const time = Date.now() - begun
       const tools = await client.tools()

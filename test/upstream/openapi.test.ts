@@ -846,7 +846,7 @@ test('answers', async (t) => {
     let gone = false
     api.answer((_request, response) => { response.on('close', () => { gone = true }) })
     const count = api.seen.length
-    const call = client.link.request('tools/call', '{"name":"get"}', 300)
+    const call = client.session.request('tools/call', '{"name":"get"}', 300)
     await assert.rejects(call, /no answer to tools\/call/)
     assert.equal(api.seen.length, count + 1)
     await until(() => gone, 2_000, 'the request went on')
@@ -1327,7 +1327,7 @@ test('descriptions: names, places, versions and what is wrong with them', async 
     const tool = (await client.tools()).get('when')
     assert.equal(tool?.description, 'shared')
     assert.deepEqual(tool?.inputSchema.properties.on, { type: 'string', default: '2020-01-01', enum: ['yes', '2020-01-01'] })
-    assert.equal(client.link.serverInfo, '{"name":"Yaml","version":"2020-01-01"}')
+    assert.equal(client.link.identity.serverInfo, '{"name":"Yaml","version":"2020-01-01"}')
   })
 
   await t.test('one operation that cannot be served is left out with a warning, and no external reference is followed', async () => {
@@ -1605,7 +1605,7 @@ test('a large description does not hold up the event loop', async (t) => {
   await new Promise((resolve) => { setTimeout(resolve, 200) })
   const stop = measureHold()
   const client = await restClient(t, { url: `${api.url}/large.json` })
-  const { catalogue: { lists } } = await client.link.catalogue()
+  const { lists } = await client.catalogue()
   const held = stop()
   assert.equal(lists.tools.length, 3_000)
   assert.ok(held < 50, `held for ${held} ms`)

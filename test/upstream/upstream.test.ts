@@ -9,34 +9,32 @@ import { mockTimers } from '../helpers/clock.ts'
 import { promisify } from 'node:util'
 import fc from 'fast-check'
 import { UpstreamError } from '../../protocol/errors.ts'
-import type { Client } from '../../protocol/exchange.ts'
+import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
+import {
+  kinds,
+  listKinds,
+  nextCatalogueId,
+  sameCatalogue,
+  type Catalogue,
+  type Item,
+  type ListKind
+} from '../../protocol/lists.ts'
 import type { Level } from '../../protocol/listener.ts'
 import { killGroup } from '../../protocol/transports/process-group.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
-import { PlainClient } from '../../protocol/exchange.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { attribute, type InboundMessage, type Target } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoff } from '../../plugins/upstream/links/backoff.ts'
-import {
-  catalogueText,
-  kinds,
-  listKinds,
-  nextCatalogueId,
-  readList,
-  sameCatalogue,
-  toCatalogue,
-  type Catalogue,
-  type Item,
-  type ListKind
-} from '../../plugins/upstream/catalogues/catalogue.ts'
+import { catalogueText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
+import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../../plugins/upstream/links/link-key.ts'
-import { TaskRegistry } from '../../plugins/upstream/inbound/tasks.ts'
 import { Semaphore } from '../../plugins/limits/semaphore.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
+import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
 import { path, until } from '../helpers/hub.ts'
 
@@ -176,7 +174,7 @@ test('linkKey: who shares with whom', async (t) => {
   await t.test('who asks for connections of its own has them, whatever the server is set to', async () => {
     for (const isolation of ['auto', 'shared', 'session', 'user'] as const) {
       const alone = (id: string): string =>
-        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), alone: true }).key
+        linkKey({ isolation, remote: false, contested: false }, { ...sharer(id, 'u', 'none'), ownLinks: true }).key
       assert.equal(alone('a'), alone('a'))
       assert.notEqual(alone('a'), alone('b'))
       assert.notEqual(alone('a'), linkKey({ isolation, remote: false, contested: false }, sharer('b', 'u', 'none')).key)
@@ -347,7 +345,9 @@ const client = (id: string): Client => new PlainClient(id, id, id, false)
 const slotOf = (more: Partial<LinkKey> = {}): Slot => new Slot({ ...baseKey, ...more }, {}, undefined)
 
 test('slot: what outlives one connection', async (t) => {
-  const leveled = (id: string, level: Level | undefined): Client => Object.assign(client(id), { deaf: false, level })
+  const leveled = (id: string, level: Level | undefined): Client => {
+    return Object.assign(client(id), { listener: { view: undefined, level, deliver: () => {} } })
+  }
 
   await t.test('the level upstream is the lowest that anyone wants', async () => {
     const slot = slotOf()
@@ -378,7 +378,7 @@ test('slot: what outlives one connection', async (t) => {
       }
     } as unknown as Link
     slot.link = link
-    const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.tellLevel() }
+    const serve = (id: string, level?: Level): void => { slot.serve(leveled(id, level)); slot.updateLevel() }
     serve('a')
     assert.deepEqual(told, [])
     serve('b', 'emergency')
@@ -437,14 +437,14 @@ test('slot: what outlives one connection', async (t) => {
     subscribe(slot, 'a', 'ann')
     assert.equal(slot.idle, false)
     slot.forget('ann')
-    for (const [size, idle] of [[0, true], [1, false]] as const) {
-      slot.link = { calls: { size } } as unknown as Link
-      assert.equal(slot.idle, idle)
+    for (const busy of [false, true]) {
+      slot.link = { busy } as unknown as Link
+      assert.equal(slot.idle, !busy)
     }
   })
 })
 
-test('pending: whose a task is, and for how long', async (t) => {
+test('task registry: whose a task is, and for how long', async (t) => {
   const session = (id: string, principal: string): Client => new PlainClient(id, principal, principal, false)
   const [one, again, stranger] = [session('s1', 'ann'), session('s2', 'ann'), session('s3', 'bob')]
   const [link, next] = [{}, {}] as Link[]
@@ -717,7 +717,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     return {
       catalogues: new Catalogues({
         target,
-        listed: () => {
+        changed: () => {
           listed++
         },
         keep: (text) => {
@@ -732,17 +732,18 @@ test('catalogues: by class, and for single clients where that differs', async (t
       warnings
     }
   }
+  /** A link to a server that has tools only. @param list answers `tools/list` with their names */
+  const linkOf = (capabilityClass: string, list: () => string[] | Promise<string[]>): Link => ({
+    key: { capabilityClass },
+    identity: { version: '2025-11-25', capabilities: { tools: {} }, serverInfo: '{"name":"x","version":"1"}', instructions: undefined },
+    request: async () => JSON.stringify({ tools: (await list()).map((name) => ({ name, inputSchema: {} })) })
+  }) as unknown as Link
   /** A slot whose link lists these tools, and says how often it was asked. */
   const fake = (key: Partial<LinkKey>, tools: string[]): { slot: Slot, now: (tools: string[]) => void, asked: () => number } => {
     const slot = slotOf(key)
     let asked = 0
     let current = tools
-    slot.link = {
-      catalogue: async () => {
-        asked++
-        return { catalogue: catalogue({ capabilityClass: slot.key.capabilityClass, lists: lists(current) }), whole: true }
-      }
-    } as unknown as Link
+    slot.link = linkOf(slot.key.capabilityClass, () => { asked++; return current })
     return { slot, now: (fresh) => { current = fresh }, asked: () => asked }
   }
   const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
@@ -871,12 +872,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const base = fake({}, ['a'])
     let release = (): void => {}
     const reading = new Promise<void>((resolve) => { release = resolve })
-    base.slot.link = {
-      catalogue: async () => {
-        await reading
-        return { catalogue: catalogue({ lists: lists(['old']) }), whole: true }
-      }
-    } as unknown as Link
+    base.slot.link = linkOf(plainClass, async () => { await reading; return ['old'] })
     const first = catalogues.read(base.slot, true)
     base.slot.link = fake({}, ['new']).slot.link
     for (let news = 0; news < 10; news++) { catalogues.refresh(base.slot, true); mock.timers.tick(5) }
@@ -888,7 +884,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await first
     await settle()
     assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['new'], 'what was read before the news is not the end')
-    base.slot.link = { catalogue: async () => { throw new UpstreamError('broken', 'gone') } } as unknown as Link
+    base.slot.link = linkOf(plainClass, () => { throw new UpstreamError('broken', 'gone') })
     catalogues.refresh(base.slot, true)
     mock.timers.tick(1_000)
     await settle()
