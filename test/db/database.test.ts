@@ -18,9 +18,8 @@ import { Keys } from '../../plugins/keys/keys.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from '../helpers/client.ts'
 import { bounded, change, storeContract } from '../contracts/store.ts'
-import { killRounds } from '../contracts/store-kill.ts'
 import { modelRun } from '../contracts/store-model.ts'
-import { cluster, database, type Database } from '../helpers/database.ts'
+import { database, type Database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, login, manage, managed, parked, serverNames, shared, spawnReplica, startReplica, vault } from '../fakes/replica.ts'
 import { openPglite, openPostgres } from '../fakes/store-database.ts'
@@ -44,22 +43,6 @@ void test('the same 300 commands have the same answers on file, PostgreSQL and P
   assert.ok(file.flat().includes('done') && file.flat().some((answer) => answer !== 'done'))
   assert.deepEqual(postgres, file)
   assert.deepEqual(pglite, file)
-})
-
-void test('PostgreSQL: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
-  // A cluster of its own, which waits for the disk.
-  const { store, url } = await openPostgres(t, undefined, await cluster(t))
-  await store.load()
-  const acknowledged = await killRounds(
-    t,
-    url,
-    20,
-    async () => new Set((await store.load()).servers.keys()),
-    'test/fakes/database-writer.ts'
-  )
-  t.comment(`${acknowledged} acknowledged`)
-  const { servers } = await store.load()
-  for (const [name, { config }] of servers) assert.equal(config.env?.SECRET, name, 'a secret of another server, or half a change')
 })
 
 /** So many servers and keys, as a settings file says them. */

@@ -1,18 +1,14 @@
 // The settings on an embedded PostgreSQL, in the gateway's own process: the contract of all stores, and one process only.
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'tap'
 import { PGlite } from '@electric-sql/pglite'
 import { openStorage } from '../../db/open.ts'
 import type { Storage } from '../../db/store.ts'
-import { connected, Session, settings, text, within } from '../helpers/client.ts'
 import { storeContract } from '../contracts/store.ts'
-import { killRounds } from '../contracts/store-kill.ts'
 import { emptyFolder, pglite } from '../helpers/database.ts'
-import { startUpstream } from '../fakes/fault-http.ts'
-import { loggedIn, managed, parked, serverNames, spawnReplica, vault } from '../fakes/replica.ts'
+import { vault } from '../fakes/replica.ts'
 import { openPglite } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 
@@ -32,16 +28,6 @@ const openAt = async (dbUrl: string): Promise<Storage> =>
     warn: () => {},
     info: () => {}
   })
-
-void test('PGlite: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
-  const { url } = await pglite(t)
-  const stored = async (): Promise<Set<string>> => {
-    const { store } = await openAt(url)
-    try { return new Set((await store.load()).servers.keys()) } finally { await store.close() }
-  }
-  await stored()
-  t.comment(`${await killRounds(t, url, 5, stored, 'test/fakes/database-writer.ts')} acknowledged`)
-})
 
 void test('PGlite: migrations that were noted under Drizzle\'s own name are taken over', { timeout }, async (t) => {
   const { url, folder } = await pglite(t)
@@ -82,44 +68,4 @@ void test('PGlite: through a symbolic link the real folder is opened, and locked
   await stat(`${folder}.lock`)
   await assert.rejects(openAt(`pglite://${folder}`), new RegExp(`in use by another process .pid ${process.pid}`))
   await store.close()
-})
-
-void test(
-  'a gateway on an embedded database: all of it is there after a restart, and a second gateway is refused',
-  { timeout },
-  async (t) => {
-    const { url, folder } = await pglite(t)
-    const upstream = await startUpstream(t)
-    const hub = await spawnReplica(t, url, { settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }) })
-    await connected(hub, 1)
-    assert.equal(text(await (await Session.open(`${hub.url}/mcp`)).call('fake-echo', { message: 'embedded' })), 'embedded')
-    const headers = await loggedIn(hub)
-    await managed(hub, 'POST', '/servers', { name: 'kept', config: { ...parked(), headers: { 'X-Secret': 'canary-of-a-header' } } })
-    const key = await managed(hub, 'POST', '/auth/keys', { name: 'kept' })
-    const second = await spawnReplica(t, url, { wait: false })
-    if (second.child.exitCode === null) await within(20_000, 'the exit', once(second.child, 'exit'))
-    assert.equal(second.child.exitCode, 1, second.output())
-    assert.ok(second.output().includes(folder), `the folder is not named: ${second.output()}`)
-    assert.doesNotMatch(second.output(), /^\s+at .+:\d+:\d+\)?$/m)
-    await managed(hub, 'POST', '/servers', { name: 'later', config: parked() })
-    assert.equal(await hub.stop(), 0)
-
-    const again = await spawnReplica(t, url)
-    assert.deepEqual(await serverNames(again, headers), ['fake', 'kept', 'later'])
-    await Session.open(`${again.url}/mcp`, { key: String(key.token) })
-    again.child.kill('SIGKILL')
-    await again.stop()
-    // What a killed process leaves behind keeps nobody out.
-    assert.deepEqual(await serverNames(await spawnReplica(t, url), headers), ['fake', 'kept', 'later'])
-  }
-)
-
-void test('a gateway on a settings file loads no database', { timeout }, async (t) => {
-  const folder = await temporaryFolder(t)
-  const hub = await spawnReplica(t, '', { env: { NODE_V8_COVERAGE: folder } })
-  assert.equal(await hub.stop(), 0)
-  const loaded = await Promise.all((await readdir(folder)).map(async (name) => await readFile(join(folder, name), 'utf8')))
-  const urls = loaded.flatMap((report) => (JSON.parse(report) as { result: Array<{ url: string }> }).result.map(({ url }) => url))
-  assert.ok(urls.some((url) => /\/db\/open\.(ts|js)$/.test(url)), 'no report of what was loaded')
-  assert.deepEqual(urls.filter((url) => /node_modules\/(@electric-sql|postgres|drizzle-orm)\//.test(url)), [])
 })

@@ -14,7 +14,7 @@ import { FileEdited } from '../../db/json/write.ts'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot } from '../../db/store.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { change, storeContract } from '../contracts/store.ts'
-import { killRounds, startWriter } from '../contracts/store-kill.ts'
+import { startWriter } from '../contracts/store-kill.ts'
 import { openFile, temporaryFolder, type OpenedFile } from '../fakes/store-file.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
@@ -532,25 +532,6 @@ void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
   assert.equal([...edited.servers].filter(([name, each]) => snapshot.servers.get(name) !== each).length, 1)
   assert.equal(edited.groups, snapshot.groups)
   assert.ok(load < 1_500 && commit < 100 && edit < 500)
-})
-
-void test('file: kill -9 under continuous writes loses nothing that was acknowledged', { timeout: 40_000 }, async (t) => {
-  const { path, store, document } = await openFile(t, { mcpServers: {} })
-  const end = new AbortController()
-  let reads = 0
-  const reader = (async () => {
-    for (; !end.signal.aborted; reads++) {
-      await document()
-      await sleep(1)
-    }
-  })()
-  const stored = async (): Promise<Set<string>> => new Set(Object.keys((await document()).mcpServers as object))
-  const acknowledged = await killRounds(t, path, 20, stored).finally(() => { end.abort() })
-  await reader
-  t.comment(`${acknowledged} acknowledged, ${reads} reads in between`)
-  const before = (await store.load()).servers.size
-  await Promise.all(Array.from({ length: 200 }, async (_, n) => await change(store, () => [server(`after-${n}`)])))
-  assert.equal((await stored()).size, before + 200)
 })
 
 onFile(

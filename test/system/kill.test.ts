@@ -1,0 +1,71 @@
+// kill -9 of a process that writes without a pause: what it acknowledged is stored, on file, PostgreSQL and PGlite.
+// How often: 5 to 20 times here, 100 times in test/soak.
+import assert from 'node:assert/strict'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { test } from 'tap'
+import { openStorage } from '../../db/open.ts'
+import type { Change, Storage } from '../../db/store.ts'
+import { change } from '../contracts/store.ts'
+import { killRounds } from '../contracts/store-kill.ts'
+import { vault } from '../fakes/replica.ts'
+import { openPostgres } from '../fakes/store-database.ts'
+import { openFile } from '../fakes/store-file.ts'
+import { cluster, pglite } from '../helpers/database.ts'
+
+const server = (key: string): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description: '' } })
+const timeout = 120_000
+
+void test('file: kill -9 under continuous writes loses nothing that was acknowledged', { timeout: 40_000 }, async (t) => {
+  const { path, store, document } = await openFile(t, { mcpServers: {} })
+  const end = new AbortController()
+  let reads = 0
+  const reader = (async () => {
+    for (; !end.signal.aborted; reads++) {
+      await document()
+      await sleep(1)
+    }
+  })()
+  const stored = async (): Promise<Set<string>> => new Set(Object.keys((await document()).mcpServers as object))
+  const acknowledged = await killRounds(t, path, 20, stored).finally(() => { end.abort() })
+  await reader
+  t.comment(`${acknowledged} acknowledged, ${reads} reads in between`)
+  const before = (await store.load()).servers.size
+  await Promise.all(Array.from({ length: 200 }, async (_, n) => await change(store, () => [server(`after-${n}`)])))
+  assert.equal((await stored()).size, before + 200)
+})
+
+void test('PostgreSQL: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
+  // A cluster of its own, which waits for the disk.
+  const { store, url } = await openPostgres(t, undefined, await cluster(t))
+  await store.load()
+  const acknowledged = await killRounds(
+    t,
+    url,
+    20,
+    async () => new Set((await store.load()).servers.keys()),
+    'test/fakes/database-writer.ts'
+  )
+  t.comment(`${acknowledged} acknowledged`)
+  const { servers } = await store.load()
+  for (const [name, { config }] of servers) assert.equal(config.env?.SECRET, name, 'a secret of another server, or half a change')
+})
+
+const openAt = async (dbUrl: string): Promise<Storage> =>
+  await openStorage({
+    settingsPath: '/nonexistent/mcp_settings.json',
+    dbUrl,
+    startupTimeout: 10_000,
+    vault: await vault(),
+    warn: () => {},
+    info: () => {}
+  })
+
+void test('PGlite: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
+  const { url } = await pglite(t)
+  const stored = async (): Promise<Set<string>> => {
+    const { store } = await openAt(url)
+    try { return new Set((await store.load()).servers.keys()) } finally { await store.close() }
+  }
+  await stored()
+  t.comment(`${await killRounds(t, url, 5, stored, 'test/fakes/database-writer.ts')} acknowledged`)
+})
