@@ -3,30 +3,33 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { Access } from '../access/index.ts'
 import type { View } from '../access/view.ts'
 import type { VisibleServer } from '../access/visibility.ts'
+import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { showsApps } from './apps.ts'
 import type { Providers } from './providers.ts'
 import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
 
-/** What each view sees, folded once for each generation of catalogues and settings. */
+interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot, readonly surface: Surface }
+
+/** The surfaces of all views, each folded once per generation of catalogues and settings. */
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
   readonly #providers: Providers
-  readonly #kept = new Map<string, { generation: number, snapshot: Snapshot, surface: Surface }>()
+  readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
 
   constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: Providers) {
     this.#access = access
     this.#providers = providers
   }
 
-  /** What stands between a server's name and its items' names on merged routes. */
+  /** The text between a server's name and its items' names on merged routes. */
   get separator (): string { return this.#access.snapshot.system.nameSeparator ?? '-' }
 
   /** The servers that a view sees now. */
   visible (view: View): VisibleServer[] { return this.#access.visible(view) }
 
-  /** The servers that a view sees now, with what each lists to this client. Not folded: names are the items' own. */
+  /** The servers that a view sees now, with the catalogue of each for this client. Not folded: items have their own names. */
   sections (view: View, client: Client): Section[] {
     return this.visible(view).map((each) => {
       const provider = this.#providers.get(each.server.name)
@@ -34,7 +37,7 @@ export class Surfaces {
     })
   }
 
-  /** What a view shows to this client now. Memoised until a catalogue or the settings change. */
+  /** The surface of a view for this client now. Memoised until a catalogue or the settings change. */
   of (view: View, client: Client): Surface {
     const key = `${view.key}\n${this.#providers.catalogueKey(client)}`
     const { generation } = this.#providers
@@ -47,10 +50,7 @@ export class Surfaces {
       sections: this.sections(view, client),
       apps: showsApps(client.capabilities)
     }, known?.surface)
-    this.#kept.delete(key)
-    this.#kept.set(key, { generation, snapshot, surface })
-    const oldest = this.#kept.size > limits.surfaces ? this.#kept.keys().next().value : undefined
-    if (oldest !== undefined) this.#kept.delete(oldest)
+    this.#kept.setNewest(key, { generation, snapshot, surface })
     return surface
   }
 }

@@ -1,26 +1,25 @@
+import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 
-/** Whose task it is, and where it runs. */
+/** The principal that a task belongs to, and the provider that runs it. */
 export interface TaskOwner { readonly principal: string, readonly provider: string }
 
 /**
- * Which principal owns which task of 2025-11-25. A task id names no provider and must not open somebody else's work: servers choose ids
- * for themselves, and may give two principals the same one.
+ * The owners of tasks (MCP 2025-11-25). A task id names no provider and must not give access to another principal's task: servers choose
+ * the ids themselves, and two servers may give two principals the same one.
  */
 export class TaskOwners {
-  readonly #owned = new Set<string>()
+  readonly #owned = new BoundedMap<string, true>(limits.tasks)
 
   /** Notes the task that a result announces, if it does. */
   note (result: string, owner: TaskOwner): void {
     if (!result.includes('"taskId"')) return
     const { task } = JSON.parse(result) as { task?: { taskId?: unknown } }
     if (typeof task?.taskId !== 'string') return
-    this.#owned.add(keyOf(owner, task.taskId))
-    const oldest = this.#owned.size > limits.tasks ? this.#owned.values().next().value : undefined
-    if (oldest !== undefined) this.#owned.delete(oldest)
+    this.#owned.set(keyOf(owner, task.taskId), true)
   }
 
-  /** Which of these providers runs a task of this principal; the first, where several have one of this id. */
+  /** The first of these providers that runs a task of this principal with this id. */
   providerOf (taskId: unknown, principal: string, providers: readonly string[]): string | undefined {
     return providers.find((provider) => this.owns(taskId, principal, provider))
   }

@@ -2,6 +2,7 @@ import { lookup } from 'node:dns'
 import { Agent, type Dispatcher } from 'undici'
 import { UpstreamError } from '../../protocol/errors.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { Allowed } from './allowed.ts'
 import { guardedConnector, type Resolver } from './connector.ts'
@@ -31,8 +32,8 @@ export class Outbound {
   readonly #policy: Policy
   readonly #resolve: Resolver
   readonly #direct: { readonly trusted: Agent, readonly untrusted: Agent }
-  /** By the URL of the proxy, credentials included. */
-  readonly #proxied = new Map<string, { readonly agent: Agent, readonly close: () => Promise<void> }>()
+  /** By the URL of the proxy, credentials included. Requests in flight keep an evicted agent alive; its idle sockets close by themselves. */
+  readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(limits.proxies)
 
   /** @throws Error for an invalid entry in `allow` */
   constructor ({ allow, resolve = lookup }: OutboundOptions) {
@@ -85,8 +86,6 @@ export class Outbound {
     const { connect, close } = tunnel(new URL(proxy), this.#connector(true), this.#policy, limits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
-    // Requests in flight keep a dropped agent alive; its idle sockets close by themselves.
-    for (const [oldest] of this.#proxied) if (this.#proxied.size > limits.proxies) this.#proxied.delete(oldest)
     return agent
   }
 

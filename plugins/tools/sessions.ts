@@ -1,10 +1,14 @@
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
 import type { Principal } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
+import { BoundedMap } from '../limits/bounded-map.ts'
 
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
-/** Bounds of sessions. `idle`: how long one without calls is kept, in ms; `most`: beyond, the one used longest ago ends. */
+/**
+ * Bounds of sessions. `idle`: max time that one is kept without a call, in ms; `most`: max sessions; beyond: the least recently used one
+ * that has no call in flight ends.
+ */
 export interface SessionBounds { readonly idle: number, readonly most: number }
 
 /**
@@ -12,14 +16,20 @@ export interface SessionBounds { readonly idle: number, readonly most: number }
  * at each server. The caller chooses the id, which opens nothing: it is only ever looked up together with the principal.
  */
 export class RestSessions {
-  readonly #sessions = new Map<string, RestSession>()
-  readonly #bounds: SessionBounds
+  /** In the order of use. */
+  readonly #sessions: BoundedMap<string, RestSession>
+  /** In ms. */
+  readonly #idle: number
   readonly #release: (client: Client) => void
   readonly #sweeping: NodeJS.Timeout
 
   /** @param release ends what providers remember of a session */
-  constructor (bounds: SessionBounds, release: (client: Client) => void) {
-    this.#bounds = bounds
+  constructor ({ idle, most }: SessionBounds, release: (client: Client) => void) {
+    this.#sessions = new BoundedMap(most, {
+      isEvictable: (_name, { open }) => open === 0,
+      onEvict: (_name, { client }) => { release(client) }
+    })
+    this.#idle = idle
     this.#release = release
     this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
   }
@@ -59,19 +69,12 @@ export class RestSessions {
     const name = JSON.stringify([key, id])
     const session = this.#sessions.get(name) ??
       { client: new PlainClient(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
-    // The Map is kept in the order of use.
-    this.#sessions.delete(name)
-    this.#sessions.set(name, session)
-    if (this.#sessions.size > this.#bounds.most) this.#endOldest()
+    this.#sessions.setNewest(name, session)
     return session
   }
 
-  #endOldest (): void {
-    for (const [name, session] of this.#sessions) if (session.open === 0) { this.#end(name, session); return }
-  }
-
   #sweep (): void {
-    const before = Date.now() - this.#bounds.idle
+    const before = Date.now() - this.#idle
     for (const [name, session] of this.#sessions) if (session.open === 0 && session.lastUsed < before) this.#end(name, session)
   }
 

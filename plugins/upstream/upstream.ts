@@ -3,6 +3,7 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
 import { sha256 } from '../secrets/hash.ts'
@@ -50,7 +51,7 @@ export class Upstream implements Provider {
   readonly #catalogues: Catalogues
   readonly #subscriptions: Subscriptions
   /** When each capability class's lists were last asked for, in ms since the epoch. */
-  readonly #asked = new Map<string, number>()
+  readonly #asked = new BoundedMap<string, number>(limits.classesPerServer)
   /** Headers of clients are passed on to it. */
   readonly #passes: boolean
 
@@ -196,7 +197,6 @@ export class Upstream implements Provider {
   /** Reads what it lists to clients like this one. @throws UpstreamError */
   async #readFor (client: Client, capabilityClass: string): Promise<void> {
     if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
-    if (this.#asked.size > limits.classesPerServer) this.#asked.clear()
     const slot = this.#placement.listing(client)
     await this.#supervisor.ready(slot)
     if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)

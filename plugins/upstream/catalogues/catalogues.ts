@@ -1,5 +1,6 @@
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { sameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { catalogueText, toCatalogue } from './cache-text.ts'
@@ -39,7 +40,11 @@ interface Pace {
 /** What one upstream lists, by capability class, and for single clients where that differs. */
 export class Catalogues {
   readonly #deps: CataloguesDeps
-  readonly #byClass = new Map<string, Catalogue>()
+  readonly #byClass = new BoundedMap<string, Catalogue>(limits.classesPerServer, {
+    isEvictable: (capabilityClass) => capabilityClass !== plainClass
+  })
+
+
   readonly #reading = new Map<Slot, Promise<void>>()
   /** Readings that are due; `changed`: because of a `list_changed`, not because the last one failed. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
@@ -182,8 +187,6 @@ export class Catalogues {
   #publish (catalogue: Catalogue, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
     this.#byClass.set(capabilityClass, catalogue)
-    const oldest = this.#byClass.size > limits.classesPerServer ? [...this.#byClass.keys()].find((each) => each !== plainClass) : undefined
-    if (oldest !== undefined) this.#byClass.delete(oldest)
     if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true
     this.keep()

@@ -1,4 +1,5 @@
 import type { Client } from '../../../protocol/exchange.ts'
+import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import type { Link } from './link.ts'
 
@@ -27,7 +28,7 @@ interface Task {
 /** What outlives the call that began it, on the connections of one slot: tasks, and pages that a person was sent to (url elicitation). */
 export class TaskRegistry {
   readonly #tasks = new Map<string, Task>()
-  readonly #pages = new Map<string, { client: Client, until: number }>()
+  readonly #pages = new BoundedMap<string, { client: Client, until: number }>(limits.tasksPerConnection)
 
   /** True while something is under way: the connection is needed. */
   get any (): boolean {
@@ -91,8 +92,6 @@ export class TaskRegistry {
   elicitation (id: unknown, client: Client): void {
     if (typeof id !== 'string') return
     this.#pages.set(id, { client, until: Date.now() + limits.questionTimeout })
-    const oldest = this.#pages.size > limits.tasksPerConnection ? this.#pages.keys().next().value : undefined
-    if (oldest !== undefined) this.#pages.delete(oldest)
   }
 
   /** The client that was sent to a page which the upstream says is completed. */
