@@ -1,18 +1,18 @@
 import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
 
-/** An error that says after how many seconds to try again: `Retry-After`. */
-function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
+/** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
+function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (...values: [seconds: number]) => FastifyError {
   return class extends Base {
     readonly retryAfter: number
 
-    constructor (seconds: number) {
-      super(seconds)
-      this.retryAfter = seconds
+    constructor (...values: [seconds: number]) {
+      super(...values)
+      this.retryAfter = values[0]
     }
   }
 }
 
-/** Every HTTP error the gateway makes itself. `docs/errors.md` lists them; a test holds the two together. */
+/** All HTTP errors that the gateway makes itself. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
   TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
   TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)),
@@ -57,7 +57,11 @@ export const errors = {
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: the settings were not changed', 507),
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
   SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
-  SessionIdRequired: createError('TH_SESSION_ID_REQUIRED', 'Bad request: the query parameter sessionId is missing; open a stream with GET /sse first', 400),
+  SessionIdRequired: createError(
+    'TH_SESSION_ID_REQUIRED',
+    'Bad request: the query parameter sessionId is missing; open a stream with GET /sse first',
+    400
+  ),
   SessionUnknown: createError('TH_SESSION_UNKNOWN', 'Session not found; begin again with initialize', 404),
   UnsupportedVersion: createError(
     'TH_UNSUPPORTED_VERSION',
