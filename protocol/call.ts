@@ -5,24 +5,24 @@ import type { Peer } from './peer.ts'
 import { outgoingParams, progressTokenOf, restoredProgress } from './progress.ts'
 import type { SendOptions } from './transports/transport.ts'
 
-/** How long a call may take, in ms. */
+/** Bounds on the time that a call takes, in ms. */
 export interface Deadlines {
-  /** Without a sign of life. */
+  /** Max time without a sign of life of the upstream. */
   timeout: number
-  /** Whether progress is a sign of life. */
+  /** Whether progress counts as a sign of life. */
   resetTimeoutOnProgress: boolean
-  /** In all; undefined: no cap. */
+  /** Max time in all; undefined: unbounded. */
   maxTotalTimeout: number | undefined
 }
 
-/** What a call is made of. */
+/** The properties of a call beside those of its exchange. */
 export interface CallOptions {
   /** Members of the exchange's `params` that get another value, as JSON text. */
   changes: Readonly<Record<string, string>>
   deadlines: Deadlines
   /** Headers of the client, which go with the request and with its cancellation. */
   headers?: SendOptions['headers']
-  /** Called at once when the answer is there, or (undefined) will not come. */
+  /** Called as soon as the answer arrives; with undefined when none will come. */
   over: (call: Call, response: Response | undefined) => void
 }
 
@@ -33,7 +33,7 @@ export interface CallOptions {
  */
 export class Call {
   readonly id: number
-  /** Whose call it is. All exchanges that it is attached to are this client's. */
+  /** The client that made the call. All exchanges that the call is attached to belong to it. */
   readonly client: Client
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
@@ -77,10 +77,10 @@ export class Call {
 
   get over (): boolean { return this.#over }
 
-  /** The exchange that it is attached to; undefined: it is detached. */
+  /** The exchange that it is attached to; undefined while it is detached. */
   get exchange (): Exchange | undefined { return this.#exchange }
 
-  /** The client's progress token, as JSON text; undefined: it wants no progress. */
+  /** The client's progress token, as JSON text; undefined when the client wants no progress. */
   get clientToken (): string | undefined {
     return this.#exchange && progressTokenOf(this.#exchange.params, this.#exchange.paramsText)
   }
@@ -111,7 +111,10 @@ export class Call {
     if (token !== undefined) this.notify('notifications/progress', restoredProgress(paramsText, token))
   }
 
-  /** Asks the client. While a person thinks, the upstream is not silent: only `maxTotalTimeout` goes on. @throws RpcError, UpstreamError */
+  /**
+   * Puts a question to the client. Until it is answered, `timeout` does not run: only `maxTotalTimeout` does.
+   * @throws RpcError, UpstreamError
+   */
   async ask (question: Question): Promise<Response> {
     this.#questions++
     this.#arm()
@@ -124,7 +127,7 @@ export class Call {
     }
   }
 
-  /** Gives the call up and sends the upstream the reason. */
+  /** Ends the call without an answer, and sends the upstream the reason. */
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true

@@ -5,28 +5,28 @@ export type Capabilities = Record<string, unknown>
 export type ClientCapabilities = Capabilities
 export type ServerCapabilities = Capabilities
 
-/** What a client must have declared before an upstream may ask it something. */
+/** The client capabilities that let an upstream ask the client something. */
 const askable = ['sampling', 'elicitation', 'roots'] as const
 
-/** True for a client that can be asked things. */
+/** True for a client that declares at least one of them. */
 export const canBeAsked = (client: ClientCapabilities): boolean => askable.some((name) => isObject(client[name]))
 
-/** The capability that a question needs, if it is one we know. */
+/** The capability that each known question needs. */
 const needs = new Map<string, typeof askable[number]>([
   ['sampling/createMessage', 'sampling'],
   ['elicitation/create', 'elicitation'],
   ['roots/list', 'roots']
 ])
 
-/** True when this client may be asked this: declared, or a question of a kind that we do not know. */
+/** True when the client declares the capability that the question needs. Questions of unknown methods may always be asked. */
 export function mayBeAsked (client: ClientCapabilities, method: string): boolean {
   const need = needs.get(method)
   return need === undefined || isObject(client[need])
 }
 
 /**
- * The capabilities that one client's own link shows its upstream: what the client has and the gateway can carry.
- * All of it is carried but 2025-11-25 tasks towards the client, which live and die with one connection.
+ * The capabilities that the gateway declares on a link of one client: all that the client declares, except `tasks` (MCP 2025-11-25, of
+ * the client): such tasks live no longer than one connection.
  */
 export function bridged (client: ClientCapabilities): ClientCapabilities {
   const { tasks: _, ...rest } = client
@@ -44,8 +44,8 @@ const known: ReadonlyArray<readonly [string, readonly string[]]> = [
 const apps = 'io.modelcontextprotocol/ui'
 
 /**
- * What of a client's capabilities a connection shows that several clients share: what an upstream acts upon, and nothing that
- * would make each client one of a kind.
+ * The capabilities that the gateway declares on a link that several clients share: those of the client that upstreams act upon. Others
+ * are left out, since they could make every client a class of its own.
  */
 export function shareable (client: ClientCapabilities): ClientCapabilities {
   const result: ClientCapabilities = {}
@@ -59,7 +59,7 @@ export function shareable (client: ClientCapabilities): ClientCapabilities {
   return result
 }
 
-/** A text that is equal for clients that an upstream cannot tell apart by what they can share. The object must not change. */
+/** The capability class of a client: a text that is equal for clients with equal `shareable` capabilities. The object must not change. */
 export function classOf (client: ClientCapabilities): string {
   const known = classes.get(client)
   if (known !== undefined) return known
@@ -67,18 +67,18 @@ export function classOf (client: ClientCapabilities): string {
     ? Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]))
     : Array.isArray(value) ? value.map(sorted) : value
   const whole = JSON.stringify(sorted(shareable(client)))
-  // It is a key in many places, and a client may declare as much as fits into a request.
+  // The text is a key in many maps, and a client may declare as much as fits into a request.
   const text = whole.length > longestClass ? `{"sha256":"${hash('sha256', whole, 'hex')}"}` : whole
   classes.set(client, text)
   return text
 }
 
-/** The class of clients that declare nothing; also what the gateway itself is to an upstream. */
+/** The class of clients that declare nothing. The gateway's own links are of this class. */
 export const plainClass = '{}'
 
 const lists = ['tools', 'prompts', 'resources'] as const
 
-/** The upstream's capabilities as one route shows them: the gateway can always tell of a changed list, since its settings can change. */
+/** An upstream's capabilities as a route declares them. Each list has `listChanged`, since it also changes with the gateway's settings. */
 export function shown (server: ServerCapabilities): ServerCapabilities {
   const result = { ...server }
   for (const name of lists) {
@@ -88,7 +88,10 @@ export function shown (server: ServerCapabilities): ServerCapabilities {
   return result
 }
 
-/** What several upstreams have between them, for a route that merges them. What needs one upstream only (tasks, experimental) is left out. */
+/**
+ * The capabilities of a route that merges several upstreams: those that any of them has. Capabilities that make sense with a single
+ * upstream only (tasks, experimental) are left out.
+ */
 export function union (servers: ServerCapabilities[]): ServerCapabilities {
   const result: ServerCapabilities = {}
   for (const server of servers) {

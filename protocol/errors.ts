@@ -1,4 +1,4 @@
-// Every JSON-RPC error the gateway makes itself, in one list. An upstream's own error is relayed as it came and is not here.
+// All JSON-RPC errors that the gateway makes itself. Errors of upstreams are relayed unchanged and are not listed here.
 
 /** Codes of JSON-RPC 2.0, of MCP, and of the MCP SDKs where they agree on one. */
 export const code = {
@@ -7,30 +7,30 @@ export const code = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internal: -32603,
-  /** No session id where one is needed, a foreign Origin, a wrong Accept: the request cannot be served as it stands. */
+  /** The request cannot be served in this form: a missing session id, a foreign Origin, a wrong Accept. */
   badRequest: -32000,
-  /** Unknown session, and a request that timed out or whose upstream is away. */
+  /** Unknown session; also a request that timed out, or whose upstream is not connected. */
   unavailable: -32001,
   /** MCP, to 2025-11-25: there is no such resource. */
   resourceNotFound: -32002
 } as const
 
 /**
- * What an error is about, for programs: errors are told apart by this, never by their sentence.
+ * The cause of an error, for programs: code distinguishes errors by this, never by their message.
  * `request` the request is not valid · `unknown-tool`, `unknown-prompt`, `unknown-resource` the view shows no such item ·
- * `not-connected` the provider cannot be asked now · `timeout` it was asked, and did not answer in time · `no-answer` it was asked, and
- * the answer is lost · `upstream` the provider's own error, relayed · `cancelled` the client wants no answer any more ·
- * `limit` a bound is reached · `internal` a fault of ours
+ * `not-connected` the provider cannot be reached now · `timeout` the provider did not answer in time · `no-answer` the request was sent,
+ * and its answer is lost · `upstream` the provider's own error, relayed · `cancelled` the client does not wait for the answer any more ·
+ * `limit` a bound is reached · `internal` a fault in the gateway
  */
 export type Reason =
   'request' | 'unknown-tool' | 'unknown-prompt' | 'unknown-resource' | 'not-connected' | 'timeout' | 'no-answer' | 'upstream' |
   'cancelled' | 'limit' | 'internal'
 
-/** An error that is answered to the peer as JSON-RPC `error`. */
+/** An error that is sent to the peer as JSON-RPC `error`. */
 export class RpcError extends Error {
   readonly code: number
   readonly reason: Reason
-  /** The `error` object as an upstream wrote it, where it is one of an upstream. */
+  /** The `error` object as an upstream wrote it; undefined for errors of the gateway's own. */
   readonly #text: string | undefined
 
   constructor (code: number, message: string, reason: Reason = 'request', text?: string) {
@@ -48,19 +48,19 @@ export class RpcError extends Error {
 }
 
 /**
- * Why a transport could not bring an answer:
- * `unreachable` it was never sent · `expired` the upstream no longer knows our session, so it did not run ·
- * `unauthorized` the upstream wants credentials · `refused` an HTTP status says no · `broken` it may have run ·
- * `timeout` the deadline passed · `closed` we ended the link ourselves
+ * The reason why a transport delivered no answer to a request:
+ * `unreachable` the request was never sent · `expired` the upstream does not know the session any more, so the request did not run ·
+ * `unauthorized` the upstream requires credentials · `refused` the HTTP status is an error · `broken` the request may have run ·
+ * `timeout` the deadline passed · `closed` the gateway ended the link
  */
 export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed'
 
-/** A failure on the way to an upstream, in words for the operator. */
+/** A failure to get an answer of an upstream, with a message for the operator. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
-  /** More, for those who manage the server (the last lines of its stderr). Not for its clients. */
+  /** Details for those who manage the server (the last lines of its stderr); not shown to its clients. */
   readonly detail: string
-  /** The status of an HTTP answer that refuses. */
+  /** The HTTP status, where `fault` is `refused` or `broken` because of it. */
   readonly status: number | undefined
 
   constructor (fault: UpstreamFault, message: string, detail = '', status?: number) {

@@ -5,8 +5,8 @@ export interface StreamEvent { event: string, data: string, id?: string, retry?:
 
 /**
  * Reads a `text/event-stream` (WHATWG HTML, "Server-sent events") as its bytes come in.
- * @param onEvent called for each event, also for one without data if it has an id or a retry
- * @param limit how many characters one event may have; beyond it `push` throws a RangeError
+ * @param onEvent called for each event; for one without data only if it has an id or a retry
+ * @param limit max characters per event; beyond it `push` throws a RangeError
  */
 export class EventStreamParser {
   readonly #decoder = new TextDecoder()
@@ -76,9 +76,9 @@ export class EventStreamParser {
   }
 }
 
-/** The bytes (as text) of one event that carries a JSON text. */
+/** The text of one event that carries a JSON text. */
 export const eventText = (data: string, id?: string): string =>
   `${id === undefined ? '' : `id: ${id}\n`}event: message\ndata: ${oneLine(data)}\n\n`
 
-/** A priming event: an id to resume from, how long to wait before doing so (ms), and no data. */
+/** The text of a priming event (SEP-1699): an id to resume from, the time to wait before resuming (`retry`, in ms), and no data. */
 export const primingText = (id: string, retry: number): string => `id: ${id}\nretry: ${retry}\ndata: \n\n`

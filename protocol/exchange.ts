@@ -7,16 +7,16 @@ import type { Response } from './message.ts'
 export type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * One request of one client, and the way to answer it. What the gateway is handed, whatever the client's era.
- * The answer itself is what the gateway returns or throws.
+ * One request of one client, with the means to communicate with the client while it runs. It is the same for all eras of MCP. The answer
+ * is not sent through it: the gateway returns or throws it.
  */
 export interface Exchange<View = unknown> {
-  /** Who looks, at which servers, and how they are shown. */
+  /** The principal, the servers that it asks for, and the way in which they are shown. */
   readonly view: View
   readonly method: string
-  /** `params` as a value, to read. */
+  /** `params` parsed, for reading. */
   readonly params: Record<string, unknown>
-  /** `params` as the text it came in, to relay. */
+  /** `params` as received, for relaying. */
   readonly paramsText: string
   /** The request's HTTP headers without the one that authenticated the caller. Read them only where needed: they may be copied. */
   readonly headers: Headers
@@ -26,15 +26,18 @@ export interface Exchange<View = unknown> {
   readonly address: string | undefined
   /** The exchange may end with `input_required` and be taken up again by another one (MCP 2026-07-28, "Multi Round-Trip Requests"). */
   readonly canSuspend: boolean
-  /** Why the client wants no answer any more: it cancelled, or went away for good. Undefined: it still does. */
+  /** The reason why the client does not wait for the answer any more: it cancelled, or disconnected for good. Undefined: it waits. */
   readonly cancelled: string | undefined
-  /** Runs `run` when the client cancels or goes away for good; at once if it has. (An AbortSignal per call costs more than its transport.) */
+  /**
+   * Calls `run` when the client cancels or disconnects for good; at once if it has. It is no AbortSignal, since one per call costs more
+   * than the transport of the call.
+   */
   onCancel: (run: (reason: string) => void) => void
   /** Sends a notification that belongs to this request. */
   notify: (method: string, paramsText: string) => void
-  /** Asks the client on this request's own stream. The answer is relayed as it came. @throws RpcError when the client went away */
+  /** Puts a question to the client on this request's own stream. The answer is relayed as received. @throws RpcError when it left */
   ask: (question: Question) => Promise<Response>
-  /** The upstream closed this call's stream to be polled: lets the client do the same, where it can. @param retry in ms */
+  /** The upstream closed this call's stream and is to be polled: closes the client's stream likewise, if it can poll. @param retry in ms */
   pause: (retry: number) => void
 }
 
@@ -43,34 +46,34 @@ export interface Question {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly paramsText: string
-  /** Aborts when the upstream withdraws the question. */
+  /** Aborted when the upstream withdraws the question. */
   readonly signal: AbortSignal
-  /** Nothing but timing ties it to the request on whose stream it is asked, so it may still be answered after that one. */
+  /** Only timing relates it to the request on whose stream it is sent, so it may still be answered after that request. */
   readonly outlivesRequest: boolean
   /** Passes the client's progress on this question to the upstream. @param paramsText params of `notifications/progress` */
   progress: (paramsText: string) => void
 }
 
-/** The client behind an exchange: its identity, its capabilities, and what separates its links to upstreams from those of others. */
+/** The client behind an exchange: its identity, its capabilities, and the ids that separate its links to upstreams from those of others. */
 export interface Client {
   /** Separates links under `isolation: session`. */
   readonly id: string
   /** Separates links under `isolation: user`. */
   readonly user: string
-  /** Identifies the principal: one principal may have several clients. Undefined: the id does. */
+  /** Identifies the principal, which may have several clients. Undefined: `id` identifies it. */
   readonly principal?: string
-  /** It wants links of its own, whatever others share. */
+  /** True: it gets links of its own, whatever the server's isolation. */
   readonly ownLinks?: boolean
   readonly capabilities: ClientCapabilities
-  /** How it hears what belongs to no request of its own; undefined: it cannot be notified of anything. */
+  /** Receives notifications that belong to no request of the client; undefined: it cannot be notified. */
   readonly listener: Listener | undefined
-  /** The headers of a request of this method that it has in flight, as `Exchange.headers`. */
+  /** The headers of a request in flight with this method, as `Exchange.headers`. */
   headersOf?: (method: string) => Headers | undefined
-  /** Asks outside of any request, on a stream that the client holds open. @throws RpcError when there is none */
+  /** Puts a question that belongs to no request, on a stream that the client holds open. @throws RpcError when there is none */
   ask: (question: Question) => Promise<Response>
 }
 
-/** A client that declares nothing and can be neither asked nor notified: a plain HTTP caller, and the gateway itself. */
+/** A client without capabilities that can be neither asked nor notified: a plain HTTP caller, or the gateway itself. */
 export class PlainClient implements Client {
   readonly id: string
   readonly user: string
@@ -91,5 +94,5 @@ export class PlainClient implements Client {
   }
 }
 
-/** The gateway itself: sees what is listed to clients that declare nothing. */
+/** The gateway itself, as a client that declares no capabilities. */
 export const plainClient: Client = new PlainClient('gateway', 'gateway')

@@ -1,8 +1,8 @@
-// JSON kept as text. A relay must not re-serialise what it does not change: `JSON.parse` turns 12345678901234567890 and 1e400
-// into something else and re-orders nothing but loses much. So values are *found* in the text and replaced in place.
-// All functions expect text that `JSON.parse` has accepted; on other text their result is unspecified, but they return.
+// JSON kept as text. A relay must not parse and serialize what it does not change, since that loses digits (12345678901234567890, 1e400)
+// and repeated members. So values are located in the text and replaced in place. All functions expect text that `JSON.parse` has accepted;
+// for other text their result is unspecified, but they return.
 
-/** One member of an object's text: the decoded key, and where its value stands: `text.slice(start, end)`. */
+/** One member of an object's text: the decoded key, where the key begins, and the range of the value: `text.slice(start, end)`. */
 export interface Member { key: string, keyStart: number, start: number, end: number }
 
 const QUOTE = 0x22
@@ -16,7 +16,7 @@ function skipSpace (text: string, at: number): number {
   return at
 }
 
-/** From an opening quote to just past the closing one. */
+/** The index behind the closing quote of the string that begins at `at`. */
 function skipString (text: string, at: number): number {
   for (let from = at + 1; ;) {
     const quote = text.indexOf('"', from)
@@ -28,7 +28,7 @@ function skipString (text: string, at: number): number {
   }
 }
 
-/** From the first character of a value to just past its last. */
+/** The index behind the value that begins at `at`. */
 function skipValue (text: string, at: number): number {
   const first = text.charCodeAt(at)
   if (first === QUOTE) return skipString(text, at)
@@ -60,7 +60,7 @@ function decoded (name: string): string {
   }
 }
 
-/** The members of the object whose text this is, in order; none when the text is no object. */
+/** The members of an object, in order; empty when the text is not an object. */
 export function membersOf (text: string): Member[] {
   const members: Member[] = []
   let at = skipSpace(text, 0)
@@ -81,13 +81,13 @@ export function membersOf (text: string): Member[] {
   return members
 }
 
-/** The text of one member's value; the last one where a key stands twice, as `JSON.parse` has it. */
+/** The text of one member's value; of a repeated key, the last one, as with `JSON.parse`. */
 export function memberOf (text: string, key: string): string | undefined {
   const member = membersOf(text).findLast((each) => each.key === key)
   return member && text.slice(member.start, member.end)
 }
 
-/** The texts of an array's elements, in order; none when the text is no array. */
+/** The texts of an array's elements, in order; empty when the text is not an array. */
 export function elementsOf (text: string): string[] {
   const elements: string[] = []
   let at = skipSpace(text, 0)
@@ -104,8 +104,8 @@ export function elementsOf (text: string): string[] {
 }
 
 /**
- * The object's text with some members set to other values (given as JSON text), or removed (undefined); all else stays as it
- * stands, to the byte. A changed key that stands more than once is left standing once: two parsers must not read two names.
+ * The object's text with some members replaced (by JSON text) or removed (undefined); every other member keeps its bytes. A changed key
+ * that occurs more than once is kept once, since parsers differ in which of the two they read.
  */
 export function withMembers (text: string, changes: Readonly<Record<string, string | undefined>>): string {
   const parts: string[] = []
@@ -120,7 +120,7 @@ export function withMembers (text: string, changes: Readonly<Record<string, stri
   return `{${parts.join(',')}}`
 }
 
-/** True when more than `limit` objects and arrays are open at once somewhere. */
+/** True when objects and arrays are nested deeper than `limit`. */
 export function isDeeperThan (text: string, limit: number): boolean {
   // Each level takes two characters.
   return text.length > 2 * limit && depthOf(text) > limit
@@ -138,9 +138,9 @@ function depthOf (text: string): number {
   return deepest
 }
 
-/** The same JSON on one line: a line break can only stand between tokens, where a space says the same. */
+/** The same JSON on one line: line breaks occur between tokens only, where a space is equivalent. */
 export const oneLine = (text: string): string => text.includes('\n') || text.includes('\r') ? text.replace(/[\r\n]/g, ' ') : text
 
-/** True for what JSON calls an object. */
+/** True for a JSON object: neither null nor an array. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,6 @@
 import type { ServerCapabilities } from './capabilities.ts'
 
-/** The four lists of MCP: the request that asks for each, the capability that announces it, and the member that identifies an item. */
+/** The four lists of MCP: the method that reads each, the capability that announces it, and the member that identifies an item. */
 export const listKinds = {
   tools: { method: 'tools/list', capability: 'tools', key: 'name' },
   prompts: { method: 'prompts/list', capability: 'prompts', key: 'name' },
@@ -10,7 +10,7 @@ export const listKinds = {
 export type ListKind = keyof typeof listKinds
 export const kinds = Object.keys(listKinds) as ListKind[]
 
-/** One tool, prompt, resource or resource template: its identifying member, and the JSON text it was listed as. */
+/** One tool, prompt, resource or resource template: its identifying member, and its JSON text as it was listed. */
 export interface Item { readonly key: string, readonly text: string }
 
 /** Everything that one provider lists to one capability class of clients. Immutable; replaced as a whole. */
@@ -18,21 +18,21 @@ export interface Catalogue {
   /** Unique within this process. */
   readonly id: number
   readonly capabilityClass: string
-  /** The MCP revision that it was listed in. */
+  /** The MCP revision of the connection that it was read on. */
   readonly version: string
   /** `serverInfo`, as JSON text. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   readonly capabilities: ServerCapabilities
   readonly lists: Readonly<Record<ListKind, readonly Item[]>>
-  /** The other members of each list result (`_meta`, unknown ones), as the text of an object. */
+  /** The other members of each list result (`_meta` and unknown ones), as the text of an object. */
   readonly extras: Readonly<Record<ListKind, string>>
 }
 
 let lastId = 0
 export const nextCatalogueId = (): number => ++lastId
 
-/** True when no client could tell the two apart. */
+/** True when the two are equal to all clients. */
 export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
   const sameList = (kind: ListKind): boolean =>
     a.extras[kind] === b.extras[kind] &&
@@ -46,7 +46,7 @@ export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
   )
 }
 
-/** What a provider of the program's own says of itself and lists: values, as MCP has them. */
+/** The identity and the items of a provider of the program's own, as values. */
 export interface OwnLists {
   readonly name: string
   readonly version: string

@@ -3,7 +3,7 @@ import { elementsOf, isDeeperThan, isObject, memberOf, membersOf } from './json.
 
 export type RequestId = string | number
 
-/** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the client wrote it, to answer under. */
+/** A request. `params` is for reading, `paramsText` for relaying; `idText` is the id as the sender wrote it, for the answer. */
 export interface Request {
   kind: 'request'
   id: RequestId
@@ -13,24 +13,25 @@ export interface Request {
   paramsText: string
 }
 export interface Notification { kind: 'notification', method: string, params: Record<string, unknown>, paramsText: string }
-/** An answer. Exactly one of the texts is there; `errorText` is the `error` object as it came. */
+/** An answer. It has exactly one of the two texts; `errorText` is the `error` object as received. */
 export interface Response { kind: 'response', id: RequestId | null, resultText?: string, errorText?: string }
 export type Message = Request | Notification | Response
 
-/** An element of a batch that is no message: what to answer to it, and under which id. */
+/** An element of a batch that is not a valid message: the error to answer, and the id to answer it under. */
 export interface Malformed { kind: 'malformed', idText: string, error: RpcError }
 
 const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof id === 'number' && Number.isFinite(id))
 
 /**
- * One JSON-RPC message, or a batch, from its text. Unknown members are allowed and passed over. What is wrong with one element of a
- * batch is that element's own error (JSON-RPC 2.0, §6).
- * @param maxDepth how many levels of nesting are accepted
- * @param maxBatch how many elements of a batch
- * @throws RpcError -32700 when the text is no JSON, -32600 when it is no JSON-RPC message or nested too deeply, or the batch is empty or too long
+ * Parses one JSON-RPC message, or a batch. Unknown members are ignored. An invalid element of a batch is an error of that element alone
+ * (JSON-RPC 2.0, §6).
+ * @param maxDepth max levels of nesting
+ * @param maxBatch max elements of a batch
+ * @throws RpcError -32700 when the text is not JSON; -32600 when it is not a JSON-RPC message or nested too deeply, or when the batch is
+ * empty or too long
  */
 export function parseMessage (text: string, maxDepth: number, maxBatch = Infinity): Message | Array<Message | Malformed> {
-  // First: it is linear, and deep JSON takes a parser long.
+  // Checked before parsing: this is linear, and a parser needs long for deep JSON.
   if (isDeeperThan(text, maxDepth)) {
     throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
   }
@@ -82,19 +83,21 @@ function toMessage (value: unknown, text: string): Message {
 
 /** The text of a request. */
 export const requestText = (id: RequestId, method: string, paramsText?: string): string =>
-  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${paramsText === undefined ? '' : `,"params":${paramsText}`}}`
+  `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 
 /** The text of a notification. */
 export const notificationText = (method: string, paramsText?: string): string =>
-  `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsText === undefined ? '' : `,"params":${paramsText}`}}`
+  `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${paramsMember(paramsText)}}`
 
-/** The text of a successful answer; `idText` is the id as the client wrote it. */
+const paramsMember = (paramsText: string | undefined): string => paramsText === undefined ? '' : `,"params":${paramsText}`
+
+/** The text of a successful answer; `idText` is the id as the requester wrote it. */
 export const resultText = (idText: string, result: string): string => `{"jsonrpc":"2.0","id":${idText},"result":${result}}`
 
 /** The text of an error answer; `error` is the text of its `error` member, `idText` may be `null`. */
 export const errorText = (idText: string, error: string): string => `{"jsonrpc":"2.0","id":${idText},"error":${error}}`
 
-/** An error that came as text: thrown here, it is answered there to the byte. */
+/** The error of an upstream's answer, from the text of its `error` member. It is relayed with the same bytes. */
 export function toRpcError (text: string): RpcError {
   const { code: number, message } = JSON.parse(text) as { code?: unknown, message?: unknown }
   return new RpcError(

@@ -12,25 +12,25 @@ import {
 import { Table } from './table.ts'
 import type { Receiver, SendOptions, Transport } from './transports/transport.ts'
 
-/** What comes from the other side unasked. `origin`: the request of ours on whose stream it came. */
+/** Receives requests and notifications of the other side. `origin`: the id of our request on whose stream the message came. */
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
-  /** The connection is gone; told after every pending request has failed. */
+  /** Called when the connection is gone, after every pending request has failed. */
   closed: (error: UpstreamError) => void
 }
 
-/** Who follows one request of ours. */
+/** Observes one request of ours. */
 export interface Follower {
-  /** The upstream wants to be polled for the answer, after so many ms. */
+  /** The upstream is to be polled for the answer. @param retry time until then, in ms */
   paused: (retry: number) => void
-  /** The answer is there, or (undefined) will not come. Told at once, before anything that comes after it is looked at. */
+  /** The request is over. Called before any later message is handled. @param response undefined: there will be none */
   over: (response: Response | undefined) => void
 }
 
 interface PendingRequest { resolve: (response: Response) => void, reject: (error: UpstreamError) => void, follower: Follower | undefined }
 
-/** One end of a JSON-RPC connection: allots ids, matches answers, hands on the rest. */
+/** One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. */
 export class Peer implements Receiver {
   readonly #transport: Transport
   readonly #handlers: PeerHandlers
@@ -48,13 +48,13 @@ export class Peer implements Receiver {
     await this.#transport.start(this)
   }
 
-  /** The id that the next request will have: it doubles as its progress token. */
+  /** The id of the next request, which is also its progress token. */
   get nextId (): number { return this.#lastId + 1 }
 
   /**
    * Sends a request under `nextId`.
    * @param headers of the client that it is sent for
-   * @returns the answer, also when it is an error; rejects with UpstreamError when none comes
+   * @returns the answer, which may be an error; rejects with UpstreamError when there is none
    */
   request (method: string, paramsText?: string, follower?: Follower, headers?: SendOptions['headers']): Promise<Response> {
     const id = ++this.#lastId
@@ -77,7 +77,7 @@ export class Peer implements Receiver {
     )
   }
 
-  /** Gives up one request of ours: its answer is not waited for any more. */
+  /** Fails one request of ours without waiting for its answer. */
   abandon (id: number, error: UpstreamError): void {
     this.#transport.drop(id)
     this.failed(id, error)

@@ -1,23 +1,23 @@
 import { isObject, memberOf, withMembers } from './json.ts'
 
-// Progress tokens of one hop mean nothing on the next (MCP, "Progress"): each hop writes its own, and restores the former one on the
-// way back. This is the only place that reads or writes them. All texts are JSON; what else stands in `_meta` stays to the byte.
+// A progress token is valid on one hop only (MCP, "Progress"): each hop writes its own, and restores the sender's on the way back. This is
+// the only place that reads or writes tokens. All texts are JSON; the other members of `_meta` keep their bytes.
 
-/** The sender's token, as it was written (a string or a number, as JSON text); undefined: it wants no progress. */
+/** The sender's token as it was written (a string or a number, as JSON text); undefined when the sender wants no progress. */
 export function progressTokenOf (params: Readonly<Record<string, unknown>>, paramsText: string): string | undefined {
   const meta = params._meta
   if (!isObject(meta) || meta.progressToken === undefined) return undefined
   return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
 }
 
-/** The text of `_meta` with another token; undefined: take the token out. */
+/** The text of `_meta` with another token, or without one (undefined). */
 const metaWith = (paramsText: string, token: string | undefined): string =>
   withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: token })
 
 /**
  * The params of a request for the next hop.
  * @param changes members of `params` that get another value, as JSON text
- * @param token the token of this hop: it takes the place of the sender's, and is left out where the sender wants no progress
+ * @param token the token of this hop: it replaces the sender's, and is left out when the sender wants no progress
  */
 export function outgoingParams (
   { params, paramsText }: { readonly params: Readonly<Record<string, unknown>>, readonly paramsText: string },

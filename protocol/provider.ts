@@ -4,71 +4,76 @@ import type { Response } from './message.ts'
 
 export type ProviderStatus = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
-/** A provider is being asked for its lists. */
+/** A provider whose lists are being read. */
 export interface Learning {
   /** Resolves when they are known; never rejects. */
   readonly done: Promise<unknown>
-  /** How long this is worth waiting for, in ms. */
+  /** Max time to wait for it, in ms. */
   readonly budget: number
 }
 
 /**
  * Whatever lists and runs items: an upstream server, the built-in prompts and resources, the tools of `$smart`. The gateway folds what
  * providers list into what a View sees, applies overrides and selections, and routes each request to the provider that owns the item.
- * Only `name`, `catalogue` and `call` are needed; what else is left out, a provider does not have.
+ * Only `name`, `catalogue` and `call` are required.
  */
 export interface Provider {
-  /** Unique among providers; it stands before its items' names on merged routes. */
+  /** Unique among providers; the prefix of its items' names on merged routes. */
   readonly name: string
-  /** Left out: it is always there. */
+  /** Left out: it is always connected. */
   readonly status?: ProviderStatus
-  /** It can be called now: it is connected, or a call connects it. Left out: it can. */
+  /** True when it can be called now: it is connected, or a call connects it. Left out: true. */
   readonly available?: boolean
-  /** Why it cannot be called now, for its clients. */
+  /** The reason why it cannot be called now, for clients. */
   readonly reason?: string
-  /** What it lists to this client, as far as is known; undefined: nothing is known yet. */
+  /** Its catalogue for this client, as far as it is known; undefined: nothing is known yet. */
   catalogue: (client: Client) => Catalogue | undefined
   /**
    * Runs one request.
    * @param changes members of the exchange's `params` that get another value, as JSON text
-   * @returns its answer, which may be an error
-   * @throws RpcError -32001 when there is no answer
+   * @returns the answer, which may be an error
+   * @throws RpcError -32001 when there is none
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>) => Promise<Response>
-  /** Finds out what it lists to this client, where that is not known or outdated. @param only the request is for this provider alone */
+  /** Reads its lists for this client, where they are unknown or outdated. @param only true: the request is for this provider alone */
   learn?: (client: Client, only: boolean) => Learning[]
-  /** What it lists to clients of every kind, as far as is known. */
+  /** Its catalogues for all classes of clients, as far as they are known. */
   catalogues?: () => readonly Catalogue[]
-  /** Subscribes a client to a resource. @param paramsText the client's own, as JSON text @returns the text of the result @throws RpcError */
+  /**
+   * Subscribes a client to a resource.
+   * @param paramsText params of the client's request, as JSON text
+   * @returns the text of the result
+   * @throws RpcError
+   */
   subscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
   unsubscribe?: (client: Client, uri: string, paramsText?: string) => Promise<string>
   /** The resources that a client is subscribed to. */
   subscriptions?: (client: Client) => string[]
-  /** A client wants log messages from another level on (its listener's). @throws RpcError */
+  /** Applies the log level of a client's listener, which has changed. @throws RpcError */
   setLevel?: (client: Client) => Promise<void>
-  /** Takes a notification of a client. */
+  /** Receives a notification of a client. */
   notify?: (client: Client, method: string, paramsText: string) => void
-  /** A client is gone, or may not use this provider any more: its calls, subscriptions and links end. */
+  /** Ends the calls, subscriptions and links of a client that is gone, or may not use this provider any more. */
   release?: (client: Client) => Promise<void>
   /** A text of this provider without the secrets of its configuration. */
   redact?: (text: string) => string
 }
 
-/** What providers tell the gateway. */
+/** The gateway, as providers see it. */
 export interface ProviderHost {
-  /** What some provider lists has changed. */
+  /** The lists of some provider have changed. */
   changed: () => void
-  /** A provider asks a client something. @throws RpcError to refuse the question */
+  /** A provider is about to put a question to a client. @throws RpcError to refuse the question */
   question: (provider: string, question: Question, client: Client) => Promise<void>
-  /** A notification for every listener that sees the provider and that it serves. */
+  /** Sends a notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast: (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean) => void
 }
 
 /** A changing set of providers, such as all upstream servers. */
 export interface ProviderSource {
   get: (name: string) => Provider | undefined
-  /** Tells clients of one capability class apart that this source lists different things to. Equal texts: the same catalogues. */
+  /** A text that differs between clients of one capability class if their catalogues of this source differ. */
   catalogueKey?: (client: Client) => string
-  /** Called once, before anything is asked of it. */
+  /** Called once, before any other method. */
   connect: (host: ProviderHost) => void
 }

@@ -1,9 +1,9 @@
 import type { RequestId } from './message.ts'
 
 /**
- * What is in flight, by request id. A Map would do, but for its garbage: V8 links each outgrown table of a Map to its successor, so
- * that once one of them is old, every later one, with all that ever was in it, is carried into the old generation. Under a steady
- * come and go that costs a third more CPU a call (measured). An object used as a dictionary has no such chain.
+ * Entries by request id, for requests in flight. A Map would do, but for its garbage: V8 links each outgrown table of a Map to its
+ * successor, so that once one of them is in the old generation, every later one is promoted, too, with all that it ever held. Under a
+ * steady load that costs a third more CPU per call (measured). An object used as a dictionary has no such chain.
  */
 export class Table<Key extends RequestId, Value> {
   #entries: Record<string | number, { key: Key, value: Value }> = Object.create(null)
@@ -21,7 +21,7 @@ export class Table<Key extends RequestId, Value> {
     this.#entries[name] = { key, value }
   }
 
-  /** Removes and gives what was there. */
+  /** Removes an entry. @returns its value */
   take (key: Key): Value | undefined {
     const name = nameOf(key)
     const entry = this.#entries[name]
@@ -31,10 +31,10 @@ export class Table<Key extends RequestId, Value> {
     return entry.value
   }
 
-  /** A copy of what is in it now: numbers first, in their order. */
+  /** A copy of the values: those under numbers first, in ascending order. */
   values (): Value[] { return Object.values(this.#entries).map(({ value }) => value) }
   keys (): Key[] { return Object.values(this.#entries).map(({ key }) => key) }
 }
 
-/** 1 and "1" are two ids. */
+/** 1 and "1" are different ids. */
 const nameOf = (key: RequestId): string | number => typeof key === 'string' ? `"${key}` : key

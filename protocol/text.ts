@@ -1,4 +1,4 @@
-/** The first so many UTF-16 units of a text, never ending on half of a surrogate pair. */
+/** The first `length` UTF-16 units of a text; one less where that would split a surrogate pair. */
 export function cut (text: string, length: number): string {
   if (text.length <= length) return text
   const head = text.slice(0, length)

@@ -5,9 +5,9 @@ import type { Exchange, Question } from './exchange.ts'
 import type { Level } from './listener.ts'
 import type { Notification, Response } from './message.ts'
 
-/** What a server says of itself when a connection to it begins. */
+/** The identity of a server, from the beginning of a connection. */
 export interface ServerIdentity {
-  /** The MCP revision that both sides speak. */
+  /** The MCP revision of the connection. */
   readonly version: string
   readonly capabilities: ServerCapabilities
   /** As JSON text. */
@@ -15,35 +15,35 @@ export interface ServerIdentity {
   readonly instructions: string | undefined
 }
 
-/** How the gateway introduces itself on one connection. */
+/** The identity of the gateway on one connection. */
 export interface ClientIdentity {
   readonly clientInfo: { readonly name: string, readonly version: string }
-  /** The capabilities of the clients that the connection is for. */
+  /** The capabilities of the clients that the connection serves. */
   readonly capabilities: ClientCapabilities
-  /** For the handshake and for requests of the gateway's own, in ms. */
+  /** Timeout of the handshake and of requests of the gateway's own, in ms. */
   readonly initTimeout: number
-  /** The connection serves one client only: what comes on a stream of its own, or of no request, is for that client. */
+  /** True when the connection serves a single client: all that the upstream sends is then for that client. */
   readonly exclusive: boolean
 }
 
-/** The call on whose stream something came; `over`: that call has been answered already; undefined: it came on no call's stream. */
+/** The call on whose stream a message came; `over`: that call is already answered; undefined: it came on no call's stream. */
 export type Origin = Call | 'over' | undefined
 
-/** What an upstream sends unasked. */
+/** Receives what an upstream sends of its own accord. */
 export interface SessionHandlers {
-  /** The upstream asks something. @throws RpcError to answer it with an error */
+  /** The upstream asks a question. @throws RpcError to answer with an error */
   question: (question: Question, origin: Origin) => Promise<Response>
-  /** A notification that is not progress of an open call. */
+  /** A notification, except progress of an open call. */
   notification: (notification: Notification, origin: Origin) => void
-  /** A call is over. Told before anything that the upstream sent after its answer; undefined: it has no answer. */
+  /** A call is over. Called before any message that the upstream sent after its answer. @param response undefined: it has no answer */
   over: (call: Call, response: Response | undefined) => void
   /** The connection is gone, and every call on it has failed. */
   closed: (error: UpstreamError) => void
 }
 
 /**
- * One connection to an upstream, in the words that all revisions of MCP share. What a revision makes of them (a handshake or an
- * envelope, requests or listeners) is its adapter's: `legacy/`, `modern/`.
+ * One connection to an upstream, independent of the revision of MCP. How a revision implements it (by a handshake or an envelope, by
+ * requests or listeners) is left to the adapter of its era: `legacy/`, `modern/`.
  */
 export interface UpstreamSession {
   /** Known once `open` has resolved. */
@@ -52,19 +52,24 @@ export interface UpstreamSession {
   readonly openCalls: readonly Call[]
   readonly busy: boolean
   readonly closed: boolean
-  /** Connects. @param dialled called when the process is spawned or the socket asked for @throws UpstreamError, RpcError */
+  /** Connects. @param dialled called when the process is spawned or the socket requested @throws UpstreamError, RpcError */
   open: (dialled: () => void) => Promise<void>
-  /** One request of a client. The answer may be an error. @throws UpstreamError when none comes */
+  /** Sends a request of a client. The answer may be an error. @throws UpstreamError when there is none */
   call: (exchange: Exchange, options: Omit<CallOptions, 'over'>) => Promise<Response>
-  /** One request of the gateway's own; the text of its result. @throws RpcError the upstream's error, UpstreamError when none comes */
+  /** Sends a request of the gateway's own. @returns the text of its result @throws RpcError the upstream's error; UpstreamError */
   request: (method: string, paramsText?: string, timeout?: number) => Promise<string>
   notify: (method: string, paramsText?: string) => void
-  /** Asks for updates of a resource; the text of the result. @param paramsText the client's own, where there are any @throws as `request` */
+  /**
+   * Subscribes to updates of a resource.
+   * @param paramsText params of the client's own request, if there was one
+   * @returns the text of the result
+   * @throws as `request`
+   */
   subscribe: (uri: string, paramsText?: string) => Promise<string>
   unsubscribe: (uri: string, paramsText?: string) => Promise<string>
-  /** Asks for log messages from a level on. @throws as `request` */
+  /** Requests log messages of this level and above. @throws as `request` */
   setLevel: (level: Level) => Promise<void>
-  /** Resolves when the upstream gave a sign of life. @param timeout in ms @throws as `request` */
+  /** Resolves when the upstream has answered. @param timeout in ms @throws as `request` */
   ping: (timeout: number) => Promise<void>
   /** Ends the connection; resolves when nothing of it is left. */
   close: () => Promise<void>

@@ -1,9 +1,9 @@
-/** How long work that can wait holds the event loop at most, in ms. */
+/** Max time that work of low urgency holds the event loop, in ms. */
 const longest = 10
-/** So many characters of a long text are turned into bytes at once. */
+/** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 
-/** Tells when a long task has held the event loop for its share, and gives the loop back. Used between two steps of work that can wait. */
+/** Measures how long a task has held the event loop, and yields to it. Used between two steps of a task of low urgency. */
 export class LoopBudget {
   #begun = performance.now()
 
@@ -16,7 +16,7 @@ export class LoopBudget {
   }
 }
 
-/** A long text as UTF-8, made in turns. In chunks: a single character that needs two bytes would make all of it slow. */
+/** A long text as UTF-8, encoded without holding the event loop. In chunks: one character beyond Latin-1 slows down a whole string. */
 export async function toBytes (pieces: Iterable<string>): Promise<Buffer> {
   const chunks: Buffer[] = []
   const budget = new LoopBudget()

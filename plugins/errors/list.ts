@@ -1,13 +1,13 @@
 import createError, { type FastifyError, type FastifyErrorConstructor } from '@fastify/error'
 
 /** Adds `retryAfter` to an error class: the seconds until the request may be repeated, sent as `Retry-After`. */
-function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (...values: [seconds: number]) => FastifyError {
+function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [number]>): new (seconds: number) => FastifyError {
   return class extends Base {
     readonly retryAfter: number
 
-    constructor (...values: [seconds: number]) {
-      super(...values)
-      this.retryAfter = values[0]
+    constructor (seconds: number) {
+      super(seconds)
+      this.retryAfter = seconds
     }
   }
 }

@@ -12,10 +12,10 @@ import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { isLegacyVersion, latestLegacy } from './versions.ts'
 
-/** How long dialling counts as that, in ms: who has not connected by then need not keep others from dialling. */
+/** Max time that a connection attempt counts as dialling, in ms: beyond it, the next upstream may dial. */
 const dialTime = 1_000
 
-/** A connection of a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by itself. */
+/** A connection in a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by itself. */
 export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = { version: latestLegacy, capabilities: {}, serverInfo: '{}', instructions: undefined }
   readonly #transport: Transport
@@ -23,7 +23,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #client: ClientIdentity
   readonly #handlers: SessionHandlers
   readonly #calls = new Table<number, Call>()
-  /** Questions of the upstream that are not answered yet, by its own id. */
+  /** Unanswered questions of the upstream, by the id of the request. */
   readonly #questions = new Map<unknown, AbortController>()
   #closed = false
 
@@ -46,7 +46,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
     try {
       await this.#start(dialled)
       const { capabilities, clientInfo } = this.#client
-      // The instance tells a gateway that is configured as its own upstream.
+      // By the instance, a gateway notices that it is configured as its own upstream.
       const params = { protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }
       this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
       this.#peer.notify('notifications/initialized')
@@ -62,9 +62,11 @@ export class LegacyUpstreamSession implements UpstreamSession {
     let timer: NodeJS.Timeout | undefined
     const dialling = setTimeout(dialled, dialTime)
     try {
-      await Promise.race([this.#peer.start(), new Promise<never>((_resolve, reject) => {
-        timer = setTimeout(() => { reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`)) }, initTimeout)
-      })])
+      const timeout = new Promise<never>((_resolve, reject) => {
+        const fail = (): void => { reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`)) }
+        timer = setTimeout(fail, initTimeout)
+      })
+      await Promise.race([this.#peer.start(), timeout])
     } finally {
       clearTimeout(timer)
       clearTimeout(dialling)
@@ -165,20 +167,20 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   #originOf (origin: number | undefined): Origin {
     if (origin === undefined) return undefined
-    // On a connection that is one client's, there is nobody else whom it could be for.
+    // A connection of a single client has no other client that it could be for.
     return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
   }
 }
 
-/** @param result of `initialize`, as text @throws UpstreamError for a server that we have no revision in common with */
+/** @param result of `initialize`, as text @throws UpstreamError when the server and the gateway have no revision in common */
 function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
   if (version === undefined) {
-    throw new UpstreamError('refused', 'the server did not answer initialize as MCP has it: there is no protocolVersion in its result')
+    throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no protocolVersion')
   }
   if (!isLegacyVersion(version)) {
-    throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not`)
+    throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not support`)
   }
   return {
     version,

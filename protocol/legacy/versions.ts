@@ -6,11 +6,11 @@ export const latestLegacy: LegacyVersion = legacyVersions[0]
 
 export const isLegacyVersion = (value: unknown): value is LegacyVersion => legacyVersions.some((version) => version === value)
 
-/** The version to answer an `initialize` with: the one asked for if we speak it, else our newest (MCP lifecycle, "Version Negotiation"). */
+/** The version to answer `initialize` with: the requested one if it is supported, else the newest (Lifecycle, "Version Negotiation"). */
 export const negotiate = (asked: unknown): LegacyVersion => isLegacyVersion(asked) ? asked : latestLegacy
 
-/** JSON-RPC batches exist in 2025-03-26 and before. */
+/** JSON-RPC batches exist in revisions up to 2025-03-26. */
 export const allowsBatch = (version: LegacyVersion): boolean => version <= '2025-03-26'
 
-/** Streams have priming events, and may be closed to be polled, since 2025-11-25 (SEP-1699). */
+/** Since 2025-11-25, streams have priming events, and may be closed for the client to poll (SEP-1699). */
 export const allowsPolling = (version: LegacyVersion): boolean => version >= '2025-11-25'

@@ -1,12 +1,12 @@
 import type { Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 
-/** Cut-off ends are told by what is in them: not every server finishes its compression as the book says. */
+/** A missing end is no error: not every server finishes its compressed stream properly, and the content shows whether it is complete. */
 const lenient = { flush: constants.Z_SYNC_FLUSH, finishFlush: constants.Z_SYNC_FLUSH }
 
 /**
- * What undoes a `content-encoding`; undefined: there is nothing to undo.
- * @throws SyntaxError for one that we do not know, and for several on top of each other: who stacks them wants to cost us
+ * The decoder of a `content-encoding`; undefined when the content is not encoded.
+ * @throws SyntaxError for an unknown encoding, and for several on top of each other, which an attacker could use to cost CPU
  */
 export function decoderOf (encoding: string | undefined): Transform | undefined {
   switch (encoding?.trim().toLowerCase()) {

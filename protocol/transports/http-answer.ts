@@ -8,20 +8,20 @@ import { decoderOf } from './decode.ts'
 import { transportLimits } from './transport.ts'
 
 export interface AnswerHandlers {
-  /** Says what becomes of the body: parsed as events, collected as text, or thrown away. */
+  /** Decides what happens to the body: it is parsed as events, collected as text, or discarded. */
   onHead: (
     status: number,
     contentType: string,
     sessionId: string | undefined,
     location: string | undefined
   ) => EventStreamParser | 'collect' | 'discard'
-  /** The whole text of a collected body; undefined for the others. What it throws goes to `onError`. */
+  /** Called with the text of a collected body, else with undefined. Its exceptions go to `onError`. */
   onEnd: (text: string | undefined) => void
-  /** `sent`: the request was on its way, so it may have run. Not told after `abort`. */
+  /** Not called after `abort`. @param sent the request was already being sent, so it may have run */
   onError: (error: Error, sent: boolean) => void
 }
 
-/** One HTTP answer, read by undici's lowest interface: a stream object for each call would cost more than the call. */
+/** One HTTP answer, read by undici's lowest interface: a stream object per call would cost more than the call. */
 export class Answer implements Dispatcher.DispatchHandler {
   readonly #handlers: AnswerHandlers
   #controller: Dispatcher.DispatchController | undefined
@@ -74,7 +74,7 @@ export class Answer implements Dispatcher.DispatchHandler {
     if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
   }
 
-  /** Takes the body as it was before it was compressed. What is too large then ends the answer, however small it came. */
+  /** Reads the body through a decoder. The bound on its size applies to the decoded bytes. */
   #decode (decoder: Transform | undefined): void {
     this.#decoder = decoder
     decoder?.on('data', (chunk: Buffer) => {
@@ -112,14 +112,14 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 }
 
-/** A network error in words for the operator: which host, and what to look at. */
+/** A network error as a sentence for the operator: the host, and what to check. */
 export function networkFailure (error: Error, url: URL): string {
   if (error instanceof UpstreamError) return error.message
   const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name
   switch (code) {
     case 'ECONNREFUSED': return `cannot reach ${url.host}: connection refused; is the server running?`
-    // Whoever opens our sockets says itself what is wrong with an address.
+    // The connector's message already says why an address is refused.
     case 'OUTBOUND_REFUSED': return cause.message
     case 'UND_ERR_HEADERS_OVERFLOW': return `the headers of ${url.host} are too large`
     case 'ENOTFOUND': return `cannot reach ${url.host}: no such host`

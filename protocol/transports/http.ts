@@ -13,34 +13,39 @@ export interface HttpOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
-  /** Headers of the client that the connection is for, as they are now: they go where a message brings none of its own. None of them is in `headers`. */
+  /**
+   * The current headers of the client that the connection is for: sent with messages that bring no headers of their own. Their names are
+   * not in `headers`.
+   */
   passed?: () => SendOptions['headers']
-  /** Where the sockets come from: the outbound client decides which addresses may be reached. */
+  /** Opens the sockets: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
 }
 
-/** One request, through all the streams that its answer may come by. */
-interface Asked {
-  /** Undefined: a notification, or an answer of ours. */
+/** One message that was sent, through all the streams on which its answer may come. */
+interface Outgoing {
+  /** The id of a request; undefined for a notification or an answer. */
   id: number | undefined
-  /** Headers of the client that it is for. */
+  /** Headers of the client that sent it. */
   passed: SendOptions['headers']
-  /** The last event of its stream, to resume it from. */
+  /** The id of the last event on its stream, for resuming it. */
   last?: string
-  /** How long before that, in ms. */
+  /** Delay before resuming the stream, in ms. */
   wait: number
-  /** How often that has brought nothing, in a row. */
+  /** Attempts in a row to resume the stream that brought no event. */
   tries: number
 }
 
-/** How often in a row a stream is asked for that does not come. */
-const mostTries = 5
-/** A stream may stay open after the answer it was opened for; so long, in ms, and a notification may take so long. */
+/** Max attempts in a row to resume a stream. */
+const maxTries = 5
+/** Max time that a stream stays open after the answer for which it was opened, in ms. */
 const afterAnswer = 1_000
+/** Max time for the answer to the POST of a notification, in ms. */
 const notificationTimeout = 10_000
+/** Max time for each of the two steps of closing, in ms. */
 const closeTimeout = 2_000
 const postHeaders = ['content-type', 'application/json', 'accept', 'application/json, text/event-stream']
-/** An event id may have any characters (HTML, "Server-sent events"): it goes as UTF-8, and not at all where no header can carry it. */
+/** An event id may have any characters (HTML, "Server-sent events"): it is sent as UTF-8, or left out when no header can carry it. */
 const getHeaders = (lastEventId: string | undefined): string[] => [
   'accept',
   'text/event-stream',
@@ -48,15 +53,15 @@ const getHeaders = (lastEventId: string | undefined): string[] => [
 ]
 
 /**
- * MCP over streamable HTTP, the client's side (specification: Transports, "Streamable HTTP", revisions to 2025-11-25): a POST for
- * each message, whose answer is JSON or an event stream, resumed by `Last-Event-ID`; beside them a stream of news.
+ * The client side of streamable HTTP (specification: Transports, "Streamable HTTP", revisions to 2025-11-25): a POST for each message,
+ * whose answer is JSON or an event stream, which is resumed by `Last-Event-ID`; and a GET stream for messages that belong to no request.
  */
 export class HttpTransport implements Transport {
   readonly #options: HttpOptions
   readonly #open = new Table<number | string, Answer>()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #news = new NewsStream({
-    ask: (answer, lastEventId) => { this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer) },
+    request: (answer, lastEventId) => { this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer) },
     message: (message) => { this.#receiver?.message(message, undefined) },
     refused: (status, text) => { if (refusal(status, text, this.#session !== undefined).fault === 'expired') this.#expire() },
     lost: (error) => { this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url))) }
@@ -69,8 +74,8 @@ export class HttpTransport implements Transport {
   #closed = false
   #notifications = 0
   #expired = false
-  /** Told when nothing is on its way any more. */
-  #said: (() => void) | undefined
+  /** Called when no request is open any more. */
+  #onIdle: (() => void) | undefined
   #url: URL
 
   constructor (options: HttpOptions) {
@@ -111,9 +116,16 @@ export class HttpTransport implements Transport {
     this.#receiver = undefined
     this.#news.close()
     for (const timer of this.#timers) clearTimeout(timer)
-    // What was just said, that a call is cancelled, is still to arrive; and the session that is being made, to be ended.
-    if (this.#version !== undefined) for (const key of this.#open.keys()) if (typeof key === 'number') this.#open.take(key)?.abort()
-    if (this.#open.size > 0) await new Promise<void>((resolve) => { this.#said = resolve; setTimeout(resolve, closeTimeout).unref() })
+    // Notifications that were just sent, such as cancellations, are still delivered. An `initialize` is waited for, to end its session.
+    if (this.#version !== undefined) {
+      for (const key of this.#open.keys()) if (typeof key === 'number') this.#open.take(key)?.abort()
+    }
+    if (this.#open.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve
+        setTimeout(resolve, closeTimeout).unref()
+      })
+    }
     for (const key of this.#open.keys()) this.#open.take(key)?.abort()
     if (this.#session === undefined) return
     await new Promise<void>((resolve) => {
@@ -123,7 +135,7 @@ export class HttpTransport implements Transport {
     })
   }
 
-  /** @param passed of the client that a message is sent for; undefined: of the one that the connection is for */
+  /** @param passed headers of the client that sends the message; undefined: those of the client that the connection is for */
   #headers (passed: SendOptions['headers'], ...more: string[]): string[] {
     const headers = Object.entries({ ...passed ?? this.#options.passed?.(), ...this.#options.headers }).flat()
     if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
@@ -143,10 +155,10 @@ export class HttpTransport implements Transport {
     )
   }
 
-  /** One POST, or one GET that resumes its stream, and all that comes of it. */
-  #request (method: 'POST' | 'GET', headers: string[], body: string | null, asked: Asked, hops = 0): void {
+  /** Sends one POST, or one GET that resumes its stream, and handles its answer. */
+  #request (method: 'POST' | 'GET', headers: string[], body: string | null, outgoing: Outgoing, hops = 0): void {
     const url = this.#url
-    const { id } = asked
+    const { id } = outgoing
     const key = id ?? `notification ${++this.#notifications}`
     let answered = false
     let status = 0
@@ -157,13 +169,13 @@ export class HttpTransport implements Transport {
       answered = true
       this.#expired ||= error.fault === 'expired'
       if (id === undefined) return
-      // Whatever keeps the rest of a stream from us: the request was taken, and may have run.
+      // Whatever the reason why a stream cannot be resumed: the request was accepted, and may have run.
       const lost = method === 'GET' && error.fault !== 'broken'
       this.#receiver?.failed(id, lost ? new UpstreamError('broken', `its broken stream could not be resumed: ${error.message}`) : error)
     }
     const take = (text: string): void => {
       for (const message of messagesIn(text)) {
-        // An answer stands on its own request's stream: another's would be somebody else's.
+        // Only the answer to this request is accepted on its stream: another one could be meant for another client.
         if (message.kind === 'response' && (id === undefined || (message.id !== id && message.id !== null))) continue
         if (message.kind === 'response' && id !== undefined) {
           answered = true
@@ -173,26 +185,27 @@ export class HttpTransport implements Transport {
       }
     }
     const onEvent = (event: StreamEvent): void => {
-      asked.tries = 0
-      if (event.id !== undefined) asked.last = event.id
-      if (event.retry !== undefined) asked.wait = Math.max(event.retry, reconnect.shortest)
+      outgoing.tries = 0
+      if (event.id !== undefined) outgoing.last = event.id
+      if (event.retry !== undefined) outgoing.wait = Math.max(event.retry, reconnect.shortest)
       if (event.event === 'message' && event.data !== '') take(event.data)
     }
-    /** The stream is not there and the answer was not on it: it may be had by resuming. */
-    const resume = (error: UpstreamError, polite: boolean): void => {
+    /** The stream ended before the answer: resumes it later. @param isPoll the upstream ended it in good order, to be polled */
+    const resume = (error: UpstreamError, isPoll: boolean): void => {
       if (answered || id === undefined || this.#closed) return
-      if (asked.last === undefined || asked.tries >= mostTries) { fail(error); return }
-      if (polite) this.#receiver?.paused(id, asked.wait)
-      this.#later(asked.wait, () => {
-        asked.tries++
-        if (this.#open.get(id) === answer) this.#request('GET', this.#headers(asked.passed, ...getHeaders(asked.last)), null, asked)
+      if (outgoing.last === undefined || outgoing.tries >= maxTries) { fail(error); return }
+      if (isPoll) this.#receiver?.paused(id, outgoing.wait)
+      this.#later(outgoing.wait, () => {
+        outgoing.tries++
+        if (this.#open.get(id) !== answer) return
+        this.#request('GET', this.#headers(outgoing.passed, ...getHeaders(outgoing.last)), null, outgoing)
       })
     }
     const refused = (text: string): void => {
       if (id !== undefined && isAnswer(status, text, id)) { take(text); return }
       const error = refusal(status, text, this.#session !== undefined)
       if (method === 'GET' && mayPass(status)) { resume(error, false); return }
-      // An error without an id is the request's own; what a GET is answered is about its stream.
+      // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the stream.
       if (method === 'POST' && status >= 400 && !error.didNotRun) try { take(text) } catch {}
       fail(error)
     }
@@ -213,15 +226,15 @@ export class HttpTransport implements Transport {
       onEnd: (text) => {
         const next = follow(url, method, status, location, hops)
         if (next) {
-          // Where one request was sent on to, the next ones go at once.
+          // Later requests go to the new address directly.
           this.#url = next
-          this.#request(method, headers, body, asked, hops + 1)
+          this.#request(method, headers, body, outgoing, hops + 1)
           this.#done(key, answer)
           return
         }
         if (text === undefined) {
-          // A stream that was had and ended in good order is how an upstream lets itself be polled, as often as it likes.
-          asked.tries = 0
+          // An upstream that wants to be polled ends a stream in good order, as often as it likes.
+          outgoing.tries = 0
           resume(new UpstreamError('broken', 'the upstream ended its stream without an answer'), true)
         } else if (status === 200 && text !== '') {
           take(text)
@@ -234,7 +247,7 @@ export class HttpTransport implements Transport {
         else if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
         else if (error instanceof SyntaxError || error instanceof RpcError) {
           fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
-        } else if (asked.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
+        } else if (outgoing.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
         if (answered || id === undefined) this.#done(key, answer)
       }
@@ -244,14 +257,14 @@ export class HttpTransport implements Transport {
     this.#dispatch(method, headers, body, answer)
   }
 
-  /** One exchange is over. */
+  /** Forgets an HTTP exchange that is over. */
   #done (key: number | string, answer: Answer): void {
     if (this.#open.get(key) === answer) this.#open.take(key)
-    if (this.#open.size === 0) this.#said?.()
+    if (this.#open.size === 0) this.#onIdle?.()
     if (this.#expired) this.#expire()
   }
 
-  /** The session turned out to be gone: each request on its way says for itself what became of it, then the connection is over. */
+  /** The upstream has ended the session: the connection is closed once every open request has its own outcome. */
   #expire (): void {
     this.#expired = true
     if (this.#open.size === 0) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))

@@ -5,25 +5,26 @@ import { mayPass, reconnect } from './reconnect.ts'
 import { messagesIn, transportLimits } from './transport.ts'
 
 export interface NewsHandlers {
-  /** Sends the GET that asks for the stream; for what came after this event, where there was one. */
-  ask: (answer: Answer, lastEventId: string | undefined) => void
+  /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */
+  request: (answer: Answer, lastEventId: string | undefined) => void
   message: (message: Message) => void
-  /** The upstream had such a stream, and answers with this now: our session may be gone. */
+  /** The upstream has opened such a stream before and refuses it now: the session may be gone. */
   refused: (status: number, text: string) => void
-  /** The upstream cannot be reached, not even a second time. */
+  /** The upstream could not be reached twice in a row. */
   lost: (error: Error) => void
 }
 
-/** How long the stream is waited for, in ms: some servers send its head with the first news only. */
-const patience = 500
-/** A stream that stood so long, in ms, was none that fails. */
-const steady = 3_000
-/** How many failures in a row make the pause longer, where the upstream does open the stream. */
-const mostFailures = 5
+/** Max time to wait for the head of the stream, in ms: some servers send it with the first message only. */
+const openTimeout = 500
+/** A stream that was open longer than this, in ms, does not count as a failure when it ends. */
+const steadyAfter = 3_000
+/** Failures in a row that still lengthen the pause, while the upstream does open the stream. */
+const maxFailures = 5
 
 /**
- * The GET stream of streamable HTTP, for what belongs to no request: held open for as long as the connection lasts, and asked for
- * again when it ends. An upstream that offers none answers 405, or anything but 200; one that had one is believed only 404 and 405.
+ * The GET stream of streamable HTTP, for messages that belong to no request: held open for as long as the connection lasts, and opened
+ * again when it ends. An upstream without it answers 405, or any other status but 200. Once it has been open, only 404 and 405 count as a
+ * refusal for good.
  */
 export class NewsStream {
   readonly #handlers: NewsHandlers
@@ -32,19 +33,19 @@ export class NewsStream {
   #settled: (() => void) | undefined
   #last: string | undefined
   #wait: number = reconnect.delay
-  #stood = false
+  #wasOpen = false
   #closed = false
 
   constructor (handlers: NewsHandlers) {
     this.#handlers = handlers
   }
 
-  /** Asks for the stream. Resolves when it is open, or not worth waiting for. */
+  /** Opens the stream. Resolves when it is open or refused, and after `openTimeout` at the latest. */
   async open (): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#settled = resolve
-      setTimeout(resolve, patience).unref()
-      this.#ask(0)
+      setTimeout(resolve, openTimeout).unref()
+      this.#request(0)
     })
   }
 
@@ -55,32 +56,35 @@ export class NewsStream {
     this.#answer?.abort()
   }
 
-  /** @param failures how many attempts in a row have brought no stream that lasted */
-  #ask (failures: number): void {
+  /** @param failures attempts in a row that brought no lasting stream */
+  #request (failures: number): void {
     const begun = Date.now()
     let status = 0
     let opened = false
-    let heard = false
-    /** A stream that lasted is no failure: something on the way ends the idle ones. */
-    const ended = (): void => { this.#again(heard || Date.now() - begun > steady ? 0 : Math.min(failures + 1, mostFailures)) }
+    let hasData = false
+    /** A stream that lasted is no failure: proxies end idle ones. */
+    const ended = (): void => {
+      const isSteady = hasData || Date.now() - begun > steadyAfter
+      this.#again(isSteady ? 0 : Math.min(failures + 1, maxFailures))
+    }
     const answer = new Answer({
       onHead: (code, type) => {
         status = code
         this.#settled?.()
         opened = code === 200 && type.startsWith('text/event-stream')
-        this.#stood ||= opened
-        if (!opened) return this.#stood && code === 400 ? 'collect' : 'discard'
+        this.#wasOpen ||= opened
+        if (!opened) return this.#wasOpen && code === 400 ? 'collect' : 'discard'
         return new EventStreamParser((event) => {
-          heard ||= event.data !== ''
+          hasData ||= event.data !== ''
           this.#take(event)
         }, transportLimits.message)
       },
       onEnd: (text = '') => {
         if (opened) { ended(); return }
-        if (this.#stood) this.#handlers.refused(status, text)
+        if (this.#wasOpen) this.#handlers.refused(status, text)
         if (!mayPass(status)) {
-          if (!this.#stood || status === 404 || status === 405) return
-          // It may be the event that it does not know any more.
+          if (!this.#wasOpen || status === 404 || status === 405) return
+          // The upstream may not know the last event any more.
           this.#last = undefined
         }
         this.#again(failures + 1)
@@ -93,12 +97,12 @@ export class NewsStream {
       }
     })
     this.#answer = answer
-    this.#handlers.ask(answer, this.#last)
+    this.#handlers.request(answer, this.#last)
   }
 
   #again (failures: number): void {
     if (this.#closed) return
-    this.#timer = setTimeout(() => { this.#ask(failures) }, Math.min(this.#wait * 2 ** failures, reconnect.longest))
+    this.#timer = setTimeout(() => { this.#request(failures) }, Math.min(this.#wait * 2 ** failures, reconnect.longest))
     this.#timer.unref()
   }
 
@@ -107,7 +111,7 @@ export class NewsStream {
     if (retry !== undefined) this.#wait = Math.max(retry, reconnect.shortest)
     if (event !== 'message' || data === '') return
     let messages: Message[] = []
-    // One that cannot be read is no reason to lose the others.
+    // An event that cannot be parsed must not end the stream.
     try { messages = messagesIn(data) } catch {}
     for (const message of messages) this.#handlers.message(message)
   }

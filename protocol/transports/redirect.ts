@@ -1,13 +1,13 @@
 import { UpstreamError } from '../errors.ts'
 
-/** Redirects followed for one request. */
-const most = 3
+/** Max redirects followed for one request. */
+const maxHops = 3
 
 /**
- * Where an answer sends a request on to; undefined: nowhere. Only the same origin is followed, so that credentials stay where they
- * belong, and only where the request stays what it is.
- * @param hops how many redirects this request has followed
- * @throws UpstreamError refused, in words that tell the operator what to configure
+ * The address that an answer redirects to; undefined when it is no redirect. Redirects are followed within the origin only, so that
+ * credentials stay with it, and only if method and body are kept.
+ * @param hops redirects that this request has followed already
+ * @throws UpstreamError refused, with a message that says what to configure
  */
 export function follow (from: URL, method: string, status: number, location: string | undefined, hops: number): URL | undefined {
   if (status < 301 || status > 308 || (status > 303 && status < 307)) return undefined
@@ -16,17 +16,19 @@ export function follow (from: URL, method: string, status: number, location: str
   }
   const to = new URL(location, from)
   if (to.origin !== from.origin) {
+    const target = to.origin === 'null' ? to.protocol : to.origin
     throw new UpstreamError(
       'refused',
-      `the upstream redirects to another origin (${to.origin === 'null' ? to.protocol : to.origin}), which is not followed: configure that address if it is the right one`
+      `the upstream redirects to another origin (${target}), which is not followed: configure that address if it is the right one`
     )
   }
   if (status <= 303 && method !== 'GET' && method !== 'HEAD') {
+    const target = `${to.origin}${to.pathname.slice(0, 200)}`
     throw new UpstreamError(
       'refused',
-      `the upstream redirects a ${method} to ${to.origin}${to.pathname.slice(0, 200)} in a way that would lose its body (HTTP ${status}): configure that address`
+      `the upstream redirects a ${method} to ${target} in a way that would lose its body (HTTP ${status}): configure that address`
     )
   }
-  if (hops >= most) throw new UpstreamError('refused', `the upstream redirects more than ${most} times`)
+  if (hops >= maxHops) throw new UpstreamError('refused', `the upstream redirects more than ${maxHops} times`)
   return to
 }

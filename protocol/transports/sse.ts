@@ -7,14 +7,14 @@ import { refusal } from './refusal.ts'
 import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 /**
- * MCP over HTTP+SSE, the client's side (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all that
- * comes, which first names the address to POST to. Deprecated, still in use.
+ * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages of the server. Its
+ * first event names the address to POST to. Deprecated, but still in use.
  */
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #posts = new Set<Answer>()
   #stream: Answer | undefined
-  #giveUp: ((error: UpstreamError) => void) | undefined
+  #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
   #receiver: Receiver | undefined
   #closed = false
@@ -26,8 +26,12 @@ export class SseTransport implements Transport {
   async start (receiver: Receiver): Promise<void> {
     this.#receiver = receiver
     await new Promise<void>((resolve, reject) => {
-      this.#giveUp = reject
-      const end = (error: UpstreamError): void => { reject(error); if (!this.#closed) this.#receiver?.closed(error); this.#closed = true }
+      this.#rejectStart = reject
+      const end = (error: UpstreamError): void => {
+        reject(error)
+        if (!this.#closed) this.#receiver?.closed(error)
+        this.#closed = true
+      }
       const parser = new EventStreamParser(({ event, data }) => {
         if (event === 'endpoint') {
           const endpoint = new URL(data, this.#options.url)
@@ -108,7 +112,7 @@ export class SseTransport implements Transport {
   async close (): Promise<void> {
     this.#closed = true
     this.#receiver = undefined
-    this.#giveUp?.(new UpstreamError('closed', 'the link was closed'))
+    this.#rejectStart?.(new UpstreamError('closed', 'the link was closed'))
     this.#stream?.abort()
     for (const post of this.#posts) post.abort()
   }
@@ -117,7 +121,7 @@ export class SseTransport implements Transport {
     try {
       for (const each of messagesIn(data)) this.#receiver?.message(each, undefined)
     } catch {
-      // One message that cannot be read is no reason to fail everybody else's.
+      // A message that cannot be parsed must not fail the requests of other clients.
       const id = answeredId(data)
       if (id !== undefined) this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message'))
     }

@@ -13,31 +13,33 @@ export interface StdioOptions {
   /** The whole environment of the child. */
   env: Record<string, string>
   cwd?: string
-  /** A line of the child's stderr (at most 8 KiB of it), or of its stdout that is no message. */
+  /** Called for each line of the child's stderr (at most 8 KiB of it), and of its stdout that is no message. */
   onLine: (line: string) => void
-  /** Takes out of a line what nobody is to read, before it is cut. */
+  /** Removes secrets from a line, before the line is cut. */
   redact?: (line: string) => string
-  /** How long after TERM the group is killed, in ms. */
+  /** Time between TERM and KILL for the group, in ms. */
   grace?: number
 }
 
+/** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
-/** What is kept of a line that has not ended; more than is told of it, so that no secret is cut before it is taken out. */
+/** Max characters kept of an unfinished line: more than are reported, so that a secret is not cut before it is removed. */
 const keptLine = 64 * 1024
+/** Lines kept for the error that may follow. */
 const lastLines = 10
-/** A process that closes its output is given so long to exit by itself, in ms. */
+/** Time that a process that closes its output has to exit by itself, in ms. */
 const closeGrace = 500
-/** How long what a process printed at its end is waited for, in ms. */
-const lastWords = 200
-/** How much may wait in the child's stdin before it counts as not reading, in bytes. */
+/** Max time to wait for the last output of a process that has exited, in ms. */
+const lastOutputTimeout = 200
+/** Max bytes waiting in the child's stdin; beyond, the child counts as not reading. */
 const stdinLimit = 64 * 1024 * 1024
-/** What a pipe takes in one piece, in bytes (POSIX: PIPE_BUF), in characters of any width. */
+/** Max length of a text that a pipe surely takes in one piece, in characters of up to 4 bytes (POSIX: PIPE_BUF). */
 const atomic = 1_024
 const NEWLINE = 0x0a
 
 /**
- * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads its own process
- * group, which is ended as a whole; stderr is always drained, or a talkative child would block on it.
+ * MCP over the standard streams of a child process (specification: Transports, "stdio"). The child leads a process group of its own,
+ * which is ended as a whole. Its stderr is always read: a child that writes much would block otherwise.
  */
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
@@ -48,13 +50,14 @@ export class StdioTransport implements Transport {
   #chunks: Buffer[] = []
   #size = 0
   #gone: Promise<void> | undefined
+  /** Messages to be written at the end of this turn of the event loop. */
   #unsent = ''
-  /** The requests in it. */
+  /** The ids of the requests in `#unsent`. */
   #unsentIds: number[] = []
-  /** The requests that no process has read: they are told what became of it. */
+  /** The ids of requests that the process has surely not read. They fail once the reason is known. */
   #unread: number[] = []
   #closing = false
-  #told = false
+  #isOver = false
 
   constructor (options: StdioOptions) {
     this.#options = options
@@ -101,7 +104,7 @@ export class StdioTransport implements Transport {
       }
       return
     }
-    // One system call for all that is sent in one turn of the event loop: it costs more than the rest of a call.
+    // One system call for all messages of one turn of the event loop: it costs more than the rest of a call.
     if (this.#unsent === '') setImmediate(() => { this.#flush(stdin) })
     this.#unsent += `${oneLine(text)}\n`
     if (options?.id !== undefined) this.#unsentIds.push(options.id)
@@ -128,18 +131,18 @@ export class StdioTransport implements Transport {
     const ids = this.#unsentIds
     this.#unsent = ''
     this.#unsentIds = []
-    // What is so short goes whole or not at all: where it does not, the process that it was for is dead and has read none of it.
+    // A text this short is written whole or not at all: if writing it fails, the process is dead and has read nothing of it.
     const whole = stdin.writableLength === 0 && text.length < atomic
     stdin.write(text, (error) => {
-      if (!error || !whole || this.#told) return
+      if (!error || !whole || this.#isOver) return
       this.#unread.push(...ids)
-      // Its end tells more; it is not waited for in vain.
+      // The exit of the process gives a better reason, but may not come.
       setTimeout(() => { this.#failUnread('the process does not read its input') }, closeGrace).unref()
     })
   }
 
   #read (chunk: Buffer): void {
-    if (this.#told) return
+    if (this.#isOver) return
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
       const rest = chunk.subarray(from, at)
@@ -170,7 +173,7 @@ export class StdioTransport implements Transport {
     for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
-  /** Remembers a line that is no message, for the error that may follow. */
+  /** Reports a line that is no message, and keeps it for the error that may follow. */
   #note (line: string): void {
     const { redact = (text: string) => text } = this.#options
     const short = redact(line).slice(0, lineLimit)
@@ -180,12 +183,16 @@ export class StdioTransport implements Transport {
   }
 
   #exited (exit: number | null, signal: NodeJS.Signals | null): void {
-    const tell = (): void => { this.#tell(`the process ended with ${signal === null ? `exit code ${exit}` : `signal ${signal}`}`) }
-    // Its last words may still be on their way; a grandchild may hold the pipe open, so they are not waited for long.
+    const cause = signal === null ? `exit code ${exit}` : `signal ${signal}`
+    const report = (): void => { this.#report(`the process ended with ${cause}`) }
+    // Its last output may not have been read yet. A grandchild may hold the pipe open, so the wait is short.
     const stderr = this.#child?.stderr
-    if (!stderr || stderr.closed) tell()
-    else { stderr.once('close', tell); setTimeout(tell, lastWords).unref() }
-    // What is left of the group is ended too: nobody reads its answers any more.
+    if (!stderr || stderr.closed) report()
+    else {
+      stderr.once('close', report)
+      setTimeout(report, lastOutputTimeout).unref()
+    }
+    // The rest of the group is ended, too: its answers would not be read any more.
     if (!this.#closing && this.#child?.pid) {
       void killGroup(this.#child.pid, Promise.resolve(), 500).then(async () => {
         await killMarked(this.#mark)
@@ -193,23 +200,24 @@ export class StdioTransport implements Transport {
     }
   }
 
-  /** It cannot be used any more: nothing more is read of it, and it is ended. */
+  /** Reports the connection as closed, stops reading, and ends the process. */
   #fail (reason: string): void {
-    if (this.#told || this.#closing) return
-    this.#tell(reason)
+    if (this.#isOver || this.#closing) return
+    this.#report(reason)
     this.#child?.stdout?.destroy()
     void this.close()
   }
 
-  #tell (reason: string): void {
-    if (this.#told) return
-    this.#told = true
+  /** Reports the end of the connection, once. */
+  #report (reason: string): void {
+    if (this.#isOver) return
+    this.#isOver = true
     this.#chunks = []
     this.#failUnread(reason)
     this.#receiver?.closed(new UpstreamError('broken', reason, this.#detail))
   }
 
-  /** What it printed last, for who runs it. */
+  /** The last lines that the process printed, for the operator. */
   get #detail (): string { return this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}` }
 
   #failUnread (reason: string): void {
@@ -217,7 +225,7 @@ export class StdioTransport implements Transport {
   }
 }
 
-/** Reads the child's stderr by the line, for as long as it lives; over-long lines are cut, never kept. */
+/** Reads the child's stderr line by line, for as long as it lives; long lines are cut. */
 function drain (child: ChildProcess, onLine: (line: string) => void): void {
   let rest = ''
   child.stderr?.setEncoding('utf8')
@@ -232,7 +240,8 @@ function drain (child: ChildProcess, onLine: (line: string) => void): void {
 
 function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
   if (error.code === 'ENOENT') {
-    return `cannot start ${JSON.stringify(command)}: no such command${cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`}; is it installed and on the PATH?`
+    const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
+    return `cannot start ${JSON.stringify(command)}: no such command${orFolder}; is it installed and on the PATH?`
   }
   if (error.code === 'EACCES') return `cannot start ${JSON.stringify(command)}: it is not executable`
   return `cannot start ${JSON.stringify(command)}: ${error.code ?? error.message}`

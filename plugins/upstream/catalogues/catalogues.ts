@@ -44,7 +44,6 @@ export class Catalogues {
     isEvictable: (capabilityClass) => capabilityClass !== plainClass
   })
 
-
   readonly #reading = new Map<Slot, Promise<void>>()
   /** Readings that are due; `changed`: because of a `list_changed`, not because the last one failed. */
   readonly #due = new Map<Slot, { timer: NodeJS.Timeout, changed: boolean }>()
