@@ -16,16 +16,18 @@ export interface GatewayOptions {
   mcpServers: Record<string, object>
   /** Loads the memory probe, which reports on an IPC channel. */
   probe?: boolean
+  /** The command to start; by default the gateway's build, or what BENCH_GATEWAY names. */
+  command?: string[]
 }
 
 /** A command to start in place of the gateway's build, with its arguments separated by spaces. */
 export const override = process.env.BENCH_GATEWAY
 
-const command = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
+const build = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
 const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 
 /** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
-export async function startGateway ({ processes, folder }: Bench, { mcpServers, probe = false }: GatewayOptions): Promise<Gateway> {
+export async function startGateway ({ processes, folder }: Bench, { mcpServers, probe = false, command = build }: GatewayOptions): Promise<Gateway> {
   const home = await mkdtemp(join(folder, 'gateway-'))
   const key = bearerKey({ name: 'bench' })
   const settingsPath = join(home, 'mcp_settings.json')

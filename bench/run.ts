@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureBuilt } from './build.ts'
+import { against, otherBuild } from './against.ts'
 import { call } from './call.ts'
 import { override } from './gateway.ts'
 import { idle } from './idle.ts'
@@ -11,7 +12,7 @@ import { Processes } from './processes.ts'
 import { machine, writeResults } from './results.ts'
 import { start } from './start.ts'
 
-const all = { call, list, idle, start }
+const all = { call, list, idle, start, ...otherBuild === undefined ? {} : { against } }
 /** In ms. */
 const timeout = 20 * 60_000
 

@@ -8,7 +8,7 @@ import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { canonicalName } from '../users/username.ts'
 import { identify, type Credentials, type Identified, type Step } from './chain.ts'
-import { checkHost, checkOrigin, originRules } from './origin.ts'
+import { checkOrigin, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
@@ -78,7 +78,8 @@ export default fp(async (app) => {
 
   // On every route: much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
-    if (request.routeOptions.config?.anyHost !== true) checkHost(rules, request.host, baseUrl())
+    const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
+    if (!isServed) throw new errors.ForeignHost()
     done()
   })
 

@@ -20,22 +20,20 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
- * Refuses requests to other host names: a page can make its own name resolve to this gateway (DNS rebinding; MCP Transports,
+ * Whether a request to this host is served. Others are refused: a page can make its own name resolve to this gateway (DNS rebinding; MCP Transports,
  * "Security Warning").
  * @param host `Host`, or what a trusted proxy forwarded
  * @param baseUrl `install.baseUrl`, whose host is served, too
- * @throws ForeignHost
  */
-export function checkHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): void {
-  if (!hosts) return
+export function servesHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
+  if (!hosts) return true
   const name = host === undefined ? undefined : nameOf(host)
-  const isServed = name !== undefined && (hosts.has(name) || name === parsed(baseUrl)?.hostname)
-  if (!isServed) throw new errors.ForeignHost()
+  return name !== undefined && (hosts.has(name) || name === parsed(baseUrl)?.hostname)
 }
 
 /**
  * Refuses requests of pages of other origins.
- * @param host as for `checkHost`; `protocol` likewise
+ * @param host as for `servesHost`; `protocol` likewise
  * @throws ForeignOrigin
  */
 export function checkOrigin (

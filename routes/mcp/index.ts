@@ -3,18 +3,15 @@ import type { Principal, View } from '../../plugins/access/view.ts'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
-import sse from './sse.ts'
+import { messages, streams } from './sse.ts'
 import streamableHttp from './streamable-http.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    view: View | null
     /** The principal that the guard has identified. */
     caller: Principal | null
-  }
-  interface FastifyContextConfig {
-    /** The path does not say what is asked: the session that the request names does. */
-    viewOf?: 'session'
+    /** What the path asks for, as the principal sees it; null where the session says it. */
+    view: View | null
   }
 }
 
@@ -26,32 +23,39 @@ const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'mcp')
   app.setErrorHandler(jsonRpc)
   textBodies(app)
-  app.decorateRequest('view', null)
   app.decorateRequest('caller', null)
+  app.decorateRequest('view', null)
   app.setChildLoggerFactory((logger) => logger)
 
   // No async functions here, unless a credential has to be waited for: this is the path of every call.
   app.addHook('onRequest', (request, reply, done) => {
     app.auth.origin(request)
-    const params = request.params as Params
-    const admit = (principal: Principal): void => {
-      request.caller = principal
-      if (request.routeOptions.config.viewOf !== 'session') request.view = app.access.view(principal, params)
-      exposeOrigin(request, reply)
-      done()
+    const principal = app.auth.transport(request, (request.params as Params).user)
+    if (principal instanceof Promise) {
+      principal.then((found) => { admit(request, reply, found); done() }).catch(done)
+      return
     }
-    const principal = app.auth.transport(request, params.user)
-    if (principal instanceof Promise) principal.then(admit).catch(done)
-    else admit(principal)
+    admit(request, reply, principal)
+    done()
   })
 
-  await app.register(streamableHttp)
-  await app.register(sse)
+  // The path says what is asked for, ...
+  await app.register(async (paths) => {
+    paths.addHook('onRequest', (request, _reply, done) => {
+      if (request.caller) request.view = app.access.view(request.caller, request.params as Params)
+      done()
+    })
+    await paths.register(streamableHttp)
+    await paths.register(streams)
+  })
+  // ... or the session does, which its principal began on such a path.
+  await app.register(messages)
 }
 export default routes
 
-/** Answers are written past Fastify: the CORS headers that it has set go with them. */
-function exposeOrigin (request: FastifyRequest, reply: FastifyReply): void {
+function admit (request: FastifyRequest, reply: FastifyReply, principal: Principal): void {
+  request.caller = principal
   if (request.headers.origin === undefined) return
+  // Answers are written past Fastify: the CORS headers that it has set go with them.
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
 }

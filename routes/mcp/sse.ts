@@ -3,15 +3,19 @@ import { single } from '../../plugins/downstream/endpoint.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { inboundOf } from './inbound.ts'
 
-/** MCP over HTTP with SSE (revision 2024-11-05): a stream for each client, and one address for the messages of all. */
-const routes: FastifyPluginAsync = async (app) => {
+/** MCP over HTTP with SSE (revision 2024-11-05): a stream for each client, ... */
+export const streams: FastifyPluginAsync = async (app) => {
   for (const url of ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name']) {
     app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
       app.sse.open(inboundOf(request, reply))
       reply.hijack()
     })
   }
-  app.post('/messages', { config: { effect: 'run', viewOf: 'session' } }, (request, reply) => {
+}
+
+/** ... and one address for the messages of all clients. */
+export const messages: FastifyPluginAsync = async (app) => {
+  app.post('/messages', { config: { effect: 'run' } }, (request, reply) => {
     const { sessionId } = request.query as { sessionId?: string | string[] }
     const { headers, ip: address, caller } = request
     if (!caller) throw new errors.NotFound()
@@ -19,4 +23,3 @@ const routes: FastifyPluginAsync = async (app) => {
     void reply.code(202).send()
   })
 }
-export default routes
