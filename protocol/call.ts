@@ -26,6 +26,11 @@ export interface CallOptions {
   over: (call: Call, response: Response | undefined) => void
 }
 
+/** A question that waits for an exchange. */
+interface ParkedQuestion { readonly resolve: (exchange: Exchange) => void, readonly reject: (error: UpstreamError) => void }
+
+const nothing: readonly ParkedQuestion[] = []
+
 /**
  * The work upstream: an upstream id, which is also its progress token, one deadline, and its open questions. It begins under one
  * exchange and may outlive it: `detach` lets that one end, `attach` carries on under another. Only a Call cancels upstream: when the
@@ -44,7 +49,7 @@ export class Call {
   readonly #started = Date.now()
   #exchange: Exchange | undefined
   /** Questions that came while no exchange was attached. */
-  #parked: Array<(exchange: Exchange) => void> | undefined
+  #parked: ParkedQuestion[] | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
   #over = false
@@ -69,6 +74,7 @@ export class Call {
       over: (response) => {
         this.#over = true
         clearTimeout(this.#timer)
+        for (const { reject } of this.#unpark()) reject(isOver())
         over(this, response)
       }
     }, headers)
@@ -89,9 +95,7 @@ export class Call {
   attach (exchange: Exchange): void {
     this.#exchange = exchange
     exchange.onCancel((reason) => { if (this.#exchange === exchange) this.cancel(new UpstreamError('closed', reason)) })
-    const parked = this.#parked
-    this.#parked = undefined
-    if (parked) for (const ask of parked) ask(exchange)
+    for (const { resolve } of this.#unpark()) resolve(exchange)
   }
 
   /** Lets its exchange end. The call goes on: notifications are dropped and questions wait until it is attached again. */
@@ -136,12 +140,19 @@ export class Call {
     this.#peer.abandon(this.id, error)
   }
 
-  /** The next exchange that it is attached to. Rejects when the question is withdrawn, as it is when the call ends. */
+  /** The next exchange that it is attached to. Rejects when the question is withdrawn, and when the call ends. */
   async #attached (signal: AbortSignal): Promise<Exchange> {
+    if (this.#over) throw isOver()
     return await new Promise((resolve, reject) => {
-      (this.#parked ??= []).push(resolve)
+      (this.#parked ??= []).push({ resolve, reject })
       signal.addEventListener('abort', () => { reject(new UpstreamError('closed', String(signal.reason))) }, { once: true })
     })
+  }
+
+  #unpark (): readonly ParkedQuestion[] {
+    const parked = this.#parked ?? nothing
+    this.#parked = undefined
+    return parked
   }
 
   #arm (): void {
@@ -157,3 +168,5 @@ export class Call {
     this.#timer.unref()
   }
 }
+
+const isOver = (): UpstreamError => new UpstreamError('closed', 'the call is over')

@@ -46,15 +46,18 @@ export function sameCatalogue (a: Catalogue, b: Catalogue): boolean {
   )
 }
 
+/** An item as a value, with whatever members MCP or an extension gives it. */
+type ItemValue = Readonly<Record<string, unknown>>
+
 /** The identity and the items of a provider of the program's own, as values. */
 export interface OwnLists {
   readonly name: string
   readonly version: string
   readonly instructions?: string
-  readonly tools?: ReadonlyArray<{ readonly name: string }>
-  readonly prompts?: ReadonlyArray<{ readonly name: string }>
-  readonly resources?: ReadonlyArray<{ readonly uri: string }>
-  readonly resourceTemplates?: ReadonlyArray<{ readonly uriTemplate: string }>
+  readonly tools?: ReadonlyArray<ItemValue & { readonly name: string }>
+  readonly prompts?: ReadonlyArray<ItemValue & { readonly name: string }>
+  readonly resources?: ReadonlyArray<ItemValue & { readonly uri: string }>
+  readonly resourceTemplates?: ReadonlyArray<ItemValue & { readonly uriTemplate: string }>
 }
 
 /** A catalogue of values, for providers that are not servers. It announces the capabilities of the lists that are given. */
@@ -63,7 +66,7 @@ export function makeCatalogue ({ name, version, instructions, ...given }: OwnLis
   const itemsOf = (kind: ListKind): Item[] => {
     const values = given[kind]
     if (values !== undefined) capabilities[listKinds[kind].capability] = {}
-    return (values ?? []).map((value) => ({ key: String((value as Record<string, unknown>)[listKinds[kind].key]), text: JSON.stringify(value) }))
+    return (values ?? []).map((value) => ({ key: String(value[listKinds[kind].key]), text: JSON.stringify(value) }))
   }
   const lists = {
     tools: itemsOf('tools'),

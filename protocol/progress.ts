@@ -32,8 +32,10 @@ export function outgoingParams (
 }
 
 /** The params of a request without its token: for a request of our own that is made on the sender's behalf. */
-export const withoutProgressToken = (paramsText: string): string =>
-  memberOf(paramsText, '_meta') === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(paramsText, undefined) })
+export function withoutProgressToken (paramsText: string): string {
+  const token = memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
+  return token === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(paramsText, undefined) })
+}
 
 /** The params of `notifications/progress` with the token of the hop that it is passed on to. @param token as JSON text */
 export const restoredProgress = (paramsText: string, token: string): string => withMembers(paramsText, { progressToken: token })

@@ -82,6 +82,8 @@ const child = spawn(
   [
     fileURLToPath(tap),
     '--reporter=tap',
+    // Whole processes need the machine for themselves: many of these tests are about time.
+    ...(kind === 'system/' ? ['--timeout=900', '--jobs=1'] : []),
     ...(kind === 'soak/' ? [`--timeout=${6 * 3_600}`, '--jobs=1'] : []),
     ...(coverage ? ['--no-disable-coverage', '--allow-incomplete-coverage', '--coverage-report=text', '--coverage-report=html'] : []),
     ...files

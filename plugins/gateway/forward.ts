@@ -46,6 +46,8 @@ export class Forwarder {
     }
   }
 
+  readonly #observerFailed = (failure: unknown): void => { this.#logError(failure, 'a hook that observes calls failed') }
+
   #done (call: GatewayCall, output: string | undefined, error: unknown): void {
     if (this.#hooks.onDone.length === 0) return
     const finished: FinishedCall = {
@@ -60,9 +62,11 @@ export class Forwarder {
     }
     for (const hook of this.#hooks.onDone) {
       try {
-        hook(finished)
+        // An async function is one, too; its rejection would end the process.
+        const returned: unknown = hook(finished)
+        if (returned instanceof Promise) returned.catch(this.#observerFailed)
       } catch (failure) {
-        this.#logError(failure, 'a hook that observes calls failed')
+        this.#observerFailed(failure)
       }
     }
   }

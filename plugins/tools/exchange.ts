@@ -32,13 +32,18 @@ export class PlainExchange implements Exchange<View> {
     this.client = client
   }
 
-  onCancel (run: (reason: string) => void): void { this.#onCancel.push(run) }
+  onCancel (run: (reason: string) => void): void {
+    if (this.cancelled === undefined) this.#onCancel.push(run)
+    else run(this.cancelled)
+  }
+
   notify (): void {}
   async ask (): Promise<Response> { return await plain.ask() }
   pause (): void {}
 
   /** The caller is gone. */
   cancel (reason: string): void {
+    if (this.cancelled !== undefined) return
     this.cancelled = reason
     for (const run of this.#onCancel) run(reason)
   }

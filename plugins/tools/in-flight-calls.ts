@@ -29,7 +29,10 @@ export class InFlightCalls {
    */
   async run (exchange: PlainExchange, server: string, gone: AbortSignal): Promise<string> {
     if (this.#running.size >= limits.restCalls || !this.#hasRoom(exchange.view.principal.key, server)) throw new errors.TooManyCalls()
-    gone.addEventListener('abort', () => { exchange.cancel('the caller went away') }, { once: true })
+    const leave = (): void => { exchange.cancel('the caller went away') }
+    // It may have gone while a server was waited for.
+    if (gone.aborted) leave()
+    else gone.addEventListener('abort', leave, { once: true })
     const call: InFlightCall = { server, refusal: undefined }
     this.#running.set(exchange, call)
     try {

@@ -176,7 +176,12 @@ const mcpPlaces: Readonly<Record<string, Target>> = {
   '/api/mcp/:name': 'server',
   '/api/mcp/group/:group': 'group',
   '/:user/mcp': 'own route',
-  '/:user/mcp/:name': 'own route of a server'
+  '/:user/mcp/:name': 'own route of a server',
+  '/sse': 'global route',
+  '/sse/:name': 'server',
+  '/:user/sse': 'own route',
+  '/:user/sse/:name': 'own route of a server',
+  '/messages': 'nothing'
 }
 const initialize = {
   jsonrpc: '2.0',

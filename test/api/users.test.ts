@@ -14,6 +14,7 @@ import { limits } from '../../plugins/limits/index.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
 import { assertPlain, at, initialize, KEY, send, Session, settings, within, type Json } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
+import { isFull } from '../helpers/full.ts'
 import { bearerKey, freePort, startHub, tsServer, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
 
 const PASSWORD = 'Open-Sesame-1'
@@ -705,7 +706,7 @@ test('ten wrong passwords for one user from one address', async (t) => {
 
   await t.test('right ones at once all succeed, and take the count back', async () => {
     for (let n = 0; n < 9; n++) refused(await guess('127.0.0.4', 'guess'), 401)
-    for (const answer of await Promise.all(Array.from({ length: 50 }, async () => await guess('127.0.0.4', PASSWORD)))) fine(answer)
+    for (const answer of await Promise.all(Array.from({ length: isFull ? 50 : 20 }, async () => await guess('127.0.0.4', PASSWORD)))) fine(answer)
     for (let n = 0; n < 2; n++) refused(await guess('127.0.0.4', 'guess'), 401)
     fine(await guess('127.0.0.4', PASSWORD))
   })

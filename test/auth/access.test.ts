@@ -820,7 +820,7 @@ test('a body with half a million wrong values is refused in a sentence, at once'
   }
 })
 
-test('2,000 hostile bodies over all routes: no 5xx, no hang', { timeout: 170_000 }, async (t) => {
+test('2,000 hostile bodies over all routes: no 5xx, no hang', { timeout: process.env.HOSTILE_BODIES === undefined ? 170_000 : 3_600_000 }, async (t) => {
   const runs = Number(process.env.HOSTILE_BODIES ?? 2_000)
   const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31)
   t.comment(`seed ${seed}, ${runs} bodies`)

@@ -611,6 +611,19 @@ test('a session and its streams', async (t) => {
     over.abort('enough')
   })
 
+  await t.test('a question that is withdrawn while it waits for a stream is not asked', async (t) => {
+    const session = begin(t)
+    const withdrawn = new AbortController()
+    const asking = session.ask({
+      method: 'roots/list', params: {}, paramsText: '{}', signal: withdrawn.signal, outlivesRequest: false, progress: () => {}
+    })
+    withdrawn.abort('the upstream knows already')
+    const held = connection()
+    session.listen(held.stream, undefined)
+    await assert.rejects(asking, { message: 'the upstream knows already' })
+    assert.deepEqual(messagesIn(held.text()), [])
+  })
+
   await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {
     const { sessions, tick } = startSessions(t)
     const session = sessions.begin(view('ann'), '2025-11-25', {})

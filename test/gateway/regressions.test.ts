@@ -152,7 +152,7 @@ async function startSse (
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
 }
 
-/** A gateway as a process; they start one after the other, for that takes all of a small machine. */
+/** A gateway as a process, for what is timed while much else goes on; they start one after the other, for that takes all of a small machine. */
 async function processOf (t: Cleanup, options: HubOptions): Promise<ProcessHub> {
   const before = starting
   const mine = deferred()
@@ -330,7 +330,7 @@ void test('regressions', async (t) => {
     // 29
     const subscribed = await startUpstream(t, { tools: [], resources: [] })
 
-    const hub = await startHub(t, {
+    const hub = await processOf(t, {
       env: { ADMIN_PASSWORD: PASSWORD },
       settings: settings(
         {

@@ -146,7 +146,7 @@ export async function everything (t: Cleanup, kind: 'streamableHttp' | 'sse' = '
 
 // ---- raw JSON-RPC over fetch --------------------------------------------------------------------
 
-export interface Event { id?: string, data: string, message?: Message }
+export interface Event { id?: string, name?: string, data: string, message?: Message }
 
 /** One HTTP answer, read as it comes: a JSON body, or the events of an SSE stream. */
 export class Stream {
@@ -196,15 +196,18 @@ export class Stream {
   #event (block: string): void {
     const data: string[] = []
     let id: string | undefined
+    let name: string | undefined
     for (const line of block.split(/\r?\n/)) {
       if (line.startsWith(':')) this.comments++
       else if (line.startsWith('data:')) data.push(line.slice(5).replace(/^ /, ''))
       else if (line.startsWith('id:')) id = line.slice(3).replace(/^ /, '')
+      else if (line.startsWith('event:')) name = line.slice(6).replace(/^ /, '')
     }
     if (data.length === 0 && id === undefined) return
-    const event: Event = { id, data: data.join('\n') }
+    const event: Event = { id, name, data: data.join('\n') }
     this.events.push(event)
-    if (event.data === '') return
+    // Only events of the type `message` carry JSON-RPC; HTTP+SSE has `endpoint` as well.
+    if (event.data === '' || (name ?? 'message') !== 'message') return
     const parsed: unknown = JSON.parse(event.data)
     event.message = (Array.isArray(parsed) ? parsed[0] : parsed) as Message
     this.messages.push(...(Array.isArray(parsed) ? parsed : [parsed]) as Message[])

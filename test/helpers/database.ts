@@ -1,7 +1,20 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, closeSync, cpSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -9,7 +22,7 @@ import postgres from 'postgres'
 import { openStorage } from '../../db/open.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
-import { freePort, until, type Cleanup } from './hub.ts'
+import { freePort, path, until, type Cleanup } from './hub.ts'
 
 /** PostgreSQL refuses to run as root. */
 const user = process.geteuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
@@ -213,21 +226,31 @@ export async function database (t: Cleanup, on?: Cluster): Promise<Database> {
 }
 
 let template: Promise<string> | undefined
-/** An embedded database with its tables and nothing in them. Making it takes seconds; a copy of it does not. */
+/**
+ * An embedded database with its tables and nothing in them. Making it takes seconds, a copy of it does not: it is made once for each set of
+ * migrations and version of PGlite, in .cache/pglite.
+ */
 export const emptyFolder = async (): Promise<string> => await (template ??= (async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-pglite-'))
-  process.once('exit', () => { rmSync(folder, { recursive: true, force: true }) })
-  const data = join(folder, 'data')
+  const hash = createHash('sha256').update(readFileSync(path('node_modules/@electric-sql/pglite/package.json')))
+  const migrations = path('db/migrations')
+  for (const name of readdirSync(migrations).filter((name) => name.endsWith('.sql')).sort()) hash.update(readFileSync(join(migrations, name)))
+  const cache = path('.cache/pglite')
+  const made = join(cache, hash.digest('hex').slice(0, 16))
+  if (existsSync(made)) return join(made, 'data')
+  mkdirSync(cache, { recursive: true })
+  const folder = mkdtempSync(join(cache, 'new-'))
   const { store } = await openStorage({
     settingsPath: join(folder, 'none.json'),
-    dbUrl: `pglite://${data}`,
+    dbUrl: `pglite://${join(folder, 'data')}`,
     startupTimeout: 60_000,
     vault: await openVault({ dataDir: folder }),
     warn: () => {},
     info: () => {}
   })
   await store.close()
-  return data
+  // Another process may have been faster: then its folder serves.
+  try { renameSync(folder, made) } catch { rmSync(folder, { recursive: true, force: true }) }
+  return join(made, 'data')
 })())
 
 /** An embedded database of its own, empty, removed after the test. */

@@ -85,7 +85,9 @@ async function prepare (options: HubOptions): Promise<{ folder: string; settings
  * to a process (signals, exit codes, what it prints, its size, a port that it cannot have) is for `spawnHub`. Stopped after the test.
  */
 export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<Hub> {
-  const { folder, settingsPath, remove } = await prepare(options)
+  // Only files that start a gateway load it.
+  const { runApp, withAdmin } = await import('./run-app.ts')
+  const { folder, settingsPath, remove } = await prepare({ ...options, settings: await withAdmin(options) })
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: folder,
@@ -94,8 +96,6 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
     SETTINGS_PATH: settingsPath,
     ...options.env
   }
-  // Only files that start a gateway load it.
-  const { runApp } = await import('./run-app.ts')
   const { app, port, output } = await runApp(environment)
   const url = `http://127.0.0.1:${port}${options.env?.BASE_PATH ?? ''}`
   let closed: Promise<number> | undefined

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
@@ -5,10 +6,27 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../app.ts'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
+import { Passwords } from '../../plugins/secrets/password.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
 import { milliseconds, readEnv } from '../../schemas/env.ts'
+import type { HubOptions } from './hub.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+
+const passwords = new Passwords()
+/** By password: a hash takes a third of a second of CPU, and a file of tests starts many gateways with the same one. */
+const hashes = new Map<string, Promise<string>>()
+const unknown = randomBytes(12).toString('base64url')
+
+/** The settings with the first admin, as a first start would leave them; as they are where it would do something else. */
+export async function withAdmin ({ settings, env = {} }: HubOptions): Promise<HubOptions['settings']> {
+  if (typeof settings !== 'object' || Buffer.isBuffer(settings) || 'users' in settings) return settings
+  if ((env.DB_URL ?? '') !== '' || env.READONLY !== undefined) return settings
+  const password = env.ADMIN_PASSWORD ?? unknown
+  const hash = hashes.get(password) ?? passwords.hash(password)
+  hashes.set(password, hash)
+  return { ...settings, users: [{ username: 'admin', password: await hash, isAdmin: true, createdAt: new Date().toISOString() }] }
+}
 
 export interface RunningApp {
   app: FastifyInstance

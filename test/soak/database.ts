@@ -1,6 +1,7 @@
 // The long run of what test/db/database.test.ts does briefly: 3,000 random commands on file, PostgreSQL and PGlite, 100 rounds of
 // kill -9 on PostgreSQL. `npm run soak`.
 import assert from 'node:assert/strict'
+import { test } from 'tap'
 import { bounded } from '../contracts/store.ts'
 import { killRounds } from '../contracts/store-kill.ts'
 import { modelRun } from '../contracts/store-model.ts'
@@ -11,11 +12,9 @@ import { openFile } from '../fakes/store-file.ts'
 const rounds = 100
 const commands = 3_000
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
-const ends: Array<() => unknown> = []
-const t = { after: (end: () => unknown) => { ends.push(end) } }
 
-try {
-  console.log(`${commands} random commands on file, PostgreSQL and PGlite, seed ${seed} (TEST_SEED=${seed} runs the same)`)
+test('long runs on PostgreSQL and PGlite', { timeout: 6 * 3_600_000 }, async (t) => {
+  t.comment(`${commands} random commands on file, PostgreSQL and PGlite, seed ${seed} (TEST_SEED=${seed} runs the same)`)
   const file = await modelRun(commands, seed, async () => await bounded(openFile))
   assert.deepEqual(await modelRun(commands, seed, async () => await bounded(openPostgres)), file)
   assert.deepEqual(await modelRun(commands, seed, async () => await bounded(openPglite)), file)
@@ -30,7 +29,5 @@ try {
     async () => new Set((await store.load()).servers.keys()),
     'test/fakes/database-writer.ts'
   )
-  console.log(`${rounds} kills: ${acknowledged} changes acknowledged on PostgreSQL, none lost`)
-} finally {
-  for (const end of ends.reverse()) await end()
-}
+  t.comment(`${rounds} kills: ${acknowledged} changes acknowledged on PostgreSQL, none lost`)
+})

@@ -1,5 +1,5 @@
 // 100,000 hostile bodies over all routes: the property of test/auth/access.test.ts, in rounds of 5,000 with a gateway and a seed of their own.
-// SEED=<the seed of a round> HOSTILE_BODIES=5000 node --import tsx --test --test-name-pattern='hostile bodies' test/auth/access.test.ts runs one again.
+// SEED=<the seed of a round> HOSTILE_BODIES=5000 TAP_GREP='hostile bodies' node --import tsx test/auth/access.test.ts runs one again.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,9 +15,9 @@ test(`${bodies} hostile bodies over all routes`, { timeout: 5 * 3_600_000 }, asy
     const count = Math.min(aRound, bodies - round * aRound)
     t.comment(`seed ${seed + round}, ${count} bodies`)
     // In a process that does not know of the runner around it, or it would report to that.
-    const { NODE_TEST_CONTEXT: _, ...environment } = process.env
-    const child = spawn(process.execPath, ['--import', 'tsx', '--test-name-pattern=hostile bodies', path('test/auth/access.test.ts')], {
-      env: { ...environment, HOSTILE_BODIES: String(count), SEED: String(seed + round) },
+    const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^_?TAP/.test(name)))
+    const child = spawn(process.execPath, ['--import', 'tsx', path('test/auth/access.test.ts')], {
+      env: { ...environment, TAP_GREP: 'hostile bodies', TAP_TIMEOUT: '3600', HOSTILE_BODIES: String(count), SEED: String(seed + round) },
       stdio: ['ignore', 'pipe', 'inherit']
     })
     t.after(() => { child.kill('SIGKILL') })

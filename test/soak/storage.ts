@@ -1,6 +1,7 @@
 // The long run of what test/db/store.test.ts does briefly: 100 rounds of kill -9, 3,000 random commands. `npm run soak`.
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { test } from 'tap'
 import { bounded } from '../contracts/store.ts'
 import { killRounds } from '../contracts/store-kill.ts'
 import { modelRun } from '../contracts/store-model.ts'
@@ -9,11 +10,9 @@ import { openFile, temporaryFolder } from '../fakes/store-file.ts'
 const rounds = 100
 const commands = 3_000
 const seed = Number(process.env.TEST_SEED ?? Date.now() % 2 ** 31)
-const ends: Array<() => unknown> = []
-const t = { after: (end: () => unknown) => { ends.push(end) } }
 
-try {
-  console.log(`${commands} random commands, seed ${seed} (TEST_SEED=${seed} runs the same)`)
+test('long runs on a settings file', { timeout: 6 * 3_600_000 }, async (t) => {
+  t.comment(`${commands} random commands, seed ${seed} (TEST_SEED=${seed} runs the same)`)
   await modelRun(commands, seed, async () => await bounded(openFile))
 
   const path = join(await temporaryFolder(t), 'mcp_settings.json')
@@ -25,7 +24,5 @@ try {
   const reader = (async () => { for (; !end.signal.aborted; reads++) await read() })()
   const acknowledged = await killRounds(t, path, rounds, read).finally(() => { end.abort() })
   await reader
-  console.log(`${rounds} kills: ${acknowledged} changes acknowledged, none lost; the file was whole at each of ${reads} reads`)
-} finally {
-  for (const end of ends.reverse()) await end()
-}
+  t.comment(`${rounds} kills: ${acknowledged} changes acknowledged, none lost; the file was whole at each of ${reads} reads`)
+})

@@ -1730,7 +1730,7 @@ test('descriptions with anything wrong anywhere: each tool that comes of them is
   assert.ok(served > 300, String(served))
 })
 
-test('objects that have no text, where a text is expected, make a description that cannot be used', () => {
+test('objects that have no text, where a text is expected, make a description that cannot be used', async () => {
   const { openapi: bounds, description } = limits
   const textless = { toString: 0 }
   const compiled = (more: object): ReturnType<typeof compile> =>

@@ -28,6 +28,8 @@ export async function initialize (
   const session = sessions.begin(view, version, isObject(capabilities) ? capabilities : {})
   try {
     const { capabilities, serverInfo, instructions } = await gateway.describe(view, session)
+    // Access may have been withdrawn while providers were waited for: nobody would take its listener away again.
+    if (session.ended) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.join(session, session)
     const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${serverInfo}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`

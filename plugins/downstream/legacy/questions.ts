@@ -22,6 +22,8 @@ export class Questions {
 
   /** @param send puts a message on the stream that the question belongs to @throws RpcError when it is withdrawn or not answered in time */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
+    // It may have waited for a stream meanwhile.
+    if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = question.paramsText.length
     const isFull = this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize
     if (isFull || openSize + size > limits.allQuestionsSize) {

@@ -1,0 +1,192 @@
+// What may be registered on the gateway, by toys: each shows that a feature is a registration and no change of the program.
+import assert from 'node:assert/strict'
+import type { FastifyInstance } from 'fastify'
+import { test, type Test } from 'tap'
+import { RpcError } from '../../protocol/errors.ts'
+import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
+import { PlainExchange } from '../../plugins/tools/exchange.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { toy } from '../fakes/toy.ts'
+import { appFor } from '../helpers/app.ts'
+import { at, KEY, names, settings, text, type Json } from '../helpers/client.ts'
+import { until } from '../helpers/hub.ts'
+import { openSession, type InjectedSession } from '../helpers/inject.ts'
+
+const ADA = `thk_${'c'.repeat(64)}`
+const adaKey = { id: '33333333-3333-4333-8333-333333333333', name: 'ada\'s laptop', token: ADA, kind: 'user', owner: 'ada', enabled: true }
+
+async function start (t: Test, mcpServers: Json = {}): Promise<FastifyInstance> {
+  const given = settings(mcpServers)
+  const app = await appFor(t, {
+    ...given,
+    users: [{ username: 'ada', password: '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', isAdmin: false }],
+    bearerKeys: [...given.bearerKeys as Json[], adaKey]
+  })
+  app.gateway.addProvider(toy)
+  return app
+}
+
+const add = async (session: InjectedSession, a = 1, b = 2): Promise<Json> => {
+  const { result, error } = await session.request('tools/call', { name: 'toy-add', arguments: { a, b } })
+  assert.equal(error, undefined)
+  return result ?? {}
+}
+
+test('onList changes a list, and adds to it', async (t) => {
+  const app = await start(t)
+  app.gateway.addHook('onList', (_exchange, kind, entries) => {
+    if (kind !== 'tools') return entries
+    return [...entries.map((entry) => ({ ...entry, description: 'Seen by a hook' })), { text: '{"name":"extra","inputSchema":{}}' }]
+  })
+  app.gateway.addHook('onList', async (_exchange, _kind, entries) => entries.filter(({ name }) => name !== 'toy-fail'))
+  const session = await openSession(app, '/mcp', KEY)
+  assert.deepEqual(
+    (at((await session.request('tools/list')).result, 'tools') as Json[]).map(({ name, description }) => [name, description]),
+    [['toy-add', 'Seen by a hook'], ['extra', undefined]]
+  )
+  assert.deepEqual(names(at((await session.request('prompts/list')).result, 'prompts')), ['toy-greet'], 'other lists are as they were')
+})
+
+test('onResult replaces a result, for every way of asking', async (t) => {
+  const app = await start(t)
+  app.gateway.addHook('onResult', ({ provider, item }, result) => item === 'add' ? result.replace('"3"', `"3, says ${provider}"`) : result)
+  app.gateway.addHook('onResult', async (_call, result) => result.replace('says', 'said'))
+  assert.equal(text(await add(await openSession(app, '/mcp', KEY))), '3, said toy')
+  assert.equal(text((await app.inject('/api/tools/toy/add?a=1&b=2')).json()), '3, said toy')
+})
+
+test('onDone counts', async (t) => {
+  const app = await start(t)
+  const count = new Map<string, number>()
+  app.gateway.addHook('onDone', ({ provider, item }) => {
+    const name = `${provider}/${String(item)}`
+    count.set(name, (count.get(name) ?? 0) + 1)
+  })
+  const session = await openSession(app, '/mcp/toy', KEY)
+  for (let n = 0; n < 3; n++) await session.request('tools/call', { name: 'add', arguments: { a: n, b: n } })
+  await session.request('prompts/get', { name: 'greet' })
+  await session.request('tools/list')
+  assert.deepEqual([...count], [['toy/add', 3], ['toy/greet', 1]], 'lists are no calls')
+})
+
+test('onDone sees each call exactly once, with its outcome', async (t) => {
+  const watch = async (t: Test): Promise<{ app: FastifyInstance, seen: FinishedCall[], session: InjectedSession }> => {
+    const app = await start(t)
+    const seen: FinishedCall[] = []
+    app.gateway.addHook('onDone', (call) => { seen.push(call) })
+    return { app, seen, session: await openSession(app, '/mcp', ADA, '192.0.2.7') }
+  }
+  const summary = (seen: FinishedCall[]): unknown[] =>
+    seen.map(({ outcome, output, error }) => [outcome, output, error instanceof Error ? error.message : error])
+  const sum = '{"content":[{"type":"text","text":"3"}]}'
+
+  await t.test('a result: who, from where, what, with what, and what came of it', async (t) => {
+    const { seen, session } = await watch(t)
+    const before = performance.now()
+    await add(session)
+    const [call, ...more] = seen
+    assert.ok(call)
+    const { exchange, duration, startedAt, ...rest } = call
+    assert.deepEqual(rest, { provider: 'toy', item: 'add', outcome: 'ok', output: sum, error: undefined })
+    assert.equal(more.length, 0)
+    assert.ok(startedAt >= before && duration >= 0 && startedAt + duration <= performance.now(), `${startedAt} for ${duration} ms`)
+    assert.deepEqual(
+      [exchange.view.principal.username, exchange.view.principal.credential, exchange.address, exchange.method, exchange.paramsText],
+      ['ada', { id: adaKey.id, name: 'ada\'s laptop' }, '192.0.2.7', 'tools/call', '{"name":"toy-add","arguments":{"a":1,"b":2}}']
+    )
+  })
+
+  await t.test('a call over REST, of a person who has no key', async (t) => {
+    const { app, seen } = await watch(t)
+    await app.inject({ url: '/api/tools/toy/add?a=1&b=2', remoteAddress: '192.0.2.8' })
+    assert.deepEqual(summary(seen), [['ok', sum, undefined]])
+    const { view: { principal }, address, method, params } = seen[0]?.exchange ?? assert.fail()
+    assert.deepEqual([principal.kind, principal.credential, address, method], ['anonymous', undefined, '192.0.2.8', 'tools/call'])
+    assert.deepEqual(params, { name: 'add', arguments: { a: 1, b: 2 } })
+  })
+
+  await t.test('an exchange of the program\'s own', async (t) => {
+    const { app, seen } = await watch(t)
+    const principal = { key: 'x', kind: 'guest', user: 'guest', isAdmin: true } as const
+    const view = app.access.view(principal, {})
+    const exchange = new PlainExchange(view, 'tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } }, { headers: {}, address: 'here' })
+    assert.equal(await app.gateway.handle(exchange), sum)
+    assert.equal(seen[0]?.exchange, exchange)
+  })
+
+  await t.test('the provider\'s own error, relayed to the byte', async (t) => {
+    const { seen, session } = await watch(t)
+    const answer = await session.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'toy-fail', arguments: {} } })
+    assert.equal(answer.body, '{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"It failed","data":1e400}}')
+    assert.deepEqual(summary(seen), [['error', undefined, 'It failed']])
+  })
+
+  await t.test('no answer at all', async (t) => {
+    const { seen, session } = await watch(t)
+    const { error } = await session.request('tools/call', { name: 'toy-fail', arguments: { why: 'away' } })
+    assert.equal(error?.code, -32001)
+    assert.deepEqual(summary(seen), [['failure', undefined, 'Server "toy" is not connected']])
+  })
+
+  await t.test('an upstream server that went away', async (t) => {
+    const upstream = await startUpstream(t, { tools: [tool('echo')] })
+    const app = await start(t, { up: { url: upstream.url, visibility: 'public' } })
+    await until(() => app.upstreams.get('up')?.status === 'connected')
+    const seen: FinishedCall[] = []
+    app.gateway.addHook('onDone', (call) => { seen.push(call) })
+    const session = await openSession(app, '/mcp', KEY)
+    await upstream.close()
+    const { error } = await session.request('tools/call', { name: 'up-echo', arguments: {} })
+    assert.equal(error?.code, -32001)
+    assert.deepEqual(seen.map(({ provider, item, outcome }) => [provider, item, outcome]), [['up', 'echo', 'failure']])
+  })
+
+  await t.test('onCall refuses: the provider is not asked', async (t) => {
+    const { app, seen, session } = await watch(t)
+    app.gateway.addHook('onCall', () => {})
+    app.gateway.addHook('onCall', async ({ item }) => { if (item === 'fail') throw new RpcError(-32099, 'Not today') })
+    const { error } = await session.request('tools/call', { name: 'toy-fail', arguments: {} })
+    assert.deepEqual([error?.code, error?.message], [-32099, 'Not today'])
+    await add(session)
+    assert.deepEqual(summary(seen), [['error', undefined, 'Not today'], ['ok', sum, undefined]])
+  })
+
+  await t.test('onResult: the output is the provider\'s, also when a later hook throws', async (t) => {
+    const { app, seen, session } = await watch(t)
+    let refuses = false
+    app.gateway.addHook('onResult', () => '{"content":[]}')
+    app.gateway.addHook('onResult', async (_call, result) => {
+      if (refuses) throw new RpcError(-32098, 'Too long')
+      return result
+    })
+    assert.deepEqual(await add(session), { content: [] })
+    refuses = true
+    const { error } = await session.request('tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } })
+    assert.equal(error?.code, -32098)
+    assert.deepEqual(summary(seen), [['ok', sum, undefined], ['error', sum, 'Too long']])
+  })
+
+  await t.test('a hook that is broken: an internal error for the caller, and a failure', async (t) => {
+    const { app, seen, session } = await watch(t)
+    app.gateway.addHook('onResult', () => { throw new TypeError('not a function: secret') })
+    const { error } = await session.request('tools/call', { name: 'toy-add', arguments: { a: 1, b: 2 } })
+    assert.deepEqual([error?.code, error?.message], [-32603, 'Internal error'])
+    assert.deepEqual(summary(seen), [['failure', sum, 'not a function: secret']])
+  })
+
+  await t.test('onDone itself throws, or rejects: it is logged, and the call and other hooks are unharmed', async (t) => {
+    const app = await start(t)
+    const seen: FinishedCall[] = []
+    const logged: string[] = []
+    const { error } = app.log
+    app.log.error = (more: unknown, sentence?: unknown) => { logged.push(`${String(sentence)}: ${String(at(more, 'err', 'message'))}`) }
+    t.after(() => { app.log.error = error })
+    app.gateway.addHook('onDone', () => { throw new Error('thrown') })
+
+    app.gateway.addHook('onDone', async () => { throw new Error('rejected') })
+    app.gateway.addHook('onDone', (call) => { seen.push(call) })
+    assert.equal(text(await add(await openSession(app, '/mcp', KEY))), '3')
+    assert.deepEqual(summary(seen), [['ok', sum, undefined]])
+    assert.deepEqual(logged, ['thrown', 'rejected'].map((message) => `a hook that observes calls failed: ${message}`))
+  })
+})

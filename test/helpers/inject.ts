@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { initialize, type Json, type Message } from './client.ts'
+
+/** An MCP session with an app, without a socket. */
+export interface InjectedSession {
+  /** One request; its response, be it a result or an error. */
+  request: (method: string, params?: Json) => Promise<Message>
+  /** The same, as an HTTP answer. */
+  post: (body: unknown) => Promise<LightMyRequestResponse>
+}
+
+/** Begins a session. @param token the bearer key; undefined: none @param remoteAddress the client's */
+export async function openSession (app: FastifyInstance, url: string, token?: string, remoteAddress?: string): Promise<InjectedSession> {
+  let session: Record<string, string> = {}
+  const post = async (body: unknown): Promise<LightMyRequestResponse> => await app.inject({
+    url,
+    method: 'POST',
+    remoteAddress,
+    headers: {
+      accept: 'application/json, text/event-stream',
+      'content-type': 'application/json',
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...session
+    },
+    payload: JSON.stringify(body)
+  })
+  const begun = await post(initialize())
+  assert.equal(begun.statusCode, 200, begun.body)
+  session = { 'mcp-session-id': String(begun.headers['mcp-session-id']), 'mcp-protocol-version': '2025-11-25' }
+  let id = 0
+  return {
+    post,
+    request: async (method, params = {}) => (await post({ jsonrpc: '2.0', id: ++id, method, params })).json()
+  }
+}
