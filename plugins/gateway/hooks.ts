@@ -39,7 +39,10 @@ export interface GatewayHooks {
   onCall: (call: GatewayCall) => Promise<void> | void
   /** A result came back: returns its text, or another in its place. */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
-  /** A call is over. Sees each call exactly once, after all other hooks, and is not waited for; what it throws is logged and changes nothing. */
+  /**
+   * A call is over. Sees each call exactly once, after all other hooks, and is not waited for; what it throws is logged and changes
+   * nothing.
+   */
   onDone: (call: FinishedCall) => void
   /** A provider is about to ask a client. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void

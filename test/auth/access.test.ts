@@ -862,7 +862,10 @@ test('2,000 hostile bodies over all routes: no 5xx, no hang', { timeout: process
           body,
           signal: AbortSignal.timeout(15_000)
         })
-        const text = await reply.text()
+        // An event stream has no end; that it begins is its answer.
+        const isStream = reply.headers.get('content-type') === 'text/event-stream'
+        const text = isStream ? '' : await reply.text()
+        if (isStream) await reply.body?.cancel()
         // A server that is not connected is the upstream's failure, and says so.
         assert.ok(
           reply.status < 500 || reply.status === 502 || reply.status === 503,

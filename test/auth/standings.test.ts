@@ -32,7 +32,12 @@ test('identify: a step may have to wait; the first that knows the caller decides
   })
   const table: Array<[says: string, steps: Step[], found: Principal | undefined, asked: string[]]> = [
     ['a promise that knows', [step('a', undefined), step('b', later(ann)), step('c', bob)], ann, ['a', 'b']],
-    ['a promise that does not: the chain goes on', [step('a', later(undefined)), step('b', undefined), step('c', bob)], bob, ['a', 'b', 'c']],
+    [
+      'a promise that does not: the chain goes on',
+      [step('a', later(undefined)), step('b', undefined), step('c', bob)],
+      bob,
+      ['a', 'b', 'c']
+    ],
     ['several promises', [step('a', later(undefined)), step('b', later(undefined)), step('c', later(ann))], ann, ['a', 'b', 'c']],
     ['promises that do not know', [step('a', later(undefined)), step('b', later(undefined))], undefined, ['a', 'b']],
     ['one before comes first', [step('a', ann), step('b', later(bob))], ann, ['a']]
