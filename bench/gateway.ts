@@ -27,7 +27,10 @@ const build = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
 const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 
 /** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
-export async function startGateway ({ processes, folder }: Bench, { mcpServers, probe = false, command = build }: GatewayOptions): Promise<Gateway> {
+export async function startGateway(
+  { processes, folder }: Bench,
+  { mcpServers, probe = false, command = build }: GatewayOptions
+): Promise<Gateway> {
   const home = await mkdtemp(join(folder, 'gateway-'))
   const key = bearerKey({ name: 'bench' })
   const settingsPath = join(home, 'mcp_settings.json')
@@ -43,10 +46,10 @@ export async function startGateway ({ processes, folder }: Bench, { mcpServers, 
     DATA_DIR: join(home, 'data'),
     LOG_LEVEL: 'warn',
     OUTBOUND_ALLOW: '127.0.0.0/8',
-    ...probe ? { NODE_OPTIONS: `--import=${probeUrl.href}` } : {}
+    ...(probe ? { NODE_OPTIONS: `--import=${probeUrl.href}` } : {})
   }
   const running = processes.start(command, { env, ipc: probe })
-  const ready = await waitFor(async () => await health(port) === 200, running)
+  const ready = await waitFor(async () => (await health(port)) === 200, running)
   return { port, running, ready, endpoint: (path) => ({ port, path, token: key.token }) }
 }
 

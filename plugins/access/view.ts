@@ -15,7 +15,10 @@ export interface Principal {
   readonly grant?: Grant
   /** The credential that it came with, where that is kept: a bearer key, a token. Its sessions end with it. */
   readonly credential?: Credential
-  /** The same principal in a later snapshot; it returns undefined when the credential does not count any more. Absent on bearer keys of MCP routes. */
+  /**
+   * The same principal in a later snapshot; it returns undefined when the credential does not count any more. Absent on bearer keys of MCP
+   * routes.
+   */
   readonly standing?: (snapshot: Snapshot) => Principal | undefined
 }
 

@@ -20,7 +20,8 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
- * Whether a request to this host is served. Others are refused: a page can make its own name resolve to this gateway (DNS rebinding; MCP Transports,
+ * Whether a request to this host is served. Others are refused: a page can make its own name resolve to this gateway (DNS rebinding; MCP
+ * Transports,
  * "Security Warning").
  * @param host `Host`, or what a trusted proxy forwarded
  * @param baseUrl `install.baseUrl`, whose host is served, too

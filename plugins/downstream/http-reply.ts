@@ -73,8 +73,9 @@ export class HttpReply implements ReplyChannel {
   /** Answers without a stream. Where every request was cancelled, there is nothing to say. */
   #end (): void {
     const answers = this.#answers
-    if (answers.length === 0) this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
-    else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
+    if (answers.length === 0) {
+      this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
+    } else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => (at === 0 ? each : [',', ...each])), ']'])
     else writeJson(this.#raw, answers.flat())
   }
 

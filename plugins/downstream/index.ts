@@ -7,7 +7,13 @@ declare module 'fastify' {
 
 /** `app.downstream`: MCP as a way of asking the gateway. `app.ts` drains it. */
 export default fp(async (app) => {
-  const downstream = new Downstream(app.gateway, () => app.settings.current, (error, sentence) => { app.log.error({ err: error }, sentence) })
+  const downstream = new Downstream(
+    app.gateway,
+    () => app.settings.current,
+    (error, sentence) => {
+      app.log.error({ err: error }, sentence)
+    }
+  )
   app.decorate('downstream', downstream)
   // Sessions end with their access; those that stay lose what they do not see any more.
   app.auth.standings.on('changed', (standingOf) => {

@@ -27,5 +27,9 @@ export interface ReplyStream {
   end: () => void
 }
 
-/** Puts questions to a client. @param send puts a message on the stream that the question belongs to @throws RpcError when the client went away */
+/**
+ * Puts questions to a client.
+ * @param send puts a message on the stream that the question belongs to
+ * @throws RpcError when the client went away
+ */
 export type Ask = (send: (text: string) => void, question: Question) => Promise<Response>

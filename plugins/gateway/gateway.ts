@@ -130,7 +130,10 @@ export class Gateway {
     return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
 
-  /** Waits until it is known what one provider lists to this client. @throws RpcError -32001 when it cannot be asked and nothing is known of it */
+  /**
+   * Waits until it is known what one provider lists to this client.
+   * @throws RpcError -32001 when it cannot be asked and nothing is known of it
+   */
   async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }
 
   /** What one provider lists to clients that declare no capabilities, under its own names; undefined: nothing is known. */

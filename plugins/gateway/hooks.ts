@@ -17,7 +17,10 @@ export interface GatewayCall {
 /** `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer at all. */
 export type Outcome = 'ok' | 'error' | 'failure'
 
-/** One request that is over. Who asked: `exchange.view.principal` (`username`, `credential`) and `exchange.address`; what: `exchange.paramsText`. */
+/**
+ * One request that is over. Who asked: `exchange.view.principal` (`username`, `credential`) and `exchange.address`; what:
+ * `exchange.paramsText`.
+ */
 export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** In ms. */

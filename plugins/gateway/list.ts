@@ -5,7 +5,9 @@ import { toBytes } from '../../protocol/yield.ts'
 /** One item as a view sees it: the JSON text that it was listed as, and the members that get another value. */
 export interface Entry { readonly text: string, readonly name?: string, readonly description?: string }
 
-/** The result of one list request. Most sessions begin without asking for it, and it may have megabytes: it is written when it is asked for. */
+/**
+ * The result of one list request. Most sessions begin without asking for it, and it may have megabytes: it is written when it is asked for.
+ */
 export class List {
   readonly kind: ListKind
   readonly entries: readonly Entry[]

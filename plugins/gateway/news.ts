@@ -16,7 +16,9 @@ const batchSize = 100
 /** One client that hears news, and the lists that it saw last. */
 interface Member { readonly client: Client, readonly seen: Map<ListKind, List> }
 
-/** What belongs to no request: changed lists, messages of providers, access that was withdrawn. It reaches clients through listeners only. */
+/**
+ * What belongs to no request: changed lists, messages of providers, access that was withdrawn. It reaches clients through listeners only.
+ */
 export class News {
   readonly #providers: Providers
   readonly #surfaces: Surfaces
@@ -85,7 +87,9 @@ export class News {
     }
   }
 
-  /** The settings changed: clients lose what their views do not see any more. Their calls there end, their subscriptions and own links too. */
+  /**
+   * The settings changed: clients lose what their views do not see any more. Their calls there end, their subscriptions and own links too.
+   */
   withdraw (): void {
     const visible = new Map<string, ReadonlySet<string>>()
     for (const [{ view }, { client }] of [...this.#members]) {

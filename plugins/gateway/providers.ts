@@ -48,7 +48,10 @@ export class Providers {
     return key
   }
 
-  /** The provider that a client is about to use; what it may remember of the client is released with it. @throws RpcError -32001 when it is not there */
+  /**
+   * The provider that a client is about to use; what it may remember of the client is released with it.
+   * @throws RpcError -32001 when it is not there
+   */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')

@@ -53,14 +53,20 @@ export class Resolver {
     if (scope.kind === 'server' && surface.capabilities.size === 0) throw notConnected(scope.name, this.#providers.get(scope.name))
   }
 
-  /** Waits until it is known what one provider lists to this client. @throws RpcError -32001 when it cannot be asked and nothing is known of it */
+  /**
+   * Waits until it is known what one provider lists to this client.
+   * @throws RpcError -32001 when it cannot be asked and nothing is known of it
+   */
   async learn (name: string, client: Client): Promise<void> {
     await this.#providers.learn([name], client, true)
     const provider = this.#providers.get(name)
     if (provider && (provider.status ?? 'connected') !== 'connected' && !provider.catalogue(client)) throw notConnected(name, provider)
   }
 
-  /** Looks something up in the surface; a name that is not there may be one that this client has not been shown yet. @throws as `mustBeKnown` */
+  /**
+   * Looks something up in the surface; a name that is not there may be one that this client has not been shown yet.
+   * @throws as `mustBeKnown`
+   */
   async find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
     const surface = this.#surfaces.of(exchange.view, exchange.client)
     const found = look(surface)

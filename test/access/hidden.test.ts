@@ -7,7 +7,9 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { manage, shared } from '../fakes/replica.ts'
 import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
 
-/** One answer as far as a caller can tell two apart: without its date and the id of a new session, and with the names of the thing replaced. */
+/**
+ * One answer as far as a caller can tell two apart: without its date and the id of a new session, and with the names of the thing replaced.
+ */
 function seenAs ({ status, headers, body }: Stream, ...names: string[]): string {
   const kept = [...headers].filter(([header]) => header !== 'date' && header !== 'mcp-session-id').sort()
   return names.reduce((text, name, at) => text.replaceAll(name, `X${at}`), `${status}\n${JSON.stringify(kept)}\n${body}`)
@@ -18,7 +20,8 @@ interface Caller { name: string, key?: string | null, headers?: Record<string, s
 type Way = readonly [method: string, route: string, body?: unknown]
 
 /**
- * Names that must be unique are no secret: who takes one hears that it is taken (SPEC: `name` unique, 400 duplicates), and a user who gives a
+ * Names that must be unique are no secret: who takes one hears that it is taken (SPEC: `name` unique, 400 duplicates), and a user who gives
+ * a
  * group a server's name gets 400 (DECISIONS §5). So making a server, a group or a copy of that name is not among these ways.
  */
 const waysOf = (name: string, team: string): Way[] => [

@@ -6,7 +6,21 @@ import { watch } from 'node:fs'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { assertPlain, at, initialize, KEY, names, plain, send, Session, settings, sleep, text, type Json, type Stream } from '../helpers/client.ts'
+import {
+  assertPlain,
+  at,
+  initialize,
+  KEY,
+  names,
+  plain,
+  send,
+  Session,
+  settings,
+  sleep,
+  text,
+  type Json,
+  type Stream
+} from '../helpers/client.ts'
 import { Audit } from '../../plugins/audit/audit.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import type { Committed } from '../../plugins/settings/settings.ts'
@@ -1098,7 +1112,9 @@ test('every row of the tables', async (t) => {
       else if (route.startsWith('/tools/')) await again.ok(method, fill(route), { toolName: 'echo' })
       else if (route.startsWith('/mcp/')) await again.ok(method, fill(route), {})
       else {
-        for (const api of [again, new Api(still)]) { refused(await api.ask(method, fill(route), method === 'DELETE' ? undefined : {}), 403, row) }
+        for (const api of [again, new Api(still)]) {
+          refused(await api.ask(method, fill(route), method === 'DELETE' ? undefined : {}), 403, row)
+        }
       }
     }
   })
@@ -2345,7 +2361,10 @@ test('new names, owners, visibility, pages', async (t) => {
       assert.ok(answer.status < 300, answer.text)
       return String(at(answer.body, 'message') ?? '') + String(at(answer.body, 'data', 'results', 0, 'message') ?? '')
     }
-    assert.match(await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }), /owned by "bob".*lead to the server/)
+    assert.match(
+      await message('POST', '/servers/batch', { servers: [{ name: 'squat', config: server }] }),
+      /owned by "bob".*lead to the server/
+    )
     await admin.has('squat', 'connected')
     for (const token of [KEY, key.token]) assert.equal((await tools('squat', token))[0], 'echo', 'the server itself')
     const { paths } = (await (await fetch(`${hub.url}/api/squat/openapi.json`)).json()) as { paths: Json }
@@ -2373,7 +2392,9 @@ test('new names, owners, visibility, pages', async (t) => {
     for (const alias of ['a/b', 'a b\n', 'a\u202eb', 'a\u200bb', '\u3164', '_x', '.x', ' ', 'e\u0301t', 'x'.repeat(129)]) {
       refused(await admin.ask('POST', '/groups', { name: 'worse', servers: [{ name: 'other', alias }] }), 400, JSON.stringify(alias))
       for (const group of ['fresh', 'old']) {
-        for (const route of [`/groups/${group}`, `/groups/${group}/servers/batch`]) { refused(await admin.ask('PUT', route, { servers: [{ name: 'other', alias }] }), 400, `${route} ${JSON.stringify(alias)}`) }
+        for (const route of [`/groups/${group}`, `/groups/${group}/servers/batch`]) {
+          refused(await admin.ask('PUT', route, { servers: [{ name: 'other', alias }] }), 400, `${route} ${JSON.stringify(alias)}`)
+        }
       }
     }
     for (const alias of ['été', '日本 1', 'a_b.c-d', 'call', 'tools']) {
@@ -2602,7 +2623,9 @@ test('export', async (t) => {
       assert.deepEqual([Object.keys(data.mcpServers as Json), names(data.groups)], [['bobs'], ['mine']], query)
       for (const one of Object.values(secret)) assert.ok(!answer.text.includes(one))
       for (const [section, value] of Object.entries(data)) {
-        if (!['mcpServers', 'groups'].includes(section)) { assert.ok(!/admin|betterAuth|apiKey/.test(JSON.stringify(value)), `${section}: ${JSON.stringify(value)}`) }
+        if (!['mcpServers', 'groups'].includes(section)) {
+          assert.ok(!/admin|betterAuth|apiKey/.test(JSON.stringify(value)), `${section}: ${JSON.stringify(value)}`)
+        }
       }
     }
     for (const query of ['?includeSecrets=true', '?includeSecrets=true&download=1']) {

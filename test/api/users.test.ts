@@ -706,7 +706,9 @@ test('ten wrong passwords for one user from one address', async (t) => {
 
   await t.test('right ones at once all succeed, and take the count back', async () => {
     for (let n = 0; n < 9; n++) refused(await guess('127.0.0.4', 'guess'), 401)
-    for (const answer of await Promise.all(Array.from({ length: isFull ? 50 : 20 }, async () => await guess('127.0.0.4', PASSWORD)))) fine(answer)
+    for (const answer of await Promise.all(Array.from({ length: isFull ? 50 : 20 }, async () => await guess('127.0.0.4', PASSWORD)))) {
+      fine(answer)
+    }
     for (let n = 0; n < 2; n++) refused(await guess('127.0.0.4', 'guess'), 401)
     fine(await guess('127.0.0.4', PASSWORD))
   })
@@ -743,7 +745,9 @@ test('what counts as one user and one address', async () => {
     [['admin', '203.0.113.1'], ['admin', '203.0.113.2'], false],
     [['admin', '203.0.113.1'], ['admin2', '03.0.113.1'], false],
     [['a\n::1', '::1'], ['a', '::1\n::1'], false]
-  ] as const) { assert.equal((await keyOf(name, ip)) === (await keyOf(otherName, otherIp)), same, `${name} ${ip}, ${otherName} ${otherIp}`) }
+  ] as const) {
+    assert.equal((await keyOf(name, ip)) === (await keyOf(otherName, otherIp)), same, `${name} ${ip}, ${otherName} ${otherIp}`)
+  }
 })
 
 test('what strangers may have open at once has a bound', async () => {

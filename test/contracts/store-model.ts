@@ -185,7 +185,11 @@ async function follow (commands: readonly Command[], opened: Opened): Promise<st
   return answers
 }
 
-/** So many random commands, in sequences of 75, each on a store of its own. @param seed to run the same ones again @returns the answers, the same for every kind of store */
+/**
+ * So many random commands, in sequences of 75, each on a store of its own.
+ * @param seed to run the same ones again
+ * @returns the answers, the same for every kind of store
+ */
 export async function modelRun (
   commands: number,
   seed: number,

@@ -376,32 +376,43 @@ const asks = ({ grants, tokens, vectors, activities }: Storage): Array<() => Pro
 
 void test('away', { timeout: 150_000 }, async (t) => {
   t.jobs = 2
-  void t.test('while the database is away every method says so, and works again when it is back', { timeout: 120_000, buffered: true }, async (t) => {
-    const server = await cluster(t)
-    const { storage } = await openPostgres(t, server)
-    const [own, refresh, next] = [authorization(), issued('refresh'), issued('refresh')]
-    await storage.tokens.put(own, [refresh])
-    for (const ask of asks(storage)) await ask()
-    await server.stop('immediate')
-    const assertAway = async (ask: () => Promise<unknown>): Promise<void> => {
-      await assert.rejects(ask(), (error: Error) => {
-        assert.ok(error instanceof StorageError, String(error))
-        assert.match(error.message, /^The database cannot be used \([^)]+\)\.$/)
-        assert.ok(!error.message.includes(passwordCanary) && error.cause === undefined)
-        return true
-      })
+  void t.test(
+    'while the database is away every method says so, and works again when it is back',
+    { timeout: 120_000, buffered: true },
+    async (t) => {
+      const server = await cluster(t)
+      const { storage } = await openPostgres(t, server)
+      const [own, refresh, next] = [authorization(), issued('refresh'), issued('refresh')]
+      await storage.tokens.put(own, [refresh])
+      for (const ask of asks(storage)) await ask()
+      await server.stop('immediate')
+      const assertAway = async (ask: () => Promise<unknown>): Promise<void> => {
+        await assert.rejects(ask(), (error: Error) => {
+          assert.ok(error instanceof StorageError, String(error))
+          assert.match(error.message, /^The database cannot be used \([^)]+\)\.$/)
+          assert.ok(!error.message.includes(passwordCanary) && error.cause === undefined)
+          return true
+        })
+      }
+      await Promise.all(asks(storage).map(assertAway))
+      await until(() => storage.store.health() !== undefined, 15_000, 'the store does not notice')
+      const since = performance.now()
+      for (const ask of asks(storage)) await assertAway(ask)
+      assert.ok(performance.now() - since < 500, 'what is known to be away is asked')
+      await server.start()
+      await until(() => storage.store.health() === undefined, 15_000, 'the store does not come back')
+      await until(
+        async () => {
+          for (const ask of asks(storage)) await ask()
+          return true
+        },
+        15_000,
+        'not back'
+      )
+      assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')
+      assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
     }
-    await Promise.all(asks(storage).map(assertAway))
-    await until(() => storage.store.health() !== undefined, 15_000, 'the store does not notice')
-    const since = performance.now()
-    for (const ask of asks(storage)) await assertAway(ask)
-    assert.ok(performance.now() - since < 500, 'what is known to be away is asked')
-    await server.start()
-    await until(() => storage.store.health() === undefined, 15_000, 'the store does not come back')
-    await until(async () => { for (const ask of asks(storage)) await ask(); return true }, 15_000, 'not back')
-    assert.equal(await storage.tokens.swap(refresh.hash, [next]), 'swapped')
-    assert.deepEqual(await storage.tokens.find(next.hash), { ...own, ...next })
-  })
+  )
 
   void t.test('what takes too long ends with a sentence', { timeout, buffered: true }, async (t) => {
     const { storage, url } = await openPostgres(t)

@@ -63,7 +63,11 @@ test('acceptedBy: which forms of answer a client takes', async (t) => {
     ['application/json;q=0.001', json],
     ['application/json;q=1;x=0', json]
   ]
-  for (const [header, expected] of table) await t.test(header ?? 'no header', async () => { assert.deepEqual(acceptedBy(header), expected) })
+  for (const [header, expected] of table) {
+    await t.test(header ?? 'no header', async () => {
+      assert.deepEqual(acceptedBy(header), expected)
+    })
+  }
 
   await t.test('what is refused by name is not taken by a wildcard (RFC 9110, 12.5.1)', async () => {
     assert.deepEqual([acceptedBy('application/json;q=0, */*').json, acceptedBy('*/*, text/event-stream;q=0').events], [false, false])
@@ -880,7 +884,11 @@ test('servesHost and checkOrigin: what is let in from a browser', async (t) => {
     ['the origin of install.baseUrl', [local, '', '', 'hub.example', 'https://hub.example', 'https://hub.example/base'], 'in'],
     ['install.baseUrl that is no URL', [local, '', '', 'localhost:3000', 'https://hub.example', 'hub.example'], foreign]
   ]
-  for (const [says, given, expected] of table) await t.test(`${says}: ${expected}`, async () => { assert.equal(allowed(...given), expected) })
+  for (const [says, given, expected] of table) {
+    await t.test(`${says}: ${expected}`, async () => {
+      assert.equal(allowed(...given), expected)
+    })
+  }
 
   await t.test('isLoopback', async () => {
     for (const address of ['localhost', '127.0.0.1', '127.1.2.3', '::1', '[::1]']) assert.equal(isLoopback(address), true, address)

@@ -16,7 +16,10 @@ export const shared = {
 /** The vault of those replicas. */
 export const vault = async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey: shared.ENCRYPTION_KEY })
 
-/** A gateway on a database within this process, with a folder of its own and what all replicas share. @param url empty: on its settings file */
+/**
+ * A gateway on a database within this process, with a folder of its own and what all replicas share.
+ * @param url empty: on its settings file
+ */
 export async function startReplica (t: Cleanup, url: string, options: HubOptions = {}): Promise<Hub> {
   return await startHub(t, { ...options, env: { DB_URL: url, ...shared, ...options.env } })
 }

@@ -90,7 +90,10 @@ const definition = (schema: unknown): fc.Arbitrary<unknown> =>
     { oneOf: [{ type: 'object', properties: { b: { $ref: '#/$defs/one' } } }, { type: 'null' }] }
   )
 
-/** OpenAPI 3.0.3 for a validator of draft 7 that knows `nullable`: there bounds that exclude are numbers of their own, and a reference stands alone. */
+/**
+ * OpenAPI 3.0.3 for a validator of draft 7 that knows `nullable`: there bounds that exclude are numbers of their own, and a reference
+ * stands alone.
+ */
 export function as30 (schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(as30)
   if (typeof schema !== 'object' || schema === null) return schema

@@ -14,7 +14,20 @@ import { Semaphore } from '../../plugins/limits/semaphore.ts'
 import { makeTransport } from '../../plugins/upstream/links/transport.ts'
 import { Upstreams } from '../../plugins/upstream/upstreams.ts'
 import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
-import { KEY, OTHER, Session, connected, initialize, otherKey, plain, send, settings, text, type Json, type Message } from '../helpers/client.ts'
+import {
+  KEY,
+  OTHER,
+  Session,
+  connected,
+  initialize,
+  otherKey,
+  plain,
+  send,
+  settings,
+  text,
+  type Json,
+  type Message
+} from '../helpers/client.ts'
 import { FakeExchange } from '../fakes/exchange.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'

@@ -152,7 +152,9 @@ async function startSse (
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`
 }
 
-/** A gateway as a process, for what is timed while much else goes on; they start one after the other, for that takes all of a small machine. */
+/**
+ * A gateway as a process, for what is timed while much else goes on; they start one after the other, for that takes all of a small machine.
+ */
 async function processOf (t: Cleanup, options: HubOptions): Promise<ProcessHub> {
   const before = starting
   const mine = deferred()

@@ -1,5 +1,6 @@
 // Loaded before each test file. tap follows child processes by NODE_OPTIONS and variables of its own, which it adds to each environment.
-// Here children get exactly the environment that they are given: tests look at it, and a gateway must not start the slower for being tested.
+// Here children get exactly the environment that they are given: tests look at it, and a gateway must not start the slower for being
+// tested.
 import { createRequire } from 'node:module'
 
 const resolve = (name, from) => createRequire(from).resolve(name)

@@ -146,7 +146,9 @@ export class Cluster {
     }, 30_000, () => `PostgreSQL does not start: ${this.log()}`)
   }
 
-  /** As `pg_ctl stop -m fast|immediate`: the first ends sessions in order, the second is a crash that is recovered from at the next start. */
+  /**
+   * As `pg_ctl stop -m fast|immediate`: the first ends sessions in order, the second is a crash that is recovered from at the next start.
+   */
   async stop (mode: 'fast' | 'immediate'): Promise<void> {
     const child = this.#child
     this.#child = undefined
@@ -233,7 +235,10 @@ let template: Promise<string> | undefined
 export const emptyFolder = async (): Promise<string> => await (template ??= (async () => {
   const hash = createHash('sha256').update(readFileSync(path('node_modules/@electric-sql/pglite/package.json')))
   const migrations = path('db/migrations')
-  for (const name of readdirSync(migrations).filter((name) => name.endsWith('.sql')).sort()) hash.update(readFileSync(join(migrations, name)))
+  for (const name of readdirSync(migrations)
+    .filter((name) => name.endsWith('.sql'))
+    .sort())
+    hash.update(readFileSync(join(migrations, name)))
   const cache = path('.cache/pglite')
   const made = join(cache, hash.digest('hex').slice(0, 16))
   if (existsSync(made)) return join(made, 'data')

@@ -81,7 +81,8 @@ async function prepare (options: HubOptions): Promise<{ folder: string; settings
 }
 
 /**
- * Starts a gateway within this process, on a port of its own, and waits until it serves. It is made and begun as server.ts does; what belongs
+ * Starts a gateway within this process, on a port of its own, and waits until it serves. It is made and begun as server.ts does; what
+ * belongs
  * to a process (signals, exit codes, what it prints, its size, a port that it cannot have) is for `spawnHub`. Stopped after the test.
  */
 export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<Hub> {

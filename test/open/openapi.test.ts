@@ -21,7 +21,21 @@ import { writeBody, writeHead, writeServers } from '../../plugins/openapi/write.
 import { InFlightCalls } from '../../plugins/tools/in-flight-calls.ts'
 import { makeCatalogue, type Catalogue, type Item } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
-import { assertPlain, at, connected, everything, KEY, OTHER, otherKey, plain, settings, sleep, text, within, type Json } from '../helpers/client.ts'
+import {
+  assertPlain,
+  at,
+  connected,
+  everything,
+  KEY,
+  OTHER,
+  otherKey,
+  plain,
+  settings,
+  sleep,
+  text,
+  within,
+  type Json
+} from '../helpers/client.ts'
 import { Raw, Refusal, startUpstream, tool, type Call } from '../fakes/fault-http.ts'
 import { measureHold } from '../fakes/loop-hold.ts'
 import { as30, samples, schemas } from '../fakes/schemas.ts'

@@ -1,4 +1,5 @@
-// Both ways in one: an API's description becomes tools, the tools become a document, and what is called as the document says reaches the API.
+// Both ways in one: an API's description becomes tools, the tools become a document, and what is called as the document says reaches the
+// API.
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'

@@ -319,7 +319,9 @@ test('names are reached where they were checked, and nowhere else', async (t) =>
     )
     assert.match(await why('ten.example'), /10\.0\.0\.1, a private address/)
     for (const trusted of [false, true]) {
-      for (const name of ['cloud.example', 'zone.example']) { assert.match(await why(name, trusted), /link-local address; such addresses are never reached/) }
+      for (const name of ['cloud.example', 'zone.example']) {
+        assert.match(await why(name, trusted), /link-local address; such addresses are never reached/)
+      }
     }
     assert.match(await why('six.example'), /loopback/)
     assert.match(await why('nat.example'), /loopback/)

@@ -612,7 +612,9 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
       `GET / HTTP/9.${junk}\r\n\r\n`,
       `GET / HTTP/1.1\r\nAuthorization: ${long}\r\n\r\n`,
       `POST /api/auth/login HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"password":"${junk}"`
-    ]) { await ear.raw('bytes of nonsense', text) }
+    ]) {
+      await ear.raw('bytes of nonsense', text)
+    }
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', `application/${junk}`, 'application/json; charset=utf-16']) {
       await ear.ask(`a login as ${type.slice(0, 12)}`, 'POST', '/api/auth/login', {
         headers: { 'content-type': type },
@@ -658,7 +660,9 @@ test('canaries: what is secret stays so', { timeout: 120_000 }, async (t) => {
     }
     const stored = at(JSON.parse(readFileSync(hub.settingsPath, 'utf8')), 'mcpServers') as Record<string, Json>
     for (const [name, config] of Object.entries(servers)) {
-      for (const [member, value] of Object.entries(config)) { if (!isDeepStrictEqual(stored[name]?.[member], value)) wrong.push(`${name}.${member} came back as another value`) }
+      for (const [member, value] of Object.entries(config)) {
+        if (!isDeepStrictEqual(stored[name]?.[member], value)) wrong.push(`${name}.${member} came back as another value`)
+      }
     }
     assert.deepEqual(wrong, [])
     for (const query of ['', '?download=1']) {

@@ -240,59 +240,68 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
     assertNoCanary([hub.output()], 'the output')
   })
 
-  void t.test('PostgreSQL that comes late, one that refuses the password, and an address that is none', { timeout, buffered: true }, async (t) => {
-    const server = await cluster(t)
-    const { url, name } = await database(t, server)
-    const wrong = new URL(url)
-    wrong.password = 'canary-that-is-wrong'
-    await server.stop('fast')
-    const late = await spawnReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
-    await until(
-      async () =>
-        await fetch(`${late.url}/health`).then(
-          ({ status }) => status === 200,
-          () => false
-        ),
-      15_000,
-      () => `no answer while waiting: ${late.output()}`
-    )
-    assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'starting')
-    assert.equal((await fetch(`${late.url}/health/live`)).status, 200)
-    for (const [method, route] of [['GET', '/health/ready'], ['POST', '/mcp'], ['GET', '/api/servers'], ['GET', '/nothing']] as const) {
-      const answer = await fetch(`${late.url}${route}`, { method })
-      assert.equal(answer.status, 503, route)
-      assert.ok(Number(answer.headers.get('retry-after')) > 0, route)
-      assert.equal(at(await answer.json(), 'code'), 'TH_NOT_READY')
+  void t.test(
+    'PostgreSQL that comes late, one that refuses the password, and an address that is none',
+    { timeout, buffered: true },
+    async (t) => {
+      const server = await cluster(t)
+      const { url, name } = await database(t, server)
+      const wrong = new URL(url)
+      wrong.password = 'canary-that-is-wrong'
+      await server.stop('fast')
+      const late = await spawnReplica(t, url, { wait: false, env: { DB_STARTUP_TIMEOUT: '30s' } })
+      await until(
+        async () =>
+          await fetch(`${late.url}/health`).then(
+            ({ status }) => status === 200,
+            () => false
+          ),
+        15_000,
+        () => `no answer while waiting: ${late.output()}`
+      )
+      assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'starting')
+      assert.equal((await fetch(`${late.url}/health/live`)).status, 200)
+      for (const [method, route] of [
+        ['GET', '/health/ready'],
+        ['POST', '/mcp'],
+        ['GET', '/api/servers'],
+        ['GET', '/nothing']
+      ] as const) {
+        const answer = await fetch(`${late.url}${route}`, { method })
+        assert.equal(answer.status, 503, route)
+        assert.ok(Number(answer.headers.get('retry-after')) > 0, route)
+        assert.equal(at(await answer.json(), 'code'), 'TH_NOT_READY')
+      }
+      await sleep(1_000)
+      assert.equal(late.child.exitCode, null, late.output())
+      await server.start()
+      await until(
+        async () =>
+          await fetch(`${late.url}/health/ready`).then(
+            ({ status }) => status === 200,
+            () => false
+          ),
+        15_000,
+        () => `never ready: ${late.output()}`
+      )
+      assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
+      assertNoCanary([late.output()], 'the output')
+      for (const [bad, says] of [
+        [wrong.href, /password|hub/],
+        [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/],
+        [`postgres://hub:100%${encodedCanary}@127.0.0.1/x`, /DB_URL.*%25/],
+        [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/],
+        [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
+      ] as const) {
+        const hub = await spawnReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
+        if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
+        assert.equal(hub.child.exitCode, 1, hub.output())
+        assert.match(hub.output(), says)
+        assert.doesNotMatch(hub.output(), stack)
+        assertNoCanary([hub.output()], 'the output')
+      }
     }
-    await sleep(1_000)
-    assert.equal(late.child.exitCode, null, late.output())
-    await server.start()
-    await until(
-      async () =>
-        await fetch(`${late.url}/health/ready`).then(
-          ({ status }) => status === 200,
-          () => false
-        ),
-      15_000,
-      () => `never ready: ${late.output()}`
-    )
-    assert.equal(at(await (await fetch(`${late.url}/health`)).json(), 'status'), 'ok')
-    assertNoCanary([late.output()], 'the output')
-    for (const [bad, says] of [
-      [wrong.href, /password|hub/],
-      [url.replace(name, 'no_such_database'), /no database of that name|no_such_database/],
-      [`postgres://hub:100%${encodedCanary}@127.0.0.1/x`, /DB_URL.*%25/],
-      [`postgres://hub:${encodedCanary}@[broken/x`, /DB_URL/],
-      [`mysql://hub:${encodedCanary}@127.0.0.1/x`, /DB_URL/]
-    ] as const) {
-      const hub = await spawnReplica(t, bad, { wait: false, env: { DB_STARTUP_TIMEOUT: '1s' } })
-      if (hub.child.exitCode === null) await within(20_000, 'the exit', once(hub.child, 'exit'))
-      assert.equal(hub.child.exitCode, 1, hub.output())
-      assert.match(hub.output(), says)
-      assert.doesNotMatch(hub.output(), stack)
-      assertNoCanary([hub.output()], 'the output')
-    }
-  })
+  )
 })
 
 void test(

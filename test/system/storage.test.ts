@@ -123,7 +123,10 @@ void test('a disk that is full at the start: read, not written, and on without a
   assert.deepEqual(await stored(seen(path)), ['a', 'b'])
 })
 
-/** Makes the fsyncs of a running process fail, until the function that it returns is called; that one tells what they answered. @param which `when=` of strace */
+/**
+ * Makes the fsyncs of a running process fail, until the function that it returns is called; that one tells what they answered.
+ * @param which `when=` of strace
+ */
 async function failFsync (t: Cleanup, pid: number, which: string): Promise<() => Promise<string>> {
   const strace = spawn('strace', ['-f', '-p', String(pid), '-e', 'trace=fsync', '-e', `inject=fsync:error=EIO${which}`])
   t.after(() => { strace.kill('SIGKILL') })

@@ -121,7 +121,8 @@ test('linkKey: who shares with whom', async (t) => {
     assert.equal(baseKey.capabilityClass, plainClass)
   })
 
-  // DECISIONS §15: passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another one.
+  // DECISIONS §15: passed-on headers. Against a client of ann's that sends `x`: what another request finds. same: its link · other: another
+  // one.
   const passing = `
     isolation transport client   again  sessions  values  principals  nothing
     auto      each      none     same   same      other   other       other

@@ -38,7 +38,15 @@ function managerOf (key: BearerKey): Principal | undefined {
     const now = keys.get(key.id)
     return now && now.enabled !== false ? managerOf(now) : undefined
   }
-  return { key: `${keyPrefix}${key.id}`, kind: 'system-key', user: username, username, isAdmin: true, credential: credentialOf(key), standing }
+  return {
+    key: `${keyPrefix}${key.id}`,
+    kind: 'system-key',
+    user: username,
+    username,
+    isAdmin: true,
+    credential: credentialOf(key),
+    standing
+  }
 }
 
 const principals = new WeakMap<Snapshot, Map<BearerKey, Principal | undefined>>()

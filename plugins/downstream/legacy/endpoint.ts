@@ -121,7 +121,10 @@ export class LegacyEndpoint implements Endpoint {
   }
 }
 
-/** The revision that a request names; without the header: 2025-03-26 (specification, "Protocol Version Header"). @throws UnsupportedVersion */
+/**
+ * The revision that a request names; without the header: 2025-03-26 (specification, "Protocol Version Header").
+ * @throws UnsupportedVersion
+ */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = single(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'

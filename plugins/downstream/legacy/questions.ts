@@ -14,7 +14,9 @@ interface OpenQuestion {
 /** Characters of the questions that are open to all clients. */
 let openSize = 0
 
-/** The questions that one legacy client has not answered yet: JSON-RPC requests, answered by a POST. Bounded, for it and for all clients. */
+/**
+ * The questions that one legacy client has not answered yet: JSON-RPC requests, answered by a POST. Bounded, for it and for all clients.
+ */
 export class Questions {
   readonly #open = new Map<number, OpenQuestion>()
   #lastId = 0

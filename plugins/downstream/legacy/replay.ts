@@ -3,7 +3,10 @@ import { MessageBuffer } from './message-buffer.ts'
 
 interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
 
-/** The last events of one session, for clients that resume by `Last-Event-ID`. The newest stays, however large: it may be the answer that its client comes back for. */
+/**
+ * The last events of one session, for clients that resume by `Last-Event-ID`. The newest stays, however large: it may be the answer that
+ * its client comes back for.
+ */
 export class Replay {
   readonly #shelf = new MessageBuffer<Entry>(limits.replayEvents, limits.replaySize)
 

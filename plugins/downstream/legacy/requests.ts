@@ -86,7 +86,9 @@ export class LegacyRequests {
 
   async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
-      exchange.fail(new RpcError(code.invalidRequest, `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`))
+      exchange.fail(
+        new RpcError(code.invalidRequest, `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`)
+      )
       return
     }
     if (session.exchanges.size >= limits.requestsPerSession) {

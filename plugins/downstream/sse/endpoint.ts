@@ -94,7 +94,9 @@ export class SseEndpoint implements Endpoint {
     const { gateway, sessions, requests } = this.#deps
     const reply = connection.openReply(1)
     try {
-      if (connection.session || connection.initializing) throw new RpcError(code.invalidRequest, 'Invalid request: the session has begun already')
+      if (connection.session || connection.initializing) {
+        throw new RpcError(code.invalidRequest, 'Invalid request: the session has begun already')
+      }
       connection.initializing = true
       const { session, result } = await initialize(gateway, sessions, connection.view, request)
       if (!connection.connected) { sessions.end(session, 'the client closed its stream'); return }

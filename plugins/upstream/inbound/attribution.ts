@@ -22,8 +22,10 @@ export type Target<Call, Owner> =
   | { kind: 'contested' }
 
 /**
- * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came, and nobody else if it is over; the owner of the only
- * calls open on the link, unless tasks of others are under way there; the session that owns the link; else nobody. It never guesses between two.
+ * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came, and nobody else if it is over; the
+ * owner of the only
+ * calls open on the link, unless tasks of others are under way there; the session that owns the link; else nobody. It never guesses between
+ * two.
  */
 export function attribute<Call extends object, Owner> ({
   origin,
