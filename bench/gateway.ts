@@ -27,7 +27,10 @@ const build = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
 const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 
 /** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
-export async function startGateway ({ processes, folder }: Bench, { mcpServers, probe = false, command = build }: GatewayOptions): Promise<Gateway> {
+export async function startGateway (
+  { processes, folder }: Bench,
+  { mcpServers, probe = false, command = build }: GatewayOptions
+): Promise<Gateway> {
   const home = await mkdtemp(join(folder, 'gateway-'))
   const key = bearerKey({ name: 'bench' })
   const settingsPath = join(home, 'mcp_settings.json')

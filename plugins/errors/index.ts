@@ -29,7 +29,11 @@ const messageOf = (error: FastifyError): string =>
       : error.message
 
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
-export function envelope (given: FastifyError & { errors?: readonly string[], retryAfter?: number }, request: FastifyRequest, reply: FastifyReply): void {
+export function envelope (
+  given: FastifyError & { errors?: readonly string[], retryAfter?: number },
+  request: FastifyRequest,
+  reply: FastifyReply
+): void {
   const error: typeof given = ours(given)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
