@@ -27,7 +27,7 @@ const build = override?.split(' ') ?? [process.execPath, path('dist/server.js')]
 const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 
 /** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
-export async function startGateway(
+export async function startGateway (
   { processes, folder }: Bench,
   { mcpServers, probe = false, command = build }: GatewayOptions
 ): Promise<Gateway> {

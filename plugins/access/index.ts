@@ -9,14 +9,14 @@ declare module 'fastify' {
   interface FastifyInstance { access: Access }
 }
 
-/** The word in an MCP route: a group or server, or a group only. */
+/** The name in the path of an MCP route: of a group or server, or of a group only. */
 export interface RouteWord { name?: string, group?: string }
 
-/** Who sees which servers, decided once for all ways of asking. */
+/** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
-  /** The settings, with the providers that were registered: the same object until either changes. */
+  /** The settings, with the registered providers. The object stays the same until either changes. */
   readonly snapshot: Snapshot
-  /** Makes a provider of the program's own visible by the rule for servers. Its config states owner, visibility and overrides. */
+  /** Registers a provider of the program's own, visible by the rule for servers. Its config has owner, visibility and overrides. */
   register: (server: Server) => void
   /** The servers and registered providers that a view sees, in the order of configuration. */
   visible: (view: View) => VisibleServer[]
@@ -32,9 +32,9 @@ export interface Access {
    * @throws NoSuch, also for what it may not see there; NotFound where nothing is open to callers without credentials
    */
   open: (principal: Principal, word: RouteWord & { server?: string }, what: string) => View
-  /** Whether a view that was given earlier would be given to this principal now, and be the same. */
+  /** Whether this principal would get the same view now that it got earlier. */
   stands: (view: View, principal: Principal) => boolean
-  /** Whether this principal sees a server through the scope of a view that was given earlier. */
+  /** Whether this principal sees a server now through the scope of an earlier view. */
   reaches: (view: View, principal: Principal, server: string) => boolean
 }
 
@@ -74,7 +74,7 @@ function keyOf ({ name, group }: RouteWord): string {
   return name === undefined ? '' : `any ${name}`
 }
 
-/** Whether a system key is for some servers and groups only, and this word is none of them. */
+/** Whether a system key is limited to some servers and groups, and does not list this name. */
 const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
   kind === 'system-key' &&
   grant !== undefined &&
@@ -84,7 +84,7 @@ const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
 function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
-  // A scoped key is not told of what it does not list, not even whether it is there.
+  // To a scoped key, servers and groups that it does not list do not exist.
   const unknown = (): Error =>
     word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute()
   const scope = scopeOf(snapshot, { name, group }, byName)
@@ -115,7 +115,7 @@ function openView (
   anonymous: PublicReach
 ): View {
   if (anonymous === 'off' && principal.kind === 'anonymous') throw new errors.NotFound()
-  // Group names stand in documents whatever `enableGroupNameRoute` says: that is about MCP routes.
+  // Documents name groups whatever `enableGroupNameRoute` says, which is about MCP routes only.
   const scope: Scope | undefined = server !== undefined && name === undefined && group === undefined
     ? { kind: 'server', name: server }
     : scopeOf(snapshot, { name, group }, true)
@@ -133,7 +133,7 @@ function stands (snapshot: Snapshot, former: View, principal: Principal, anonymo
     !(scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false)
 }
 
-/** Whether a route is there for a principal: its server, or one server of its group, can be seen. */
+/** Whether a route exists for a principal: it sees the server, or at least one server of the group. */
 function isVisible (snapshot: Snapshot, view: View, anonymous: PublicReach): boolean {
   const { scope, principal } = view
   if (scope.kind === 'global' || (principal.isAdmin && scope.kind === 'group')) return true

@@ -4,10 +4,10 @@ import type { GroupMember } from '../../schemas/settings.ts'
 /** The kinds of items that an admin may override and a group may select. */
 export type ItemKind = 'tools' | 'prompts' | 'resources'
 
-/** A change of an override; a description of null: back to the upstream's. */
+/** A change of an override; a description of null restores the upstream's. */
 export interface OverrideChange { enabled?: boolean, description?: string | null }
 
-/** The override of one item; undefined: there is none. The one place that reads them. */
+/** The override of one item; undefined when there is none. All reading of overrides goes through this function. */
 export function overrideOf (config: ServerConfig, kind: ItemKind, key: string): ItemOverride | undefined {
   const section = config[kind]
   return section !== undefined && Object.hasOwn(section, key) ? section[key] : undefined
@@ -42,7 +42,7 @@ export function withOverride (config: ServerConfig, kind: ItemKind, key: string,
   else if (enabled === false) next.enabled = false
   if (description === null) delete next.description
   else if (description !== undefined) next.description = description
-  // An item may be called `__proto__`: entries, and no assignments.
+  // An item may be called `__proto__`, so the object is made from entries, not by assignment.
   const others = Object.entries(section).filter(([name]) => name !== key)
   const entries = Object.keys(next).length === 0 ? others : [...others, [key, next] as const]
   return entries.length === 0 ? rest : { ...rest, [kind]: Object.fromEntries(entries) }

@@ -3,10 +3,10 @@ import type { GroupMember } from '../../schemas/settings.ts'
 import type { Env } from '../../schemas/env.ts'
 import type { Grant, Principal, Scope, View } from './view.ts'
 
-/** Which servers callers without credentials see (DECISIONS §8). */
+/** The servers that callers without credentials see (DECISIONS §8). */
 export type PublicReach = Env['PUBLIC_TOOLS']
 
-/** Whether a principal may see and call a server. The one place that decides it. */
+/** Whether a principal may see and call a server. All decisions about it are made here. */
 export function canSee (snapshot: Snapshot, principal: Principal, { config }: Server, anonymous: PublicReach): boolean {
   if (principal.isAdmin) return true
   if (principal.username !== undefined) return config.visibility === 'public' || config.owner === principal.username
@@ -37,7 +37,7 @@ function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server,
   return principal.grant ? grants(principal.grant, scope, server.name) : canSee(snapshot, principal, server, anonymous)
 }
 
-/** Whether a view shows a server that is configured. */
+/** Whether a view shows a configured server. */
 export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous: PublicReach): boolean =>
   view.scope.open === true ? isOpen(snapshot, view, server, anonymous) : canSee(snapshot, view.principal, server, anonymous)
 
@@ -45,10 +45,10 @@ export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous:
 export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
-/** One server or registered provider that a view sees: the label before its items' names on merged routes, and which of its items. */
+/** One server or registered provider that a view sees: the prefix of its items' names on merged routes, and the selection of its items. */
 export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember }
 
-/** The servers that a view sees, in the order of configuration. Disabled ones are not among them. */
+/** The servers that a view sees, in the order of configuration, without disabled ones. */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
@@ -68,9 +68,9 @@ function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
 }
 
 /**
- * A route's word as a scope: a group by id, then by name, then a server (DECISIONS §7).
- * @param byName groups are found by name, too
- * @returns undefined where there is neither
+ * The scope of the name in a route: a group by id, then by name, then a server (DECISIONS §7).
+ * @param byName whether groups are found by name, too
+ * @returns undefined when no group or server has the name
  */
 export function toScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
@@ -80,7 +80,7 @@ export function toScope (snapshot: Snapshot, word: string, byName: boolean): Sco
     : server && { kind: 'server', name: word }
 }
 
-/** The scope of a word that names a group. */
+/** The scope of a name that must be that of a group. */
 export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
   return group && groupScope(group)
@@ -91,22 +91,22 @@ const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup
   snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
 
 /**
- * Whether routes lead to a group before a server of the same name. A non-admin's group does not come before somebody else's server,
- * whichever was there first: its owner would decide what agents get under that server's name.
+ * Whether a group takes precedence over a server of the same name on routes. A non-admin's group does not take precedence over another
+ * user's server, whichever is older: otherwise its owner would decide what agents get under that server's name.
  */
 export const takesPlace = (snapshot: Snapshot, { owner }: StoredGroup, { config }: Server): boolean =>
   isAdmins(snapshot, owner) || owner === config.owner
 
 const namedGroups = new WeakMap<Snapshot, Map<string, StoredGroup>>()
 
-/** The group of this name, by a map that is made once per snapshot. */
+/** The group of this name. The map is made once per snapshot. */
 export function groupNamed (snapshot: Snapshot, name: string): StoredGroup | undefined {
   let named = namedGroups.get(snapshot)
   if (!named) namedGroups.set(snapshot, named = new Map([...snapshot.groups.values()].map((group) => [group.name, group])))
   return named.get(name)
 }
 
-/** Whether a scoped key opens a route (DECISIONS §4). */
+/** Whether a scoped key may use a route (DECISIONS §4). */
 export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope): boolean {
   if (grant === undefined) return true
   const byGroup = opensGroup(grant, scope)
@@ -124,6 +124,6 @@ export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope):
 const opensGroup = ({ accessType, groups }: Grant, scope: Scope): boolean =>
   accessType !== 'servers' && scope.kind === 'group' && (groups.includes(scope.id) || groups.includes(scope.name))
 
-/** Whether a scoped key shows one server on an open route: the key lists it, or the group that the route names. */
+/** Whether a scoped key sees one server on an open route: the key lists it, or the group that the route names. */
 const grants = (grant: Grant, scope: Scope, server: string): boolean =>
   opensGroup(grant, scope) || (grant.accessType !== 'groups' && grant.servers.includes(server))

@@ -20,7 +20,7 @@ import { warnOfSkippedAuth } from './warn-open.ts'
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
   interface FastifyContextConfig {
-    /** Whatever `Host` says: who asks whether the process lives goes by its address. */
+    /** The route is served under any `Host`: health checks use the address of the process. */
     anyHost?: true
   }
 }
@@ -28,21 +28,21 @@ declare module 'fastify' {
 export interface Auth {
   /**
    * The caller on an MCP route. A promise only where a step of the chain has to wait.
-   * @param named the user in the route's path: a credential is then required, whatever the settings say
+   * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
    * @throws Unauthorized, WrongUser
    */
   transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /** The caller on the management API. @throws Unauthorized */
   management: (request: FastifyRequest) => Promise<Principal>
-  /** The caller where credentials are optional: one that is not valid counts as none. */
+  /** The caller where credentials are optional: an invalid one is ignored. */
   optional: (request: FastifyRequest) => Promise<Principal>
-  /** Says when access may have ended, and asks for the standing of principals. */
+  /** Emits an event when access may have ended. */
   readonly standings: Standings
   /** @throws ForeignOrigin */
   origin: (request: FastifyRequest) => void
-  /** Whether pages of this origin may read our answers. */
+  /** Whether pages of this origin may read the gateway's answers. */
   trustsOrigin: (origin: string) => boolean
-  /** A login token for a user as it is in the settings now: it is void once the account changes. */
+  /** A login token for a user, as the settings have it now. It becomes invalid when the account changes. */
   login: (user: User) => string
 }
 
@@ -76,7 +76,7 @@ export default fp(async (app) => {
   const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
   warnOfSkippedAuth(app, host)
 
-  // On every route: much can be read without a credential.
+  // On every route, since much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
     const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
     if (!isServed) throw new errors.ForeignHost()
@@ -91,7 +91,7 @@ export default fp(async (app) => {
   const standings = new Standings(standingOf)
   app.settings.on('changed', () => { standings.settingsChanged() })
 
-  /** Admits a principal to an MCP route, or says why not. */
+  /** Admits a principal to an MCP route. @throws Unauthorized, WrongUser */
   const admit = (principal: Principal | undefined, { headers }: FastifyRequest, named: string | undefined): Principal => {
     if (principal) {
       if (named !== undefined && !entersFor(principal, named)) throw new errors.WrongUser()
@@ -125,7 +125,7 @@ export default fp(async (app) => {
   })
 }, { name: 'auth', dependencies: ['config', 'keys', 'settings'] })
 
-/** @param secret JWT_SECRET, which signs login tokens; without it they end with the process */
+/** @param secret JWT_SECRET, which signs login tokens; without it they are valid until the process ends */
 function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
   const advice = 'at least 32 random bytes, for example from "openssl rand -hex 32"'
   if (secret === undefined) {
@@ -136,6 +136,6 @@ function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {
   }
 }
 
-/** Whether a principal may use the routes of a user (`/:user/…`, DECISIONS §7): its own; those of all with an unscoped system key. */
+/** Whether a principal may use the routes of a user (`/:user/…`, DECISIONS §7): its own, or all with an unscoped system key. */
 const entersFor = ({ kind, username, grant }: Principal, named: string): boolean =>
   kind === 'system-key' ? grant === undefined : username === named || username === canonicalName(named)

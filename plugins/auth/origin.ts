@@ -1,15 +1,15 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { errors } from '../errors/list.ts'
 
-/** The values of `Host` and `Origin` that are served. */
+/** The values of `Host` and `Origin` that are accepted. */
 export interface OriginRules {
-  /** Values of `Host` without a port, lower case; undefined: all are served. */
+  /** Values of `Host` without a port, lower case; undefined: all are accepted. */
   hosts: ReadonlySet<string> | undefined
-  /** Origins that are served beside the same origin. */
+  /** Accepted origins beside the gateway's own. */
   origins: ReadonlySet<string>
 }
 
-/** Whether a host name or address stands for this machine. */
+/** Whether a host name or address is a loopback one. */
 export const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
@@ -20,9 +20,8 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
   baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
 
 /**
- * Whether a request to this host is served. Others are refused: a page can make its own name resolve to this gateway (DNS rebinding; MCP
- * Transports,
- * "Security Warning").
+ * Whether a request to this host is served. Others are refused, since a page can make its own name resolve to this gateway (DNS rebinding;
+ * MCP Transports, "Security Warning").
  * @param host `Host`, or what a trusted proxy forwarded
  * @param baseUrl `install.baseUrl`, whose host is served, too
  */
@@ -85,6 +84,6 @@ function toOrigin (text: string): string {
       'expected origins as "https://app.example.com", without a path.'
     )
   }
-  // Origins of browser extensions and apps have other schemes, for which URL knows no origin.
+  // Browser extensions and apps have other schemes, for which `URL` gives no origin.
   return url.origin === 'null' ? origin : url.origin
 }

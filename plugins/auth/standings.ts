@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events'
 import type { Principal } from '../access/view.ts'
 
-/** Gives a principal as it is now; undefined: its credential does not count any more. */
+/** The current state of a principal; undefined when its credential is not valid any more. */
 export type StandingOf = (principal: Principal) => Principal | undefined
 
 /**
- * The one event by which access ends: `changed`, after each change of the settings and each revocation of a credential. Whoever holds
- * something for a principal (a session, a call in flight) asks for its standing then.
+ * Emits `changed` after each change of the settings and each revocation of a credential: the only events that end access. Owners of
+ * sessions and calls in flight then check the standing of their principals.
  */
 export class Standings extends EventEmitter<{ changed: [StandingOf] }> {
   readonly #current: StandingOf
@@ -17,10 +17,10 @@ export class Standings extends EventEmitter<{ changed: [StandingOf] }> {
     this.#current = current
   }
 
-  /** The settings changed. */
+  /** Emits `changed` after a change of the settings. */
   settingsChanged (): void { this.emit('changed', this.#current) }
 
-  /** A credential was revoked that the settings say nothing of, such as a token. @param id as in `Principal.credential` */
+  /** Revokes a credential that is not part of the settings, such as a token. @param id as in `Principal.credential` */
   revoke (id: string): void {
     this.emit('changed', (principal) => principal.credential?.id === id ? undefined : this.#current(principal))
   }

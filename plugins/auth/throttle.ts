@@ -14,9 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts fail rather than go uncounted.
- */
+/** A store for the rate limiter, on counters that all replicas share. While they are unavailable, attempts are refused, not uncounted. */
 function storeOn (counters: Counters): FastifyRateLimitStoreCtor {
   return class CounterStore {
     incr (key: string, done: (error: Error | null, result?: { current: number, ttl: number }) => void, window: number): void {

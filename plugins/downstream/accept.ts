@@ -1,10 +1,15 @@
-/** Which forms of answer a client takes. */
-export interface Accepted { json: boolean, events: boolean, /** It names event streams before JSON. */ eventsFirst: boolean }
+/** The content types that a client accepts for an answer. */
+export interface Accepted {
+  json: boolean
+  events: boolean
+  /** True: `Accept` names event streams before JSON, or event streams only. */
+  eventsFirst: boolean
+}
 
 const everything: Accepted = { json: true, events: true, eventsFirst: false }
 const known = new Map<string, Accepted>([['application/json, text/event-stream', everything]])
 
-/** Reads `Accept` (RFC 9110 §12.5.1) leniently: no header, or a wildcard, takes all; quality zero takes nothing. */
+/** Parses `Accept` (RFC 9110 §12.5.1) leniently: no header, or a wildcard, accepts all types; of qualities, only zero is respected. */
 export function acceptedBy (header: string | undefined): Accepted {
   if (header === undefined || header.trim() === '') return everything
   const remembered = known.get(header)
@@ -13,15 +18,15 @@ export function acceptedBy (header: string | undefined): Accepted {
     const [type = '', ...parameters] = part.split(';').map((piece) => piece.trim())
     return { type, refused: parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter)) }
   })
-  /** Where a type is accepted; the most specific range that names it decides. -1: it is not. */
-  const placeOf = (...names: string[]): number => {
+  /** The position of the most specific range that matches a type; -1 when the type is not accepted. @param names most specific first */
+  const positionOf = (...names: string[]): number => {
     for (const name of names) {
       const at = ranges.findIndex(({ type }) => type === name)
       if (at !== -1) return ranges[at]?.refused === true ? -1 : at
     }
     return -1
   }
-  const json = placeOf('application/json', 'application/*', '*/*')
-  const events = placeOf('text/event-stream', 'text/*', '*/*')
+  const json = positionOf('application/json', 'application/*', '*/*')
+  const events = positionOf('text/event-stream', 'text/*', '*/*')
   return { json: json !== -1, events: events !== -1, eventsFirst: events !== -1 && (json === -1 || events < json) }
 }

@@ -6,7 +6,7 @@ import { LegacyEndpoint } from './legacy/endpoint.ts'
 import { LegacyRequests } from './legacy/requests.ts'
 import { Sessions } from './legacy/sessions.ts'
 
-/** MCP as a way of asking the gateway: the endpoints of its eras and transports. The only place that writes MCP to a socket. */
+/** Access to the gateway by MCP: the endpoints of its eras and transports. Only these write MCP messages to sockets. */
 export class Downstream {
   readonly sessions = new Sessions()
   /** Runs the messages of all legacy sessions. */
@@ -23,15 +23,15 @@ export class Downstream {
     })
   }
 
-  /** Adds a way in. */
+  /** Adds an endpoint. */
   add (endpoint: Endpoint): void { this.#endpoints.push(endpoint) }
 
-  /** Takes nothing new, waits for what is in flight (`timeout` in ms), fails the rest, and ends all streams. */
+  /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
   async close (timeout: number): Promise<void> {
     await Promise.all(this.#endpoints.map(async (endpoint) => { await endpoint.close(timeout) }))
   }
 
-  /** Ends the sessions whose access was withdrawn. @param stands whether a session's view is still given to its principal */
+  /** Ends sessions whose access was withdrawn. @param stands whether a session's principal still gets its view */
   revoke (stands: (view: View) => boolean): void {
     for (const endpoint of this.#endpoints) endpoint.revoke(stands)
   }

@@ -8,22 +8,22 @@ export interface Inbound {
   readonly view: View
   readonly headers: IncomingHttpHeaders
   readonly raw: ServerResponse
-  /** The address that it came from. */
+  /** The address of the client. */
   readonly address: string
 }
 
-/** One way in for MCP clients over HTTP: an era, or a transport of one. */
+/** An HTTP endpoint for MCP clients: of an era, or of one of its transports. */
 export interface Endpoint {
-  /** Takes nothing new, waits for what is in flight (`timeout` in ms), fails the rest, and ends all streams. */
+  /** Refuses new requests, waits for those in flight (`timeout` in ms), fails the rest, and ends all streams. */
   close: (timeout: number) => Promise<void>
-  /** Ends the sessions whose access was withdrawn. @param stands whether a session's view is still given to its principal */
+  /** Ends sessions whose access was withdrawn. @param stands whether a session's principal still gets its view */
   revoke: (stands: (view: View) => boolean) => void
 }
 
 /** The first value of a header. */
 export const single = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value[0] : value
 
-/** The header that authenticated the caller, in lower case: bearer keys have a configurable one, other tokens the standard one. */
+/** The header that authenticated the caller, in lower case: configurable for bearer keys, `authorization` for other tokens. */
 export function credentialHeader ({ kind }: Principal, snapshot: Snapshot): string | undefined {
   if (kind === 'anonymous') return undefined
   return kind === 'system-key' || kind === 'user-key' ? headerOf(snapshot) : 'authorization'

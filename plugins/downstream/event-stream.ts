@@ -2,26 +2,32 @@ import type { ServerResponse } from 'node:http'
 import { limits } from '../limits/index.ts'
 import { Unread } from '../limits/unread.ts'
 
+/** Interval of the comments that keep streams alive, in ms. */
 const heartbeat = 15_000
 const streams = new Set<EventStream>()
 let timer: NodeJS.Timeout | undefined
 
-/** One open `text/event-stream` answer: bounded towards a slow reader, kept alive by comments. */
+/** One open `text/event-stream` answer. It is kept alive by comments, and closed when its client reads too slowly. */
 export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: Unread
-  /** Since when more is left unread than may be. */
+  /** The time since which the unread bytes exceed `limits.streamBacklog`. */
   #behind: number | undefined
 
-  /** Sends the head, and a comment at once: without a first byte the head would wait. */
+  /** Sends the head, with a first comment: Node sends the head with the first byte of the body only. */
   constructor (raw: ServerResponse, headers: Record<string, string>) {
     this.#raw = raw
     raw.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
     raw.write(': ok\n\n')
     this.#unread = new Unread(raw)
     streams.add(this)
-    raw.once('close', () => { streams.delete(this); if (streams.size === 0) { clearInterval(timer); timer = undefined } })
-    // One timer for all: an idle stream costs a socket, not a timer.
+    raw.once('close', () => {
+      streams.delete(this)
+      if (streams.size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    })
+    // One timer for all streams: an idle stream costs a socket, but no timer.
     timer ??= setInterval(() => { for (const stream of streams) stream.write(': keep-alive\n\n') }, heartbeat).unref()
   }
 
@@ -29,7 +35,7 @@ export class EventStream {
 
   write (text: string): void {
     if (!this.open) return
-    // A burst is no sign of a slow reader; what it left of earlier ones is.
+    // One large write is no sign of a slow reader; unread bytes of earlier writes are.
     const unread = this.#unread.count()
     if (unread <= limits.streamBacklog) this.#behind = undefined
     else if (unread > 4 * limits.streamBacklog || Date.now() - (this.#behind ??= Date.now()) > limits.streamBacklogTime) {

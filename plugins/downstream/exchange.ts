@@ -6,7 +6,7 @@ import { errorText, notificationText, type Request, type Response } from '../../
 import type { View } from '../access/view.ts'
 import type { Ask, ReplyChannel } from './reply-channel.ts'
 
-/** The client of an exchange as its era's adapter holds it. */
+/** The client of an exchange, as the adapter of its era sees it. */
 export interface ExchangeClient extends Client {
   readonly view: View
   askOn: Ask
@@ -14,7 +14,7 @@ export interface ExchangeClient extends Client {
   send: (text: string) => void
 }
 
-/** The HTTP request that an exchange came with. */
+/** The HTTP request that carried an exchange. */
 export interface RequestOrigin {
   readonly headers: Headers
   /** The header that authenticated the caller, in lower case: it is not passed on. */
@@ -22,7 +22,7 @@ export interface RequestOrigin {
   readonly address: string
 }
 
-/** One request of a client that asks its questions by JSON-RPC requests, on whatever channel its replies take. */
+/** One request of a client of an era in which questions are JSON-RPC requests. It is answered on a reply channel. */
 export class ClientExchange implements Exchange<View> {
   readonly view: View
   readonly method: string
@@ -34,7 +34,7 @@ export class ClientExchange implements Exchange<View> {
   readonly #idText: string
   readonly #reply: ReplyChannel
   readonly #onCancel: Array<(reason: string) => void> = []
-  /** Questions on its stream that are not answered yet. */
+  /** Unanswered questions on its stream. */
   #questions: Set<AbortController> | undefined
   #over = false
   cancelled: string | undefined
@@ -50,7 +50,7 @@ export class ClientExchange implements Exchange<View> {
     this.#reply = reply
   }
 
-  // Few servers are passed any headers: nothing is copied before it is asked for.
+  // Copied on first use only, since few servers are passed any headers.
   get headers (): Headers {
     const { headers, credentialHeader } = this.#origin
     return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
@@ -95,7 +95,7 @@ export class ClientExchange implements Exchange<View> {
     this.#finish([errorText(this.#idText, error.toText())])
   }
 
-  /** The client does not want the answer any more, and gets none. */
+  /** Cancels the request: the client gets no answer. */
   cancel (reason: string): void {
     if (this.#over) return
     this.cancelled = reason
@@ -105,7 +105,7 @@ export class ClientExchange implements Exchange<View> {
 
   #finish (parts: Array<string | Buffer> | undefined): void {
     if (this.#over) return
-    // Questions that belong to the request are withdrawn.
+    // The request's open questions are withdrawn.
     if (this.#questions) for (const over of this.#questions) over.abort('the request is over')
     this.#over = true
     this.#reply.finish(parts)

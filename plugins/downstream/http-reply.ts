@@ -5,25 +5,25 @@ import type { Accepted } from './accept.ts'
 import { EventStream } from './event-stream.ts'
 import type { ReplyChannel, ReplyStream } from './reply-channel.ts'
 
-/** A JSON reply that has been waiting for this long, in ms, becomes a stream: a proxy would cut a silent one. */
+/** Time after which a reply without an answer becomes a stream, in ms: a proxy would close a silent connection. */
 const silenceTimeout = 5_000
 
 export interface HttpReplyOptions {
   accepted: Accepted
-  /** How many answers it carries. */
+  /** Number of answers that it carries. */
   expected: number
   /** The answers are those of a JSON-RPC batch. */
   batch: boolean
-  /** The client knows how to poll a stream that was closed (SEP-1699). */
+  /** True when the client can poll a closed stream (SEP-1699). */
   polls: boolean
   newStream: () => ReplyStream
-  /** Called when the client is gone and will not come back for the answer. */
+  /** Called when the client is gone and will not fetch the answer. */
   onGone: () => void
 }
 
 /**
- * The HTTP answer to one POST: JSON when it is nothing but the answers, an event stream as soon as anything else is sent, or after a
- * silence. A client may leave a stream and take it up again.
+ * The HTTP answer to one POST. It is JSON when only answers are sent, and becomes an event stream as soon as another message is sent, or
+ * after a silence. A client may disconnect from a stream and resume it.
  */
 export class HttpReply implements ReplyChannel {
   readonly #raw: ServerResponse
@@ -70,12 +70,13 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.pause(retry)
   }
 
-  /** Answers without a stream. Where every request was cancelled, there is nothing to say. */
+  /** Answers without a stream; without a body when every request was cancelled. */
   #end (): void {
     const answers = this.#answers
     if (answers.length === 0) {
-      this.#raw.writeHead(this.canStream ? 200 : 202, this.canStream ? { 'content-type': 'text/event-stream' } : {}).end()
-    } else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => (at === 0 ? each : [',', ...each])), ']'])
+      if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
+      else this.#raw.writeHead(202).end()
+    } else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
     else writeJson(this.#raw, answers.flat())
   }
 
@@ -95,16 +96,16 @@ export class HttpReply implements ReplyChannel {
   #left (): void {
     if (this.#over || this.#stream?.connected) return
     clearTimeout(this.#timer)
-    // A client without an event id has nothing to come back with.
+    // Without an event id the client cannot resume the stream.
     if (this.#stream?.resumable !== true) { this.#options.onGone(); return }
-    // A connection that we closed ourselves ended well; after one that broke, the client may never come back.
+    // After a connection that the gateway closed, the client comes back; after one that broke, it may not.
     const grace = this.#raw.writableFinished ? limits.pollGrace : limits.resumeGrace
     this.#timer = setTimeout(() => { this.#options.onGone() }, grace)
     this.#timer.unref()
   }
 }
 
-/** Writes a JSON answer from parts, with its length, so that nothing is copied to be joined. */
+/** Writes a JSON answer part by part, with its total length, so that the parts need not be joined. */
 export function writeJson (
   raw: ServerResponse,
   parts: ReadonlyArray<string | Buffer>,

@@ -5,17 +5,12 @@ declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
-/** `app.downstream`: MCP as a way of asking the gateway. `app.ts` drains it. */
+/** `app.downstream`: access to the gateway by MCP. `app.ts` drains it. */
 export default fp(async (app) => {
-  const downstream = new Downstream(
-    app.gateway,
-    () => app.settings.current,
-    (error, sentence) => {
-      app.log.error({ err: error }, sentence)
-    }
-  )
+  const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
+  const downstream = new Downstream(app.gateway, () => app.settings.current, logError)
   app.decorate('downstream', downstream)
-  // Sessions end with their access; those that stay lose what they do not see any more.
+  // Sessions end with their access; the others lose the servers that they do not see any more.
   app.auth.standings.on('changed', (standingOf) => {
     downstream.revoke((view) => {
       const principal = standingOf(view.principal)

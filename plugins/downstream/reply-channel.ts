@@ -2,24 +2,24 @@ import type { Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { EventStream } from './event-stream.ts'
 
-/** The way back for one request, or for all requests of a batch. */
+/** The channel for the answer to one request, or to all requests of a batch. */
 export interface ReplyChannel {
-  /** Whether anything but the answer can be sent. */
+  /** Whether messages other than the answer can be sent. */
   readonly canStream: boolean
-  /** Sends a notification or a question that belongs to the request. Lost where `canStream` is false. */
+  /** Sends a notification or a question that belongs to the request. It is dropped if `canStream` is false. */
   send: (text: string) => void
-  /** Sends the answer, as the parts of its text. Undefined: the request was cancelled, and there is none. */
+  /** Sends the answer, as the parts of its text; undefined when the request was cancelled and has none. */
   finish: (parts: ReadonlyArray<string | Buffer> | undefined) => void
-  /** Closes the connection for the client to poll, where the client knows how (SEP-1699). @param retry in ms */
+  /** Closes the connection for the client to poll, if the client can (SEP-1699). @param retry in ms */
   pause: (retry: number) => void
 }
 
-/** An event stream that carries a reply, or what belongs to no request. Where its era resumes streams, it may outlive its connection. */
+/** An event stream for a reply, or for messages that belong to no request. In eras that resume streams, it may outlive its connection. */
 export interface ReplyStream {
   readonly connected: boolean
-  /** True when its client has been given an event id to resume it from. */
+  /** True when the client has got an event id to resume from. */
   readonly resumable: boolean
-  /** Called with each new connection that resumes it, while a reply is carried on it. */
+  /** Called with each connection that resumes it, while it carries a reply. */
   onResume: ((connection: EventStream) => void) | undefined
   attach: (connection: EventStream) => void
   send: (text: string) => void
@@ -27,9 +27,5 @@ export interface ReplyStream {
   end: () => void
 }
 
-/**
- * Puts questions to a client.
- * @param send puts a message on the stream that the question belongs to
- * @throws RpcError when the client went away
- */
+/** Puts a question to a client. @param send sends a message on the stream of the question @throws RpcError when the client is gone */
 export type Ask = (send: (text: string) => void, question: Question) => Promise<Response>

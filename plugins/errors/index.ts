@@ -29,8 +29,8 @@ const messageOf = (error: FastifyError): string =>
       : error.message
 
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
-export function envelope(
-  given: FastifyError & { errors?: readonly string[]; retryAfter?: number },
+export function envelope (
+  given: FastifyError & { errors?: readonly string[], retryAfter?: number },
   request: FastifyRequest,
   reply: FastifyReply
 ): void {

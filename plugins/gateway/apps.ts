@@ -8,8 +8,8 @@ const extension = 'io.modelcontextprotocol/ui'
 export const showsApps = (client: ClientCapabilities): boolean => isObject(client.extensions) && client.extensions[extension] !== undefined
 
 /**
- * A tool as a client without MCP Apps sees it: without the metadata that names its view, and not at all when only an App may
- * call it. Undefined: hidden.
+ * A tool for a client without MCP Apps: without the metadata that names its view. Undefined when it is hidden, since only an App may
+ * call it.
  */
 export function withoutApps (text: string): string | undefined {
   if (!text.includes('"_meta"') || !text.includes('"ui')) return text

@@ -2,7 +2,7 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { View } from '../access/view.ts'
 import type { GatewayParts } from './methods/method.ts'
 
-/** How a route introduces itself to a client. */
+/** The identity of a route, for `initialize`. */
 export interface Description {
   readonly capabilities: Record<string, unknown>
   /** As JSON text. */
@@ -10,7 +10,7 @@ export interface Description {
   readonly instructions: string | undefined
 }
 
-/** A provider that nobody has seen yet may bring any of these: a client never asks for what was not announced at the beginning. */
+/** Announced for providers whose lists are unknown: clients never ask for a capability that was not announced at the beginning. */
 const anything = {
   tools: { listChanged: true },
   prompts: { listChanged: true },
@@ -19,7 +19,7 @@ const anything = {
   completions: {}
 }
 
-/** @param serverInfo the gateway's own, as JSON text @throws RpcError when a single server is not there */
+/** @param serverInfo the gateway's own, as JSON text @throws RpcError when the route's only server is not available */
 export async function describe (
   { surfaces, providers, resolver }: GatewayParts,
   view: View,

@@ -5,7 +5,7 @@ import type { View } from '../access/view.ts'
 import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
 import type { Providers } from './providers.ts'
 
-/** Changes none of the params. */
+/** No changes of the params. */
 export const unchanged: Readonly<Record<string, string>> = {}
 
 /** Sends requests to their providers, with the hooks around each. */
@@ -22,16 +22,16 @@ export class Forwarder {
 
   /**
    * Sends one request to one provider.
-   * @param item the tool, prompt or resource by its own name, where there is one
+   * @param item the tool, prompt or resource by its own name, if the request names one
    * @param changes members of `params` that get another value, as JSON text
    * @returns the text of its result, as `onResult` hooks left it
-   * @throws RpcError the provider's error, relayed; what a hook throws
+   * @throws RpcError the provider's error, relayed; exceptions of hooks
    */
   async send (exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged): Promise<string> {
     const call: GatewayCall = { exchange, provider, item, startedAt: performance.now() }
     let output: string | undefined
     try {
-      // Awaiting hooks that return nothing would cost each call a turn of the event loop per hook.
+      // Only promises are awaited: each await would cost a call a turn of the event loop.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
       const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, changes)
       if (errorText !== undefined) throw toRpcError(errorText)
@@ -77,5 +77,5 @@ function outcomeOf (error: unknown): FinishedCall['outcome'] {
   return error instanceof RpcError && !failures.has(error.reason) ? 'error' : 'failure'
 }
 
-/** Reasons for which there was no answer. */
+/** Reasons of errors for requests without an answer. */
 const failures: ReadonlySet<RpcError['reason']> = new Set(['not-connected', 'timeout', 'no-answer', 'cancelled', 'internal'])

@@ -28,10 +28,10 @@ export interface GatewayDeps {
   logError: (error: unknown, sentence: string) => void
 }
 
-/** How a provider that is registered by the program is seen: as a server with this config would be. */
+/** The config by which a registered provider is visible, like that of a server. */
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
-/** Everything that lists or runs a tool, prompt or resource goes through here, with a View. */
+/** Lists and runs all tools, prompts and resources, each time for a View. */
 export class Gateway {
   readonly #parts: GatewayParts
   readonly #access: GatewayDeps['access']
@@ -66,8 +66,8 @@ export class Gateway {
 
   /**
    * Registers one provider of the program's own.
-   * @param entry who sees it, and its overrides; by default everybody does
-   * @returns tells the gateway that it lists something else now
+   * @param entry its visibility and overrides; by default it is visible to everybody
+   * @returns a function to call when the lists of the provider have changed
    */
   addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }): () => void {
     this.#access.register({ name: provider.name, config: entry })
@@ -77,22 +77,22 @@ export class Gateway {
   }
 
   /**
-   * Does one request.
+   * Handles one request.
    * @returns the text of its result, or a list to be written
-   * @throws RpcError to be answered instead
+   * @throws RpcError to answer with
    */
   handle (exchange: Exchange<View>): Promise<Result> {
     return methodFor(exchange.method)(this.#parts, exchange)
   }
 
-  /** Passes a client's notification on to the providers that its view sees, as it came. */
+  /** Relays a client's notification to the providers that its view sees. */
   notify (view: View, client: Client, method: string, paramsText: string): void {
     const isForAll = method === 'notifications/roots/list_changed'
     if (!isNotification(method) || (!isForAll && view.scope.kind !== 'server')) return
     for (const { provider } of this.#parts.surfaces.sections(view, client)) provider?.notify?.(client, method, paramsText)
   }
 
-  /** How a route introduces itself. Waits for providers that have never been seen. @throws RpcError when a single server is not there */
+  /** The identity of a route. Waits for providers whose lists are unknown. @throws RpcError when its only server is not available */
   async describe (view: View, client: Client): Promise<Description> {
     return await describe(this.#parts, view, client, this.#serverInfo)
   }
@@ -100,46 +100,43 @@ export class Gateway {
   /** Notifies a listener of everything that changes from now on. */
   join (listener: Listener<View>, client: Client): void { this.#parts.news.join(listener, client) }
 
-  /** A client is gone: its listener is forgotten, and all that providers remember of it ends. */
+  /** Removes a client that is gone: its listener, and its links, calls and subscriptions at providers. */
   async forget (client: Client): Promise<void> {
     if (client.listener) this.#parts.news.leave(client.listener as Listener<View>)
     await this.#parts.providers.release(client)
   }
 
-  /** The settings changed: clients lose what their views do not see any more. */
+  /** Applies changed settings: clients lose the servers that their views do not see any more. */
   withdraw (): void { this.#parts.news.withdraw() }
 
-  /** What a view shows to a client of this kind now. */
+  /** The surface of a view for this client now. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
 
-  /** The servers that a view sees now, with what each lists to this client under its own names. */
+  /** The servers that a view sees now, with the catalogue of each for this client, under its own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }
 
-  /** Where the name of a tool or prompt leads, as far as is known now. */
+  /** The target of a tool's or prompt's name, as far as it is known now. */
   lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {
     return this.#parts.resolver.byName(view, this.surface(view, client), kind, name)
   }
 
-  /** The same; waits for a provider that is connecting. @throws RpcError -32001 when a single provider cannot be asked */
+  /** The same, but waits for a provider that is connecting. @throws RpcError -32001 when the only provider is not connected */
   async resolve (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
     return await this.#parts.resolver.named(exchange, kind, name)
   }
 
-  /** The name under which a view shows a tool or prompt of a provider; undefined: it does not, as far as is known now. */
+  /** The name under which a view shows a provider's tool or prompt; undefined when it does not, as far as is known now. */
   exposedName (view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
 
-  /**
-   * Waits until it is known what one provider lists to this client.
-   * @throws RpcError -32001 when it cannot be asked and nothing is known of it
-   */
+  /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }
 
-  /** What one provider lists to clients that declare no capabilities, under its own names; undefined: nothing is known. */
+  /** A provider's catalogue for clients without capabilities, under its own names; undefined when it is unknown. */
   catalogue (provider: string): Catalogue | undefined { return this.#parts.providers.get(provider)?.catalogue(plainClient) }
 
-  /** What one provider lists to clients of every kind, as far as is known. */
+  /** A provider's catalogues for all classes of clients, as far as they are known. */
   catalogues (provider: string): readonly Catalogue[] { return this.#parts.providers.get(provider)?.catalogues?.() ?? [] }
 
   /** A text of a provider without the secrets of its configuration. */
@@ -147,7 +144,7 @@ export class Gateway {
     return this.#parts.providers.get(provider)?.redact?.(text) ?? text
   }
 
-  /** Resolves when all that clients left behind is released. */
+  /** Resolves when the links, calls and subscriptions of clients that are gone have ended. */
   async close (): Promise<void> {
     this.#parts.news.close()
     await this.#parts.providers.released()

@@ -8,46 +8,43 @@ export interface GatewayCall {
   readonly exchange: Exchange<View>
   /** The server's name. */
   readonly provider: string
-  /** The tool, prompt or resource by its own name, where there is one. */
+  /** The tool, prompt or resource by its own name, if the request names one. */
   readonly item: string | undefined
-  /** When it came, as `performance.now()`. */
+  /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
 }
 
-/** `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer at all. */
+/** `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer. */
 export type Outcome = 'ok' | 'error' | 'failure'
 
 /**
- * One request that is over. Who asked: `exchange.view.principal` (`username`, `credential`) and `exchange.address`; what:
+ * One request that is over. The caller is in `exchange.view.principal` (`username`, `credential`) and `exchange.address`, the params in
  * `exchange.paramsText`.
  */
 export interface FinishedCall extends GatewayCall {
   readonly outcome: Outcome
   /** In ms. */
   readonly duration: number
-  /** The text of the result as the provider gave it, before any `onResult`; undefined: there is none. */
+  /** The text of the result as the provider gave it, before any `onResult`; undefined when there is none. */
   readonly output: string | undefined
-  /** What was thrown instead of an answer; undefined: the outcome is `ok`. */
+  /** The error; undefined when the outcome is `ok`. */
   readonly error: unknown
 }
 
 /**
- * What may be registered on the gateway; hooks run in the order of registration, and are awaited only where they return a promise.
- * What `onList`, `onCall`, `onResult` or `onQuestion` throw as RpcError is answered instead.
+ * The hooks of the gateway. They run in the order of registration, and are awaited only if they return a promise. An RpcError thrown by
+ * `onList`, `onCall`, `onResult` or `onQuestion` is answered instead of the result.
  */
 export interface GatewayHooks {
-  /** A list is about to be answered: returns its entries, changed or not. */
+  /** Called before a list is answered. @returns its entries, changed or not */
   onList: (exchange: Exchange<View>, kind: ListKind, entries: readonly Entry[]) => readonly Entry[] | Promise<readonly Entry[]>
-  /** A request is about to be sent to its provider. */
+  /** Called before a request is sent to its provider. */
   onCall: (call: GatewayCall) => Promise<void> | void
-  /** A result came back: returns its text, or another in its place. */
+  /** Called with the text of a result. @returns it, or another text in its place */
   onResult: (call: GatewayCall, result: string) => Promise<string> | string
-  /**
-   * A call is over. Sees each call exactly once, after all other hooks, and is not waited for; what it throws is logged and changes
-   * nothing.
-   */
+  /** Called exactly once per call, after all other hooks, and not awaited. Exceptions are logged and change nothing. */
   onDone: (call: FinishedCall) => void
-  /** A provider is about to ask a client. */
+  /** Called before a provider asks a client. */
   onQuestion: (provider: string, question: Question, client: Client) => Promise<void> | void
 }
 

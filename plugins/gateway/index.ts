@@ -5,7 +5,7 @@ declare module 'fastify' {
   interface FastifyInstance { gateway: Gateway }
 }
 
-/** `app.gateway`: lists and runs everything. MCP, REST and OpenAPI are ways of asking it; providers register with it. */
+/** `app.gateway`: lists and runs all tools, prompts and resources, for MCP, REST and OpenAPI. Providers register with it. */
 export default fp(async (app) => {
   const gateway = new Gateway({
     access: app.access,

@@ -2,12 +2,10 @@ import { withMembers } from '../../protocol/json.ts'
 import { listKinds, type ListKind } from '../../protocol/lists.ts'
 import { toBytes } from '../../protocol/yield.ts'
 
-/** One item as a view sees it: the JSON text that it was listed as, and the members that get another value. */
+/** One item as a view sees it: its JSON text as it was listed, and the members that get another value. */
 export interface Entry { readonly text: string, readonly name?: string, readonly description?: string }
 
-/**
- * The result of one list request. Most sessions begin without asking for it, and it may have megabytes: it is written when it is asked for.
- */
+/** The result of one list request. It is serialized on first use, since it may have megabytes and most sessions never ask for it. */
 export class List {
   readonly kind: ListKind
   readonly entries: readonly Entry[]
@@ -26,7 +24,7 @@ export class List {
     return new List(this.kind, entries, this.#extra)
   }
 
-  /** True when a client could tell no difference. */
+  /** True when both are equal to a client. */
   equals (other: List): boolean {
     return this.kind === other.kind && this.#extra === other.#extra && this.entries.length === other.entries.length &&
       this.entries.every(({ text, name, description }, at) => {

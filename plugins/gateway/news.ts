@@ -8,16 +8,17 @@ import type { Providers } from './providers.ts'
 import type { Resolver } from './resolve.ts'
 import type { Surfaces } from './surfaces.ts'
 
-/** Changes are collected for this long, in ms, before listeners are notified. */
+/** Time for which changes are collected before listeners are notified, in ms. */
 const settleTime = 50
-/** Listeners that are notified before the event loop has its turn. */
+/** Listeners that are notified before yielding to the event loop. */
 const batchSize = 100
 
-/** One client that hears news, and the lists that it saw last. */
+/** The client of a listener, and the lists that it got last. */
 interface Member { readonly client: Client, readonly seen: Map<ListKind, List> }
 
 /**
- * What belongs to no request: changed lists, messages of providers, access that was withdrawn. It reaches clients through listeners only.
+ * Sends clients the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn access. It
+ * reaches clients through their listeners only.
  */
 export class News {
   readonly #providers: Providers
@@ -32,7 +33,7 @@ export class News {
     this.#resolver = resolver
   }
 
-  /** Notifies a listener of everything that changes from now on, whether its client has listed anything or not (yet). */
+  /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
   join (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
     this.#members.set(listener, { client, seen: new Map(kinds.map((kind) => [kind, parts[kind].list])) })
@@ -40,13 +41,13 @@ export class News {
 
   leave (listener: Listener<View>): void { this.#members.delete(listener) }
 
-  /** Notes the list that a client has just been given. */
+  /** Records the list that a client has just got. */
   saw (client: Client, list: List): void {
     const { listener } = client
     if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, list)
   }
 
-  /** Some provider lists something else, or the settings changed: listeners that see a difference are notified soon. */
+  /** Called when the lists of a provider or the settings have changed: listeners that see a difference are notified soon. */
   changed (): void {
     this.#pending ??= setTimeout(() => { this.#pending = undefined; void this.#notifyOfChanges() }, settleTime).unref()
   }
@@ -61,12 +62,12 @@ export class News {
       const changed = new Set<string>()
       for (const kind of kinds) if (isNews(member, parts[kind].list)) changed.add(listKinds[kind].capability)
       for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
-      // Thousands of sessions must not hold up a call.
+      // Thousands of sessions must not delay a call.
       if (++notified % batchSize === 0) await new Promise((resolve) => { setImmediate(resolve) })
     }
   }
 
-  /** A notification of a provider for every listener that sees it and that it serves. */
+  /** Sends a provider's notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
     const { level } = isLog ? JSON.parse(paramsText) as { level?: unknown } : {}
@@ -77,7 +78,7 @@ export class News {
     for (const [listener] of listeners) listener.deliver(method, paramsText)
   }
 
-  /** Whether a view sees a provider, asked once for each view key. */
+  /** Whether a view sees a provider, decided once per view key. */
   #seenBy (provider: string): (view: View) => boolean {
     const known = new Map<string, boolean>()
     return (view) => {
@@ -87,9 +88,7 @@ export class News {
     }
   }
 
-  /**
-   * The settings changed: clients lose what their views do not see any more. Their calls there end, their subscriptions and own links too.
-   */
+  /** Applies changed settings: at servers that a client does not see any more, its calls, subscriptions and own links end. */
   withdraw (): void {
     const visible = new Map<string, ReadonlySet<string>>()
     for (const [{ view }, { client }] of [...this.#members]) {
@@ -104,8 +103,8 @@ export class News {
   }
 
   /**
-   * A client hears of a resource from the provider only that it would read it from now.
-   * @param lost the providers that it does not see any more: they drop its subscriptions themselves
+   * Moves subscriptions to the provider from which the client would read the resource now.
+   * @param lost the providers that it does not see any more, which drop its subscriptions themselves
    */
   #moveSubscriptions (view: View, client: Client, lost: ReadonlySet<string>): void {
     for (const provider of this.#providers.usedBy(client)) {
@@ -119,7 +118,7 @@ export class News {
   }
 }
 
-/** True, once, when a list is another one than its client saw last. */
+/** True when a list differs from the one that its client got last; the next call returns false. */
 function isNews ({ seen }: Member, list: List): boolean {
   const last = seen.get(list.kind)
   if (last === undefined || last === list) return false

@@ -3,19 +3,19 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 
-/** All providers, by name, and which of them remember something of which client. */
+/** All providers by name, and the names of those that each client has used. */
 export class Providers {
   readonly #sources: ProviderSource[] = []
   readonly #registered = new Map<string, Provider>()
-  /** By client id, so that a client's end costs no walk through all providers. Names: a provider that was replaced is not kept alive. */
+  /** By client id, so that the end of a client costs no search. Holds names, so that a replaced provider is not kept in memory. */
   readonly #used = new Map<string, Set<string>>()
   readonly #releasing = new Set<Promise<unknown>>()
   #generation = 0
 
-  /** Rises with every change of what is listed. */
+  /** Incremented with every change of any provider's lists. */
   get generation (): number { return this.#generation }
 
-  /** Notes that some provider lists something else now. */
+  /** Records a change of some provider's lists. */
   changed (): void { this.#generation++ }
 
   addSource (source: ProviderSource, host: ProviderHost): void {
@@ -38,7 +38,7 @@ export class Providers {
     return undefined
   }
 
-  /** Equal texts: all providers list the same to these clients, at one generation. */
+  /** A text that is equal for clients to which all providers list the same, at one generation. */
   catalogueKey (client: Client): string {
     let key = classOf(client.capabilities)
     for (const source of this.#sources) {
@@ -48,10 +48,7 @@ export class Providers {
     return key
   }
 
-  /**
-   * The provider that a client is about to use; what it may remember of the client is released with it.
-   * @throws RpcError -32001 when it is not there
-   */
+  /** The provider that a client is about to use. It is recorded, to be released with the client. @throws RpcError -32001 when it is gone */
   use (name: string, client: Client): Provider {
     const provider = this.get(name)
     if (!provider) throw new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected`, 'not-connected')
@@ -59,12 +56,12 @@ export class Providers {
     return provider
   }
 
-  /** The providers that may remember something of a client. */
+  /** The providers that a client has used. */
   usedBy (client: Client): Provider[] {
     return [...this.#used.get(client.id) ?? []].flatMap((name) => this.get(name) ?? [])
   }
 
-  /** A client is gone, or may not use some providers any more. @param from the providers that release it; undefined: all */
+  /** Releases a client that is gone, or may not use some providers any more. @param from those providers; undefined: all */
   async release (client: Client, from?: ReadonlySet<string>): Promise<void> {
     const used = this.#used.get(client.id)
     if (!used) return
@@ -77,14 +74,14 @@ export class Providers {
     await releasing
   }
 
-  /** Resolves when what clients left behind is released. */
+  /** Resolves when all clients that are gone are released. */
   async released (): Promise<void> {
     await Promise.allSettled(this.#releasing)
   }
 
   /**
-   * Waits until it is known what these providers list to this client, but no longer than each is worth it.
-   * @param only the request is for one provider: it is waited for while it connects
+   * Waits for the catalogues of these providers for this client, for each no longer than its budget.
+   * @param only the request is for a single provider, which is then awaited while it connects
    */
   async learn (names: Iterable<string>, client: Client, only: boolean): Promise<void> {
     const waits: Array<Promise<unknown>> = []
@@ -103,7 +100,7 @@ export class Providers {
   }
 
   #note (name: string, client: Client): void {
-    // A caller that hears nothing and has no links of its own leaves nothing behind, and nobody says when it is gone.
+    // A caller without a listener and own links has nothing to release, and its end is never reported.
     if (client.listener === undefined && client.ownLinks !== true) return
     const used = this.#used.get(client.id)
     if (used) used.add(name)

@@ -8,20 +8,20 @@ import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 
-/** Where the names and URIs that a view uses lead. An item that the view does not show does not exist. */
+/** Resolves the names and URIs of a view to providers and items. An item that the view does not show does not exist. */
 export class Resolver {
   readonly #surfaces: Surfaces
   readonly #providers: Providers
   readonly #links: ResourceLinks
 
-  /** @param links resources that results linked to */
+  /** @param links the resources that results have linked to */
   constructor (surfaces: Surfaces, providers: Providers, links: ResourceLinks) {
     this.#surfaces = surfaces
     this.#providers = providers
     this.#links = links
   }
 
-  /** Where the exposed name of a tool or prompt leads. A route of raw names also takes those of merged routes. */
+  /** The target of an exposed name of a tool or prompt. A route of raw names also accepts those of merged routes. */
   byName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
     const { targets } = surface.parts[kind]
     const found = targets.get(name)
@@ -29,11 +29,11 @@ export class Resolver {
     const { name: server } = view.scope
     const prefix = `${server}${this.#surfaces.separator}`
     if (name.startsWith(prefix) && targets.has(name.slice(prefix.length))) return targets.get(name.slice(prefix.length))
-    // Merged routes cut long names, and the cut form is good here, too.
+    // The cut form of long names on merged routes is accepted, too.
     return isCut(name) ? [...targets.values()].find(({ key }) => exposedName(server, this.#surfaces.separator, key) === name) : undefined
   }
 
-  /** The name under which a view shows an item of a provider; undefined: it does not. */
+  /** The name under which a view shows an item of a provider; undefined when it does not. */
   exposed (view: View, surface: Surface, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
     const { targets } = surface.parts[kind]
     if (view.presentation === 'raw') return targets.get(key)?.provider === provider ? key : undefined
@@ -41,32 +41,26 @@ export class Resolver {
     return undefined
   }
 
-  /** The surface, once it is known what the providers behind it list to clients like this one. */
+  /** The surface, once the catalogues of its providers for clients like this one are known. */
   async settled ({ view, client }: Exchange<View>): Promise<Surface> {
     const { providers } = this.#surfaces.of(view, client)
     await this.#providers.learn(providers, client, view.scope.kind === 'server')
     return this.#surfaces.of(view, client)
   }
 
-  /** @throws RpcError -32001 when the view's only provider cannot be asked and nothing is known of it */
+  /** @throws RpcError -32001 when the catalogue of the view's only provider is unknown and cannot be read now */
   mustBeKnown ({ scope }: View, surface: Surface): void {
     if (scope.kind === 'server' && surface.capabilities.size === 0) throw notConnected(scope.name, this.#providers.get(scope.name))
   }
 
-  /**
-   * Waits until it is known what one provider lists to this client.
-   * @throws RpcError -32001 when it cannot be asked and nothing is known of it
-   */
+  /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (name: string, client: Client): Promise<void> {
     await this.#providers.learn([name], client, true)
     const provider = this.#providers.get(name)
     if (provider && (provider.status ?? 'connected') !== 'connected' && !provider.catalogue(client)) throw notConnected(name, provider)
   }
 
-  /**
-   * Looks something up in the surface; a name that is not there may be one that this client has not been shown yet.
-   * @throws as `mustBeKnown`
-   */
+  /** Looks a name up in the surface; an unknown one is looked up again once all catalogues are read. @throws as `mustBeKnown` */
   async find<Found> (exchange: Exchange<View>, look: (surface: Surface) => Found | undefined): Promise<Found | undefined> {
     const surface = this.#surfaces.of(exchange.view, exchange.client)
     const found = look(surface)
@@ -77,9 +71,9 @@ export class Resolver {
   }
 
   /**
-   * Finds a tool or prompt by the name that the view shows it under. On merged routes, a provider that is still connecting and whose
-   * label the name begins with is waited for.
-   * @throws RpcError -32001 when that provider did not connect
+   * Finds a tool or prompt by its name in the view. On merged routes, a provider that is still connecting is awaited if the name begins
+   * with its label.
+   * @throws RpcError -32001 when that provider does not connect
    */
   async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
     const { view, client } = exchange
@@ -99,31 +93,31 @@ export class Resolver {
     return undefined
   }
 
-  /** The provider that reads the resource that an exchange names, listed or not. @throws RpcError -32002 */
+  /** The provider of the resource that an exchange names, listed or not. @throws RpcError -32002 */
   async reader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
     if (provider !== undefined) return { provider, key: uri }
-    // A single server may read what it does not list; what its operator disabled stays shut.
+    // A single server may have resources that it does not list. Disabled ones stay unavailable.
     const { scope } = view
     if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) return { provider: scope.name, key: uri }
     throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
   }
 
-  /** The provider from which a client of a merged route would read a resource now. */
+  /** The provider from which a client of a merged route reads a resource now. */
   readerNow (view: View, client: Client, uri: string): string | undefined {
     return view.scope.kind === 'server' ? undefined : this.#readerIn(view, this.#surfaces.of(view, client), uri)
   }
 
-  /** Whether a client may read a resource from a provider; where that is not known yet, it may. */
+  /** Whether a client may read a resource from a provider; true while that is not known. */
   mayRead (view: View, client: Client, provider: string, uri: string): boolean {
     const surface = this.#surfaces.of(view, client)
     if (!surface.capabilities.has(provider)) return true
     return view.scope.kind === 'server' ? !isHidden(surface, provider, uri) : this.#readerIn(view, surface, uri) === provider
   }
 
-  /** The provider that lists a resource or has a template for it; else the one that linked to it, where all of its resources are shown. */
+  /** The provider that lists a resource or has a template for it; else the one that linked to it, if all its resources are shown. */
   #readerIn (view: View, surface: Surface, uri: string): string | undefined {
     const provider = readerOf(surface, uri)?.provider
     if (provider !== undefined || view.scope.kind === 'server') return provider
@@ -135,7 +129,7 @@ export class Resolver {
   }
 }
 
-/** The error for a provider that cannot be asked now, in words for its clients. */
+/** The error for a provider that is not available now, for clients. */
 export function notConnected (name: string, provider: Provider | undefined): RpcError {
   const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
   const reason = connecting ?? provider?.reason ?? 'it cannot be used as it is configured'

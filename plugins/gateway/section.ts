@@ -4,21 +4,21 @@ import { isEnabled, overrideOf, selects, type ItemKind } from '../access/overrid
 import type { VisibleServer } from '../access/visibility.ts'
 import { withoutApps } from './apps.ts'
 
-/** One visible server with the provider behind it, and what that lists to the client that looks; undefined: not there, or not known yet. */
+/** One visible server with its provider, and the provider's catalogue for the client; undefined when there is none, or not known yet. */
 export interface Section extends VisibleServer {
   readonly provider: Provider | undefined
   readonly catalogue: Catalogue | undefined
 }
 
-/** One item as a section shows it. `description`: the override, where an admin gave one. */
+/** One item as a section shows it. `description`: the admin's override, if there is one. */
 export interface ShownItem { readonly text: string, readonly description: string | undefined, readonly enabled: boolean }
 
-/** Overrides and selections of resource templates are those of resources. */
+/** Overrides and selections of resources also apply to resource templates. */
 export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTemplates' ? 'resources' : kind
 
 /**
- * An item as its section shows it; undefined: the group does not select it, or only an MCP App may use it. The one place where
- * overrides, selections and MCP Apps decide about an item.
+ * An item as its section shows it; undefined when the group does not select it, or only an MCP App may use it. Overrides, selections and
+ * MCP Apps are applied to items only here.
  * @param apps the client shows MCP Apps
  */
 export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): ShownItem | undefined {

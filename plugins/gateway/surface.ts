@@ -6,21 +6,21 @@ import { exposedName, otherName } from './names.ts'
 import { itemKindOf, showItem, type Section } from './section.ts'
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
 
-/** Where an exposed name leads: the provider that owns the item, and the item by its own name. */
+/** The target of an exposed name: the provider of the item, and the item's own name. */
 export interface Target { readonly provider: string, readonly key: string, readonly item?: Item }
 
-/** One list, and where its names lead. */
+/** One list, and the targets of its names. */
 export interface Part {
   readonly list: List
   readonly targets: ReadonlyMap<string, Target>
 }
 
-/** Everything that a view sees at one generation. */
+/** All that a view sees at one generation. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, Part>>
-  /** The one with the longest literals first: it is the most specific. */
+  /** Those with the longest literals first: they are the most specific. */
   readonly templates: ReadonlyArray<Template<Target>>
-  /** Resources that are disabled or not selected: no template leads to them either. */
+  /** Resources that are disabled or not selected, which templates must not match either. */
   readonly hidden: ReadonlySet<string>
   /** The names of the providers behind it, known or not. */
   readonly providers: readonly string[]
@@ -44,7 +44,7 @@ export interface SurfaceInput {
 
 type Builder = Record<ListKind, { entries: Entry[], targets: Map<string, Target>, extra: string }>
 
-/** Folds the catalogues behind a view into what it sees. Pure; the lists of `before` that came out the same are kept. */
+/** Makes a view's surface of the catalogues of its providers. Pure. Lists that are equal to those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
@@ -62,7 +62,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     const { entries, targets, extra } = built[kind]
     const list = new List(kind, entries, extra)
     const old = before?.parts[kind].list
-    // A list that is the same keeps its identity, so that nobody is notified of it; its names may lead elsewhere.
+    // An equal list is the same object, so that nobody is notified; the targets of its names may differ.
     return { list: old?.equals(list) === true ? old : list, targets }
   }
   return {
@@ -81,7 +81,7 @@ const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), extra
 
 function templatesOf (targets: ReadonlyMap<string, Target>, raw: boolean): Array<Template<Target>> {
   return [...targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target }))
-    // Among several servers, one whose template fits everything must not catch the others' resources.
+    // Among several servers, a template that matches everything must not capture the others' resources.
     .filter(({ literals }) => raw || /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
     .sort((a, b) => b.literals.join('').length - a.literals.join('').length)
 }
@@ -101,14 +101,14 @@ function addItems (kind: ListKind, built: Builder, { raw, separator, apps }: Sur
       if (taken?.provider === server.name && taken.key === item.key) continue
       if (taken) name = otherName(name, `${server.name}\n${item.key}`)
     }
-    // Resources keep their URIs: where two servers list one, the first in configuration has it.
+    // Resources keep their URIs: of two servers that list the same, the first in configuration provides it.
     if (targets.has(name)) continue
     targets.set(name, { provider: server.name, key: item.key, item })
     entries.push(toEntry(shown.text, name === item.key ? undefined : name, shown.description))
   }
 }
 
-/** Members that do not change are absent: most entries are the text alone. */
+/** Unchanged members are absent: most entries are the text alone. */
 function toEntry (text: string, name: string | undefined, description: string | undefined): Entry {
   if (description === undefined) return name === undefined ? { text } : { text, name }
   return name === undefined ? { text, description } : { text, name, description }
@@ -120,15 +120,15 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/** A server's resource, however its URI is spelled: most servers take all spellings for one. */
+/** The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling. */
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`
 
-/** Whether a server's resource, listed or not, is hidden. A URI that is too long to be normalised may be any of them. */
+/** Whether a server's resource, listed or not, is hidden. A URI that is too long to be normalized counts as hidden. */
 export const isHidden = ({ hidden }: Surface, server: string, uri: string): boolean =>
   hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))
 
-/** A URI in one spelling (RFC 3986 §6.2.2): without differences of case, dot segments, needless escapes and empty parts. */
+/** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
 function spelled (uri: string): string {
   if (!URL.canParse(uri)) return uri
   const url = new URL(uri)
@@ -153,7 +153,7 @@ function hiddenOf (sections: readonly Section[]): Set<string> {
   return hidden
 }
 
-/** Where a URI is read: at the server that listed it, or whose template it fits. */
+/** The provider of a URI: the one that lists it, or has a template that matches it. */
 export function readerOf ({ parts, templates, hidden }: Surface, uri: string): Target | undefined {
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > longestUri) return listed

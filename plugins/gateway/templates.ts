@@ -1,15 +1,15 @@
-/** A resource template that some server listed. */
+/** A resource template of some server. */
 export interface Template<Target> { readonly literals: readonly string[], readonly target: Target }
 
-/** A longer URI fits no template: what a search costs is bounded by its length times a literal's. */
+/** Longer URIs match no template: the cost of matching is bounded by the length of the URI times that of a literal. */
 export const longestUri = 8 * 1024
 
 /** The literal pieces between a URI template's expressions (RFC 6570). */
 export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/\{[^{}]*\}/)
 
 /**
- * True when a URI can be an expansion of a template: its literals stand in it in this order, first and last at the ends.
- * Templates come from upstreams, and must not be able to make a slow pattern: there is no back-tracking, and the URI is bounded.
+ * True when a URI can be an expansion of a template: it contains the template's literals in this order, the first and last at its ends.
+ * Templates come from upstreams and must not cause slow matching: there is no back-tracking, and the length of the URI is bounded.
  */
 export function matches (literals: readonly string[], uri: string): boolean {
   if (uri.length > longestUri) return false

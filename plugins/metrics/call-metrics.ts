@@ -1,36 +1,36 @@
 import type { Registry } from 'prom-client'
 
-/** How a request ended: with a result, with an error that its server or the gateway answered, or not at all. */
+/** The outcome of a request: a result, an error of its server or of the gateway, or no answer. */
 export type Outcome = 'ok' | 'error' | 'failure'
 
 const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/complete', 'other'] as const
 const outcomes: readonly Outcome[] = ['ok', 'error', 'failure']
-/** Upper bounds of the latency's classes, in seconds. */
+/** Upper bounds of the latency buckets, in seconds. */
 const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
-/** Servers that get labels of their own; the rest are counted together, so that names cannot grow the memory. */
+/** Max servers with labels of their own; the others are counted together, so that new names cannot fill the memory. */
 const labelledServers = 200
 
-/** The requests of one server. `ended` by method and outcome, `slower` by the class of their latency. */
-interface Row { readonly ended: number[], readonly slower: number[], sum: number }
+/** The requests of one server: counts by method and outcome, counts by latency bucket, and the sum of latencies in seconds. */
+interface Row { readonly ended: number[], readonly buckets: number[], sum: number }
 
 const newRow = (): Row => ({
   ended: new Array<number>(methods.length * outcomes.length).fill(0),
-  slower: new Array<number>(bounds.length + 1).fill(0),
+  buckets: new Array<number>(bounds.length + 1).fill(0),
   sum: 0
 })
 
-/** One sample line, as a registry of prom-client wants it. */
+/** One sample, in the form that prom-client's registry expects. */
 interface Sample { metricName?: string, labels: Record<string, string | number>, value: number }
 
 /**
- * Requests by server, method and outcome, and how long they took. Counting is a few additions, since it is done for each call;
- * labels are put together when somebody asks.
+ * Counts requests by server, method and outcome, and their latency. Counting is a few additions, since it is done for each call; labels
+ * are composed when the metrics are read.
  */
 export class CallMetrics {
   readonly #rows = new Map<string, Row>()
   readonly #others = newRow()
 
-  /** @param seconds from the request to its answer */
+  /** Counts one request. @param seconds time from the request to its answer */
   add (server: string, method: string, outcome: Outcome, seconds: number): void {
     const row = this.#rowOf(server)
     const known = methods.indexOf(method as typeof methods[number])
@@ -38,17 +38,17 @@ export class CallMetrics {
     row.ended[at] = (row.ended[at] ?? 0) + 1
     let within = 0
     while (within < bounds.length && seconds > (bounds[within] ?? 0)) within++
-    row.slower[within] = (row.slower[within] ?? 0) + 1
+    row.buckets[within] = (row.buckets[within] ?? 0) + 1
     row.sum += seconds
   }
 
   /** The label of a server: its name, or `other` when there are too many. */
   label (server: string): string { return this.#rowOf(server) === this.#others ? 'other' : server }
 
-  /** Makes both metrics known: `toolhub_calls_total` and `toolhub_call_seconds`. */
+  /** Registers both metrics: `toolhub_calls_total` and `toolhub_call_seconds`. */
   register (register: Registry): void {
     const metric = (name: string, help: string, type: 'counter' | 'histogram', read: (server: string, row: Row) => Sample[]) => {
-      // A registry asks a metric for no more than this.
+      // A registry uses no other members of a metric.
       register.registerMetric({
         name,
         help,
@@ -92,9 +92,9 @@ function calls (server: string, { ended }: Row): Sample[] {
   )
 }
 
-function latency (name: string, server: string, { slower, sum }: Row): Sample[] {
+function latency (name: string, server: string, { buckets: counts, sum }: Row): Sample[] {
   let count = 0
-  const buckets = slower.map((value, at): Sample => ({
+  const buckets = counts.map((value, at): Sample => ({
     metricName: `${name}_bucket`,
     labels: { le: bounds[at] ?? '+Inf', server },
     value: (count += value)

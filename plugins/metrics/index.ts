@@ -6,7 +6,7 @@ declare module 'fastify' {
   interface FastifyInstance { metrics: Registry }
 }
 
-/** `app.metrics`: what happens at the gateway, for Prometheus. A registration on the gateway's hooks: no caller knows of it. */
+/** `app.metrics`: the metrics of the gateway, for Prometheus. They are collected by the gateway's hooks. */
 export default fp(async (app) => {
   const register = new Registry()
   collectDefaultMetrics({ register, prefix: 'toolhub_' })

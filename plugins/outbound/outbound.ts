@@ -32,9 +32,7 @@ export class Outbound {
   readonly #policy: Policy
   readonly #resolve: Resolver
   readonly #direct: { readonly trusted: Agent, readonly untrusted: Agent }
-  /**
-   * By the URL of the proxy, credentials included. Requests in flight keep an evicted agent alive; its idle sockets close by themselves.
-   */
+  /** By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
   readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(limits.proxies)
 
   /** @throws Error for an invalid entry in `allow` */

@@ -69,7 +69,8 @@ export function maskArgs (args: readonly unknown[]): unknown[] {
 }
 
 /**
- * One argument as it may be shown: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a URL, or JSON.
+ * One argument as it may be shown: `--token=…`, `API_KEY=…`, `--env=API_KEY=…`, `--header=X: …`, `Authorization: …`, a URL, or
+ * JSON.
  * @param isInner whether it is the value after the `=` of another one
  */
 function maskWord (text: string, isInner = false): string {

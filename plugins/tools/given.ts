@@ -4,9 +4,9 @@ import { inexactNumber } from '../json-schema/numbers.ts'
 import { limits } from '../limits/index.ts'
 
 /**
- * Arguments as a query has them: texts, and lists of texts where a name stands more than once.
- * @param search what stands behind the question mark
- * @throws InvalidInput where it is not percent-encoded UTF-8
+ * The arguments in a query: texts, and lists of texts for repeated names.
+ * @param search the query without the question mark
+ * @throws InvalidInput when it is not percent-encoded UTF-8
  */
 export function fromQuery (search: string): Record<string, unknown> {
   const args = new Map<string, string | string[]>()
@@ -30,8 +30,8 @@ function decoded (text: string): string {
 }
 
 /**
- * Arguments as a body has them; an empty one has none.
- * @throws InvalidJson, InvalidInput where it is no object, or has a number that would not arrive as it was written
+ * The arguments in a body; none in an empty one.
+ * @throws InvalidJson; InvalidInput when it is not an object, or has a number that cannot be passed on exactly
  */
 export function fromBody (text: string): Record<string, unknown> {
   const value = exactJson(text)
@@ -40,8 +40,8 @@ export function fromBody (text: string): Record<string, unknown> {
 }
 
 /**
- * A JSON text whose numbers arrive as they are written; an empty one is an object without members.
- * @throws InvalidJson, InvalidInput where one would not
+ * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members.
+ * @throws InvalidJson; InvalidInput when a number is not exact
  */
 export function exactJson (text: string): unknown {
   if (text.trim() === '') return {}

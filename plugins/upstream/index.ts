@@ -16,9 +16,7 @@ export interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
 }
 
-/**
- * `app.upstreams`: the servers that are alive, providers of the gateway. They begin to connect when the app is ready, and never hold it up.
- */
+/** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
 export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },

@@ -109,10 +109,8 @@ export class Upstream implements Provider {
       },
       contested: () => {
         if (!this.#placement.contest()) return
-        log(
-          'warn',
-          'it asked a question while calls of several clients were open: clients that can be asked get connections of their own from now on'
-        )
+        const consequence = 'clients that can be asked get connections of their own from now on'
+        log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
         this.#supervisor.wake()
       },
       broadcast: (slot, method, paramsText) => { broadcast(method, paramsText, (client) => this.#placement.serves(slot, client)) },
@@ -206,7 +204,7 @@ export class Upstream implements Provider {
   }
 
   /**
-   * A session that expired is opened again, and the request repeated if it cannot have run.
+   * Sends a request. An expired session is opened again, and the request repeated if it cannot have run.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
   async call (exchange: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {

@@ -20,7 +20,7 @@ export interface UpstreamsDeps {
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
 
-/** A host that is told nothing: until a gateway connects. */
+/** A host that ignores everything, until a gateway connects. */
 const noHost: ProviderHost = { changed: () => {}, question: async () => {}, broadcast: () => {} }
 
 /** All servers that are alive, as the gateway's source of providers. */

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Inbound } from '../../plugins/downstream/endpoint.ts'
 import { errors } from '../../plugins/errors/list.ts'
 
-/** The request as endpoints take it. @throws NotFound when it was not admitted */
+/** The request in the form that endpoints expect. @throws NotFound when it was not admitted */
 export function inboundOf (request: FastifyRequest, reply: FastifyReply): Inbound {
   if (!request.view) throw new errors.NotFound()
   return { view: request.view, headers: request.headers, raw: reply.raw, address: request.ip }

@@ -10,12 +10,12 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The principal that the guard has identified. */
     caller: Principal | null
-    /** What the path asks for, as the principal sees it; null where the session says it. */
+    /** The view that the path asks for; null on routes where the session determines it. */
     view: View | null
   }
 }
 
-/** The words of an MCP route: for which user, and a group or server, or a group only. */
+/** The params of an MCP route: a user, and a group or server, or a group only. */
 interface Params { user?: string, name?: string, group?: string }
 
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
@@ -27,7 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.decorateRequest('view', null)
   app.setChildLoggerFactory((logger) => logger)
 
-  // No async functions here, unless a credential has to be waited for: this is the path of every call.
+  // Synchronous unless a credential has to be awaited, since this is the path of every call.
   app.addHook('onRequest', (request, reply, done) => {
     app.auth.origin(request)
     const principal = app.auth.transport(request, (request.params as Params).user)
@@ -39,7 +39,7 @@ const routes: FastifyPluginAsync = async (app) => {
     done()
   })
 
-  // The path says what is asked for, ...
+  // The path determines the view, ...
   await app.register(async (paths) => {
     paths.addHook('onRequest', (request, _reply, done) => {
       if (request.caller) request.view = app.access.view(request.caller, request.params as Params)
@@ -48,7 +48,7 @@ const routes: FastifyPluginAsync = async (app) => {
     await paths.register(streamableHttp)
     await paths.register(streams)
   })
-  // ... or the session does, which its principal began on such a path.
+  // ... or the session that the request names, which began on such a path.
   await app.register(messages)
 }
 export default routes
@@ -56,6 +56,6 @@ export default routes
 function admit (request: FastifyRequest, reply: FastifyReply, principal: Principal): void {
   request.caller = principal
   if (request.headers.origin === undefined) return
-  // Answers are written past Fastify: the CORS headers that it has set go with them.
+  // Answers bypass Fastify, so the CORS headers that it has set are copied.
   for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
 }

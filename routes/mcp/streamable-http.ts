@@ -4,7 +4,7 @@ import { inboundOf } from './inbound.ts'
 
 const urls = ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']
 
-/** MCP over streamable HTTP. Handlers that wait for nothing are no async functions: this is the path of every call. */
+/** MCP over streamable HTTP. The handlers are synchronous, since this is the path of every call. */
 const routes: FastifyPluginAsync = async (app) => {
   const { streamableHttp: endpoint } = app.downstream
   for (const url of urls) {

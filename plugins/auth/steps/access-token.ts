@@ -1,4 +1,4 @@
 import type { Step } from '../chain.ts'
 
-/** An access token of our own authorization server, which gives none out yet: nothing is ever one. */
+/** An access token of the gateway's own authorization server. There is none yet, so this step identifies nobody. */
 export const accessToken: Step = () => undefined

@@ -6,8 +6,8 @@ import type { Keys } from '../../keys/keys.ts'
 import type { Step } from '../chain.ts'
 
 /**
- * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also
- * in `Authorization`. The management API takes system keys that are good for everything only.
+ * A bearer key, in the header that `routing.bearerAuthHeaderName` names, with or without `Bearer `; outside of the MCP routes also in
+ * `Authorization`. The management API accepts unscoped system keys only.
  */
 export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) => {
   const name = headerOf(snapshot)
@@ -16,7 +16,7 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   if (routes === 'mcp') return key && used(keys, key, principalOf(key, snapshot))
   const { authorization } = headers
   const bearer = name === 'authorization' || authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
-  // The standard header comes first, as everywhere else on these routes.
+  // `Authorization` takes precedence, as everywhere else on these routes.
   for (const each of [bearer === undefined ? undefined : keys.find(bearer), key]) {
     const principal = each && used(keys, each, routes === 'api' ? managerOf(each) : principalOf(each, snapshot))
     if (principal) return principal
@@ -24,7 +24,7 @@ export const bearerKey = (keys: Keys): Step => ({ headers }, routes, snapshot) =
   return undefined
 }
 
-/** Notes that a key was used, if it was accepted. */
+/** Records the use of a key that was accepted. */
 function used (keys: Keys, key: BearerKey, principal: Principal | undefined): Principal | undefined {
   if (principal) keys.usage.note(key)
   return principal
@@ -74,7 +74,7 @@ function toPrincipal (key: BearerKey, snapshot: Snapshot): Principal | undefined
 
 const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 
-/** A key's principal as it is now; undefined: the key or its owner is gone or disabled. */
+/** The current principal of a key; undefined when the key or its owner is gone or disabled. */
 export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
   return key && key.enabled !== false ? principalOf(key, snapshot) : undefined

@@ -2,7 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../access/view.ts'
 import type { Step } from '../chain.ts'
 
-/** Everybody is the guest admin on the management API where `routing.skipAuth` says so; MCP is not opened by it. */
+/** With `routing.skipAuth`, every caller of the management API is the guest, an admin. It does not affect MCP. */
 export const guest: Step = (_credentials, routes, snapshot) => routes === 'api' ? principalOf(snapshot) : undefined
 
 const principalOf = ({ system }: Snapshot): Principal | undefined => system.routing?.skipAuth === true

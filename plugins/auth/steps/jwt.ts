@@ -4,12 +4,12 @@ import type { User } from '../../../schemas/settings.ts'
 import type { Principal } from '../../access/view.ts'
 import type { Step } from '../chain.ts'
 
-/** What a login token says: whose it is, and the `mark` of the account as it was then. */
+/** The claims of a login token: the user, and the `mark` of the account at the login. */
 export interface LoginClaims { sub: string, mark: string }
 
 /**
- * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is a tool's argument. The
- * user is read again: demotion, deletion and another password take effect at once.
+ * A login token, in `x-auth-token`; on the management API also in `?token=`, which on the open routes is an argument of the tool. The user
+ * is read from the settings: demotion, deletion and another password take effect at once.
  */
 export const loginToken = (claimsOf: (token: string) => LoginClaims | undefined): Step => ({ headers, query }, routes, snapshot) => {
   if (routes === 'mcp') return undefined
@@ -34,7 +34,7 @@ function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | und
   }
 }
 
-/** Changes with the password, and with the account: who gets a deleted user's name is not who had it. Tells nothing of either. */
+/** A digest that changes with the password and with the account, so that a new user with the name of a deleted one has another. */
 export const markOf = ({ username, password, createdAt }: User): string =>
   createHash('sha256').update(JSON.stringify([username, password, createdAt])).digest('base64url').slice(0, 22)
 

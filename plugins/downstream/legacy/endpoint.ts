@@ -17,7 +17,7 @@ import { malformedText, type LegacyRequests } from './requests.ts'
 import type { Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
-/** MCP over streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP", the server's side). */
+/** The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP"). */
 export class LegacyEndpoint implements Endpoint {
   readonly #gateway: Gateway
   readonly #sessions: Sessions
@@ -58,7 +58,7 @@ export class LegacyEndpoint implements Endpoint {
     this.#run(session, message, inbound, accepted)
   }
 
-  /** A GET: a stream for what belongs to no request, or one that broke and is resumed. */
+  /** A GET: opens a stream for messages that belong to no request, or resumes a broken stream. */
   get ({ view, headers, raw }: Inbound): void {
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     const session = this.#session(view, headers)
@@ -121,10 +121,7 @@ export class LegacyEndpoint implements Endpoint {
   }
 }
 
-/**
- * The revision that a request names; without the header: 2025-03-26 (specification, "Protocol Version Header").
- * @throws UnsupportedVersion
- */
+/** The revision that a request names; without the header 2025-03-26 (MCP, "Protocol Version Header"). @throws UnsupportedVersion */
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = single(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'
@@ -132,7 +129,7 @@ function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   return version
 }
 
-/** Answers one message, in the form that the client wants. */
+/** Sends one answer as the content type that the client prefers. */
 function answer (raw: ServerResponse, accepted: Accepted, text: string, headers: Record<string, string> = {}): void {
   if (!accepted.eventsFirst) { writeJson(raw, [text], 200, headers); return }
   const stream = new EventStream(raw, headers)

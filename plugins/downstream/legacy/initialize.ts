@@ -11,7 +11,7 @@ import type { Sessions } from './sessions.ts'
 /**
  * `initialize` (MCP to 2025-11-25, "Lifecycle"): begins a session.
  * @returns the session, and the text of the result
- * @throws RpcError to be answered instead; no session is left behind
+ * @throws RpcError to answer with; no session is left behind
  */
 export async function initialize (
   gateway: Gateway,

@@ -1,26 +1,27 @@
 import { limits } from '../../limits/index.ts'
 
-/** What an entry costs beside its text, about, in characters. */
+/** Estimated cost of an entry beside its text, in characters. */
 const overhead = 128
 
-/** Whose each entry is, of all shelves, oldest first. */
-const shelves = new Map<{ readonly data: string }, { dropOldest: () => void }>()
+/** The buffer of each entry in any buffer, oldest entry first. */
+const buffers = new Map<{ readonly data: string }, { dropOldest: () => void }>()
+/** Size of all entries, in characters. */
 let total = 0
 
 /**
- * Messages that are kept for one client to come back for: bounded in number and size for itself, and in size for all clients
- * together. The oldest go first.
+ * Messages that are kept until their client fetches them. They are bounded in number and size per buffer, and in size over all buffers;
+ * beyond the bounds the oldest are dropped.
  */
 export class MessageBuffer<Entry extends { readonly data: string }> {
-  readonly #count: number
-  readonly #most: number
+  readonly #maxEntries: number
+  readonly #maxSize: number
   readonly #entries = new Set<Entry>()
   #size = 0
 
-  /** @param count how many entries @param most how many characters in all; the newest stays, however large */
-  constructor (count: number, most: number) {
-    this.#count = count
-    this.#most = most
+  /** @param maxEntries max number of entries @param maxSize max characters in all; the newest entry is kept, however large */
+  constructor (maxEntries: number, maxSize: number) {
+    this.#maxEntries = maxEntries
+    this.#maxSize = maxSize
   }
 
   get entries (): Iterable<Entry> { return this.#entries }
@@ -28,12 +29,12 @@ export class MessageBuffer<Entry extends { readonly data: string }> {
   add (entry: Entry): void {
     this.#entries.add(entry)
     this.#size += entry.data.length
-    shelves.set(entry, this)
+    buffers.set(entry, this)
     total += entry.data.length + overhead
-    while (this.#entries.size > 1 && (this.#entries.size > this.#count || this.#size > this.#most)) this.dropOldest()
-    for (const shelf of shelves.values()) {
+    while (this.#entries.size > 1 && (this.#entries.size > this.#maxEntries || this.#size > this.#maxSize)) this.dropOldest()
+    for (const buffer of buffers.values()) {
       if (total <= limits.keptSize) break
-      shelf.dropOldest()
+      buffer.dropOldest()
     }
   }
 
@@ -42,7 +43,7 @@ export class MessageBuffer<Entry extends { readonly data: string }> {
     if (oldest !== undefined) this.#drop(oldest)
   }
 
-  /** Takes all off, oldest first. */
+  /** Removes all entries. @returns them, oldest first */
   clear (): Entry[] {
     const entries = [...this.#entries]
     for (const entry of entries) this.#drop(entry)
@@ -52,7 +53,7 @@ export class MessageBuffer<Entry extends { readonly data: string }> {
   #drop (entry: Entry): void {
     this.#entries.delete(entry)
     this.#size -= entry.data.length
-    shelves.delete(entry)
+    buffers.delete(entry)
     total -= entry.data.length + overhead
   }
 }

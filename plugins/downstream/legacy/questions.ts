@@ -11,20 +11,18 @@ interface OpenQuestion {
   readonly timer: NodeJS.Timeout
 }
 
-/** Characters of the questions that are open to all clients. */
+/** Size of the open questions to all clients, in characters. */
 let openSize = 0
 
-/**
- * The questions that one legacy client has not answered yet: JSON-RPC requests, answered by a POST. Bounded, for it and for all clients.
- */
+/** The unanswered questions to one legacy client: JSON-RPC requests, answered by a POST. Bounded per client and over all clients. */
 export class Questions {
   readonly #open = new Map<number, OpenQuestion>()
   #lastId = 0
   #size = 0
 
-  /** @param send puts a message on the stream that the question belongs to @throws RpcError when it is withdrawn or not answered in time */
+  /** @param send sends a message on the stream that the question belongs to @throws RpcError when it is withdrawn or times out */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
-    // It may have waited for a stream meanwhile.
+    // It may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = question.paramsText.length
     const isFull = this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize
@@ -38,27 +36,27 @@ export class Questions {
       this.#size += size
       openSize += size
       question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
-      // The question's id doubles as its progress token.
+      // The question's id is also its progress token.
       send(requestText(id, question.method, outgoingParams(question, {}, id)))
     })
   }
 
-  /** A response that the client posted. Ignored when no question is open under its id. */
+  /** Takes a response of the client. Ignored when no question is open under its id. */
   answer (response: Response): void {
     if (typeof response.id === 'number') this.#take(response.id)?.resolve(response)
   }
 
-  /** The client reports progress on a question. */
+  /** Passes on the client's progress on a question. */
   progress (token: unknown, paramsText: string): void {
     if (typeof token === 'number') this.#open.get(token)?.question.progress(paramsText)
   }
 
-  /** The client is gone. */
+  /** Fails all questions, since the client is gone. */
   clear (): void {
     for (const id of this.#open.keys()) this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
   }
 
-  /** Gives a question up: the client is told, too. */
+  /** Fails a question, and sends the client its cancellation. */
   #dismiss (id: number, reason: string, send: (text: string) => void): void {
     const open = this.#take(id)
     if (!open) return

@@ -4,36 +4,36 @@ import { MessageBuffer } from './message-buffer.ts'
 interface Entry { readonly stream: number, readonly at: number, readonly data: string, readonly time: number }
 
 /**
- * The last events of one session, for clients that resume by `Last-Event-ID`. The newest stays, however large: it may be the answer that
- * its client comes back for.
+ * The last events of one session, for clients that resume a stream by `Last-Event-ID`. The newest is kept, however large: it may be the
+ * answer that the client resumes for.
  */
 export class Replay {
-  readonly #shelf = new MessageBuffer<Entry>(limits.replayEvents, limits.replaySize)
+  readonly #buffer = new MessageBuffer<Entry>(limits.replayEvents, limits.replaySize)
 
   add (stream: number, at: number, data: string): void {
-    this.#shelf.add({ stream, at, data, time: Date.now() })
+    this.#buffer.add({ stream, at, data, time: Date.now() })
   }
 
-  /** What came on one stream after one event, oldest first. */
+  /** The events on a stream after the one with number `at`, oldest first. */
   after (stream: number, at: number): Array<{ at: number, data: string }> {
-    return [...this.#shelf.entries].filter((entry) => entry.stream === stream && entry.at > at)
+    return [...this.#buffer.entries].filter((entry) => entry.stream === stream && entry.at > at)
   }
 
-  /** Forgets what is too old: whoever wanted it would have come. */
+  /** Drops events that are older than `limits.replayTime`. */
   expire (): void {
-    for (const { time } of this.#shelf.entries) {
+    for (const { time } of this.#buffer.entries) {
       if (Date.now() - time < limits.replayTime) return
-      this.#shelf.dropOldest()
+      this.#buffer.dropOldest()
     }
   }
 
-  /** Nobody will come back. */
+  /** Drops all events. */
   clear (): void {
-    this.#shelf.clear()
+    this.#buffer.clear()
   }
 }
 
-/** Event ids tell the stream and the place in it. */
+/** The event id, made of the numbers of the stream and of the event on it. */
 export const eventId = (stream: number, at: number): string => `${stream}-${at}`
 
 export function parseEventId (id: string): { stream: number, at: number } | undefined {

@@ -9,10 +9,10 @@ import { ClientExchange } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 import type { Session } from './session.ts'
 
-/** What is answered to an element of a batch that is no message. */
+/** The answer to an element of a batch that is not a valid message. */
 export const malformedText = ({ idText, error }: Malformed): string => errorText(idText, error.toText())
 
-/** Runs the messages that legacy clients send in their sessions, whichever transport they came by. */
+/** Handles the messages of legacy clients in their sessions, for all transports. */
 export class LegacyRequests {
   readonly #gateway: Gateway
   readonly #snapshot: () => Snapshot
@@ -31,9 +31,9 @@ export class LegacyRequests {
   get closing (): boolean { return this.#closing }
 
   /**
-   * Takes the messages of one POST. Answers and notifications are taken at once; requests run, and are answered on a channel.
+   * Handles the messages of one POST. Answers and notifications are handled at once; requests run, and are answered on a channel.
    * @param openReply makes the channel for a number of answers; `onGone` is to be called when the client is gone for good
-   * @returns false when nothing is to be answered
+   * @returns false when there is nothing to answer
    * @throws Draining
    */
   receive (
@@ -65,11 +65,11 @@ export class LegacyRequests {
     return true
   }
 
-  /** Takes no new requests, and waits for those in flight. @param timeout in ms */
+  /** Refuses new requests, and waits for those in flight. @param timeout in ms */
   async drain (timeout: number): Promise<void> {
     this.#closing = true
     if (this.#inFlight === 0) return
-    // Every endpoint drains: they wait for the same.
+    // Every endpoint calls this, and all wait for the same requests.
     this.#draining ??= new Promise<void>((resolve) => {
       this.#drained = resolve
       setTimeout(resolve, timeout).unref()
@@ -77,7 +77,7 @@ export class LegacyRequests {
     await this.#draining
   }
 
-  /** The error to answer; one that is not meant for clients is logged. */
+  /** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
   toRpcError (error: unknown): RpcError {
     if (error instanceof RpcError) return error
     this.#logError(error, 'a request failed unexpectedly')
@@ -86,9 +86,8 @@ export class LegacyRequests {
 
   async #run (session: Session, request: Request, exchange: ClientExchange): Promise<void> {
     if (session.exchanges.has(request.id)) {
-      exchange.fail(
-        new RpcError(code.invalidRequest, `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`)
-      )
+      const sentence = `Invalid request: a request with id ${JSON.stringify(request.id)} is in flight already`
+      exchange.fail(new RpcError(code.invalidRequest, sentence))
       return
     }
     if (session.exchanges.size >= limits.requestsPerSession) {

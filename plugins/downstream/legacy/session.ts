@@ -13,7 +13,7 @@ import { MessageBuffer } from './message-buffer.ts'
 import { Questions } from './questions.ts'
 import { ResumableStreams } from './streams.ts'
 
-/** A stream on which a session's client gets what belongs to no request. */
+/** A stream on which a session's client gets messages that belong to no request. */
 export interface NewsChannel {
   readonly connected: boolean
   send: (text: string) => void
@@ -24,9 +24,9 @@ let lastSession = 0
 
 /** A legacy session: the client that began it with `initialize`, and its listener. */
 export class Session implements ExchangeClient, Listener<View> {
-  /** Ours alone, and unique: links, levels and subscriptions are kept by it. */
+  /** Internal and unique: links, levels and subscriptions are stored under it. */
   readonly id = `session ${++lastSession}`
-  /** The id that the client sends. Clients can choose it (rebuild), so it serves for the look-up of the session and nothing else. */
+  /** The id that the client sends. Clients can choose it (rebuild), so it is used to find the session and for nothing else. */
   readonly sessionId: string
   readonly view: View
   readonly version: LegacyVersion
@@ -38,9 +38,9 @@ export class Session implements ExchangeClient, Listener<View> {
   level: Level | undefined
   lastUsed = Date.now()
   readonly #channels = new Set<NewsChannel>()
-  /** Messages for a client that holds no channel open. */
+  /** Messages that wait until the client opens a channel. */
   readonly #waiting = new MessageBuffer<{ data: string }>(limits.waitingMessages, limits.waitingSize)
-  /** Questions that wait for a channel. */
+  /** Resumes questions that wait for a channel. */
   readonly #awaitingChannel = new Set<() => void>()
   #ended = false
 
@@ -61,10 +61,10 @@ export class Session implements ExchangeClient, Listener<View> {
     return this.exchanges.values().find((exchange) => exchange.method === method)?.headers
   }
 
-  /** True while the client is there: something is in flight or a channel is open. */
+  /** True while the client is connected: a request is in flight or a channel is open. */
   get busy (): boolean { return this.exchanges.size > 0 || [...this.#channels].some(({ connected }) => connected) }
 
-  /** True when its client knows how to poll a stream that was closed (SEP-1699). */
+  /** True when the client can poll a closed stream (SEP-1699). */
   get polls (): boolean { return allowsPolling(this.version) }
 
   /** True when a GET may open one more stream, or resumes one. */
@@ -73,7 +73,7 @@ export class Session implements ExchangeClient, Listener<View> {
     return [...this.#channels].filter(({ connected }) => connected).length < limits.streamsPerSession
   }
 
-  /** A GET stream: a new channel, or the continuation of a stream that broke. */
+  /** Serves a GET: opens a new channel, or resumes a broken stream. */
   listen (connection: EventStream, lastEventId: string | undefined): void {
     const resumed = this.streams.find(lastEventId)
     const stream = resumed?.stream ?? this.streams.open()
@@ -84,7 +84,7 @@ export class Session implements ExchangeClient, Listener<View> {
     else this.addChannel(stream, connection)
   }
 
-  /** Sends what belongs to no request here, from now on until the connection closes. */
+  /** Adds a channel for messages that belong to no request, until the connection closes. */
   addChannel (channel: NewsChannel, connection: EventStream): void {
     this.#channels.add(channel)
     connection.onClose(() => {
@@ -100,13 +100,13 @@ export class Session implements ExchangeClient, Listener<View> {
     if (wants(this.level, method, paramsText)) this.send(notificationText(method, paramsText))
   }
 
-  /** Each message goes to one channel; while none is open it waits, bounded. */
+  /** Sends a message on one channel. While none is open, messages wait; their number and size are bounded. */
   send (text: string): void {
     if (this.#ended) return
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
     if (text.length > limits.waitingSize) return
-    // Two notifications of the same change are one; two log messages are two, even with the same text.
+    // Of equal notifications one is kept, except log messages: two with the same text are two.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
     this.#waiting.add({ data: text })
   }
@@ -122,7 +122,7 @@ export class Session implements ExchangeClient, Listener<View> {
     return await this.questions.ask(send, question)
   }
 
-  /** Takes a notification of the client that is for this hop. @returns false: it is for the providers */
+  /** Handles a notification of the client that is meant for the gateway. @returns false when it is meant for the providers */
   receive ({ method, params, paramsText }: Notification): boolean {
     switch (method) {
       case 'notifications/initialized': return true
@@ -139,7 +139,7 @@ export class Session implements ExchangeClient, Listener<View> {
     }
   }
 
-  /** Ends everything that belongs to it. */
+  /** Ends all that belongs to the session. */
   end (reason: string): void {
     this.#ended = true
     for (const exchange of this.exchanges.values()) exchange.cancel(reason)
@@ -154,7 +154,7 @@ export class Session implements ExchangeClient, Listener<View> {
     this.#channels.clear()
   }
 
-  /** The newest open channel: an older one may be dead unnoticed, where the client's network changed. */
+  /** The newest open channel: an older one may be dead without notice, when the client's network has changed. */
   #channel (): NewsChannel | undefined {
     let newest: NewsChannel | undefined
     for (const channel of this.#channels) {
@@ -164,7 +164,7 @@ export class Session implements ExchangeClient, Listener<View> {
     return newest
   }
 
-  /** The next channel that the client opens: one that has just begun its session is about to. */
+  /** Waits for the next channel: a client that has just begun its session is about to open one. */
   async #nextChannel (): Promise<NewsChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, limits.streamOpenTimeout).unref()

@@ -7,12 +7,13 @@ import { limits } from '../../limits/index.ts'
 import { Session } from './session.ts'
 
 /**
- * All legacy sessions, each under (principal, route, id): an id is never a credential, and a stranger's is simply unknown. Ids
- * that we made are one session's; only where clients choose them (rebuild) can several share one.
+ * All legacy sessions, found by principal, route and id. An id is not a credential: to another principal it is unknown. Ids that the
+ * gateway made are unique; ids that clients choose (rebuild) may be used by several sessions.
  */
 export class Sessions extends EventEmitter<{ ended: [Session] }> {
   readonly #sessions = new Set<Session>()
   readonly #byId = new Map<string, Session[]>()
+  /** Sessions rebuilt in the current minute, by principal. */
   readonly #rebuilds = new Map<string, number>()
   readonly #sweeper: NodeJS.Timeout
 
@@ -32,12 +33,15 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     return session
   }
 
-  /** A session that an `initialize` began. */
+  /** Begins a session, for `initialize`. */
   begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities): Session {
     return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities))
   }
 
-  /** A session under an id that we do not know (any more). What the client could do is forgotten. Undefined: not now, or not this id. */
+  /**
+   * Begins a session under an unknown id that the client sent, without the client's capabilities, which are lost.
+   * @returns undefined for an invalid id, and when there are too many sessions or rebuilds
+   */
   rebuild (view: View, id: string, version: LegacyVersion): Session | undefined {
     const count = this.#rebuilds.get(view.principal.key) ?? 0
     if (this.full || count >= limits.rebuildsPerMinute || !/^[\x21-\x7e]{1,128}$/.test(id)) return undefined

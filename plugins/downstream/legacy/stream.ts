@@ -3,10 +3,10 @@ import type { EventStream } from '../event-stream.ts'
 import type { ReplyStream } from '../reply-channel.ts'
 import { eventId, type Replay } from './replay.ts'
 
-/** When a client should come back to a stream that broke, in ms. */
+/** Time after which a client should resume a broken stream, in ms. */
 const retryDelay = 1_000
 
-/** An event stream of a session, numbered for `Last-Event-ID`. It may outlive the connection that carries it, and be resumed on another. */
+/** An event stream of a session, with event ids for `Last-Event-ID`. It may outlive its connection, and be resumed on another. */
 export class Stream implements ReplyStream {
   readonly number: number
   onResume: ((connection: EventStream) => void) | undefined
@@ -17,7 +17,7 @@ export class Stream implements ReplyStream {
   #primed = false
   #ended = false
 
-  /** @param primes its client takes a priming event (SEP-1699) */
+  /** @param primes whether the client accepts priming events (SEP-1699) */
   constructor (number: number, replay: Replay, primes: boolean) {
     this.number = number
     this.#replay = replay
@@ -28,7 +28,7 @@ export class Stream implements ReplyStream {
   get ended (): boolean { return this.#ended }
   get resumable (): boolean { return this.#primed || this.#lastEvent > 0 }
 
-  /** Continues on a (new) connection. On the first one, the client is given an id to resume from before anything can be lost. */
+  /** Continues on another connection. The first one begins with a priming event, so that the client can resume whatever is lost. */
   attach (connection: EventStream): void {
     const isFirst = this.#connection === undefined && !this.resumable
     this.#connection?.end()
@@ -43,7 +43,7 @@ export class Stream implements ReplyStream {
     this.#connection?.write(eventText(data, eventId(this.number, number)))
   }
 
-  /** Sends again what came after an event. */
+  /** Sends the events after the given one again. */
   replayAfter (number: number): void {
     for (const entry of this.#replay.after(this.number, number)) {
       this.#connection?.write(eventText(entry.data, eventId(this.number, entry.at)))

@@ -1,15 +1,19 @@
+import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import { parseEventId, Replay } from './replay.ts'
 import { Stream } from './stream.ts'
 
-/** The streams of one session that can be resumed by `Last-Event-ID`. Bounded. */
+/** A stream that carries nothing, and has left the replay, need not be kept. */
+const options = { isEvictable: (_number: number, { connected, onResume }: Stream): boolean => !connected && onResume === undefined }
+
+/** The streams of one session that can be resumed by `Last-Event-ID`. */
 export class ResumableStreams {
   readonly #primes: boolean
-  readonly #streams = new Map<number, Stream>()
+  readonly #streams = new BoundedMap<number, Stream>(limits.resumableStreams, options)
   #replay: Replay | undefined
   #last = 0
 
-  /** @param primes the client takes priming events (SEP-1699) */
+  /** @param primes whether the client accepts priming events (SEP-1699) */
   constructor (primes: boolean) {
     this.#primes = primes
   }
@@ -18,22 +22,17 @@ export class ResumableStreams {
     this.#replay ??= new Replay()
     const stream = new Stream(++this.#last, this.#replay, this.#primes)
     this.#streams.set(stream.number, stream)
-    // A stream that carries nothing and has left the replay need not be remembered.
-    for (const [number, old] of this.#streams) {
-      if (this.#streams.size <= limits.resumableStreams) break
-      if (old !== stream && !old.connected && old.onResume === undefined) this.#streams.delete(number)
-    }
     return stream
   }
 
-  /** The stream that an event was on, and the event's number there; undefined: it is not known (any more). */
+  /** The stream of an event, and the event's number on it; undefined when the stream is unknown. */
   find (lastEventId: string | undefined): { stream: Stream, number: number } | undefined {
     const event = lastEventId === undefined ? undefined : parseEventId(lastEventId)
     const stream = event && this.#streams.get(event.stream)
     return stream && { stream, number: event.at }
   }
 
-  /** Forgets what nobody has come back for in a long time. */
+  /** Drops events that are too old to be resumed from. */
   expire (): void { this.#replay?.expire() }
 
   clear (): void { this.#replay?.clear() }

@@ -4,13 +4,13 @@ import type { EventStream } from '../event-stream.ts'
 import type { NewsChannel, Session } from '../legacy/session.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
 
-/** One client of the SSE transport: the stream on which it gets everything, and the session that it begins by `initialize`. */
+/** One client of the SSE transport: its stream, on which it gets all messages, and the session that it begins by `initialize`. */
 export class SseConnection implements NewsChannel {
   readonly id: string
   readonly view: View
   readonly #stream: EventStream
   session: Session | undefined
-  /** Its `initialize` is being answered. */
+  /** True while its `initialize` is handled. */
   initializing = false
   /** Answers that are still to be sent. */
   #pending = 0
@@ -37,7 +37,7 @@ export class SseConnection implements NewsChannel {
     if (this.#pending === 0) this.#stream.end()
   }
 
-  /** The way back for the requests of one POST: the stream, whatever they are. */
+  /** The channel for the answers to one POST: always the stream. */
   openReply (answers: number): ReplyChannel {
     this.#pending += answers
     return {

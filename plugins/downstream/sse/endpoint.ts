@@ -23,9 +23,9 @@ export interface SseEndpointDeps {
 }
 
 /**
- * MCP over HTTP with SSE, the transport of revision 2024-11-05 ("HTTP with SSE", the server's side): a GET opens the one stream on which
- * the client gets everything; it posts its messages to the address that the first event names. A connection is bound to the principal
- * that opened it, and its session lives as long as the stream.
+ * The server side of HTTP with SSE, the transport of revision 2024-11-05: a GET opens the stream on which the client gets all messages; it
+ * posts its own to the address that the first event names. A connection is bound to the principal that opened it, and its session ends
+ * with the stream.
  */
 export class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
@@ -80,7 +80,7 @@ export class SseEndpoint implements Endpoint {
     this.#deps.requests.receive(session, messages, { view: session.view, headers, address }, (answers) => connection.openReply(answers))
   }
 
-  /** The requests in flight are drained and failed where all legacy sessions are; then the streams end. */
+  /** Requests in flight are drained and failed together with those of all legacy sessions; then the streams end. */
   async close (timeout: number): Promise<void> {
     await this.#deps.requests.drain(timeout)
     for (const connection of this.#connections.values()) connection.end()

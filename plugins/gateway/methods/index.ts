@@ -6,7 +6,7 @@ import { setLevel } from './set-level.ts'
 import { subscribe, unsubscribe } from './subscriptions.ts'
 import { listTasks, task } from './tasks.ts'
 
-/** The requests of clients that the gateway knows. Those of sessions (`initialize`) belong to an era's adapter. */
+/** The methods of clients' requests that the gateway knows. Those of sessions (`initialize`) are handled by an era's adapter. */
 const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['ping', async () => '{}'],
   ['tools/list', list('tools')],
@@ -29,7 +29,7 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 /** A request without an id is a notification: as a request it would run past everything that looks at requests. */
 export const isNotification = (method: string): boolean => method.startsWith('notifications/')
 
-/** A method that the gateway does not know is passed on where there is one provider, which may know it. */
+/** An unknown method is forwarded if the view has a single provider, which may know it. */
 const passOn: Method = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
   if (method.startsWith('tasks/')) return await task(parts, exchange)

@@ -9,7 +9,7 @@ export const callTool: Method = async (parts, exchange) => {
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
-  // Known names are looked up without waiting for anything: this is the path of every call.
+  // Known names are resolved without awaiting, since this is the path of every call.
   const target = resolver.byName(view, surfaces.of(view, exchange.client), 'tools', name) ?? await resolver.named(exchange, 'tools', name)
   if (!target) throw new RpcError(code.invalidParams, `Unknown tool: ${name}`, 'unknown-tool')
   const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })

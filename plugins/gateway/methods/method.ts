@@ -10,7 +10,7 @@ import type { Resolver } from '../resolve.ts'
 import type { Surfaces } from '../surfaces.ts'
 import type { TaskOwners } from '../task-owners.ts'
 
-/** The text of a result, or a list that is still to be written. */
+/** The text of a result, or a list that is serialized later. */
 export type Result = string | List
 
 /** The parts of the gateway that methods work with. */
@@ -25,5 +25,5 @@ export interface GatewayParts {
   readonly links: ResourceLinks
 }
 
-/** Does one request. @throws RpcError to be answered instead of a result */
+/** Handles one request. @throws RpcError to answer with */
 export type Method = (parts: GatewayParts, exchange: Exchange<View>) => Promise<Result>

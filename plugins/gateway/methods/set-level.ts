@@ -4,7 +4,7 @@ import { isLevel } from '../../../protocol/listener.ts'
 import { limits } from '../../limits/index.ts'
 import type { Method } from './method.ts'
 
-/** `logging/setLevel`: every provider of the view is asked for the lowest level that its clients want; the rest is filtered here. */
+/** `logging/setLevel`: requests the lowest level that any client wants of each provider of the view; the gateway filters the rest. */
 export const setLevel: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { level }, view: { scope } } = exchange
   if (!isLevel(level)) {
@@ -21,13 +21,13 @@ export const setLevel: Method = async ({ resolver, providers }, exchange) => {
     try {
       await providers.use(name, client).setLevel?.(client)
     } catch (error) {
-      // A provider that is away is asked when it is back.
+      // A provider that is not connected gets the level when it connects.
       if (scope.kind !== 'server' || !(error instanceof RpcError) || error.code === code.unavailable) return
       listener.level = former
       throw error
     }
   }))
-  // Among several, a silent one is not waited for.
+  // With several providers, none is awaited: one may be slow.
   await (scope.kind === 'server' ? done : Promise.race([done, sleep(limits.firstAnswerBudget, undefined, { ref: false })]))
   return '{}'
 }

@@ -8,11 +8,11 @@ export const subscribe: Method = async ({ resolver, providers }, exchange) => {
   const { provider: name, key } = await resolver.reader(exchange)
   const provider = providers.use(name, client)
   if (!provider.subscribe) throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
-  // It becomes a request of the gateway's own: the client's progress token could be that of another one.
+  // It becomes a request of the gateway's own, without the client's progress token, which could equal that of another request.
   return await provider.subscribe(client, key, withoutProgressToken(exchange.paramsText))
 }
 
-/** `resources/unsubscribe`. A client may leave what it subscribed to, whether that is still shown or not. */
+/** `resources/unsubscribe`. A client may end a subscription whether the resource is still shown or not. */
 export const unsubscribe: Method = async ({ resolver, providers }, exchange) => {
   const { client, params: { uri } } = exchange
   const provider = typeof uri === 'string' ? providers.usedBy(client).find((each) => each.subscriptions?.(client).includes(uri)) : undefined

@@ -2,7 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
 import type { Method } from './method.ts'
 
-/** `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of MCP 2025-11-25 tasks: for the principal whose task it is. */
+/** `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of tasks (MCP 2025-11-25), for the owner of the task only. */
 export const task: Method = async ({ surfaces, forwarder, tasks }, exchange) => {
   const { view, client, params: { taskId } } = exchange
   const provider = tasks.providerOf(taskId, view.principal.key, surfaces.of(view, client).providers)
@@ -10,7 +10,7 @@ export const task: Method = async ({ surfaces, forwarder, tasks }, exchange) => 
   return await forwarder.send(exchange, provider, undefined)
 }
 
-/** `tasks/list`: this principal's tasks only. A connection that is shared lists everybody's. */
+/** `tasks/list`: the principal's own tasks only, while an upstream lists all tasks of a shared connection. */
 export const listTasks: Method = async ({ forwarder, tasks }, exchange) => {
   const { scope, principal } = exchange.view
   if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')

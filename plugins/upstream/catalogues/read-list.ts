@@ -4,9 +4,9 @@ import { cut } from '../../../protocol/text.ts'
 import { limits } from '../../limits/index.ts'
 
 /**
- * Reads one of an upstream's lists whole, page by page.
- * @param request asks the upstream; gives the text of its result
- * @param warn told, in a sentence, what was left out and why
+ * Reads all pages of one of an upstream's lists.
+ * @param request sends a request to the upstream; resolves to the text of its result
+ * @param warn called with a sentence for everything that is left out
  */
 export async function readList (
   kind: ListKind,
@@ -23,7 +23,7 @@ export async function readList (
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
     if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined })
     if (extra.length > limits.itemSize) {
-      warn(`${kind}: what stands beside the list is larger than ${limits.itemSize} characters and is left out`)
+      warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
       extra = '{}'
     }
     for (const text of elementsOf(memberOf(result, kind) ?? '[]')) {

@@ -1,13 +1,13 @@
-/** What is known about something that an upstream sent on a link. */
+/** A message that an upstream sent on a link, with the facts that decide about its recipient. */
 export interface InboundMessage<Call, Owner> {
-  /** The call on whose own stream it came, if the transport tells; `over`: such a call, or request of ours, that is answered. */
+  /** The call on whose stream it came, if the transport knows; `over`: that call, or a request of the gateway's own, is answered. */
   origin: Call | 'over' | undefined
   /** The calls open on the link, oldest first. */
   open: readonly Call[]
   ownerOf: (call: Call) => string
-  /** Whose tasks are under way on the link: something may be about one of them as well as about a call. */
+  /** The owners of running tasks on the link: the message may be about one of these tasks as well as about a call. */
   workers: readonly string[]
-  /** The session that the link is for, if it is for one. */
+  /** The session that the link belongs to, if it belongs to a single one. */
   owner: Owner | undefined
 }
 
@@ -16,16 +16,15 @@ export type Target<Call, Owner> =
   | { kind: 'owner', owner: Owner }
   /** It belongs to a call that is over. */
   | { kind: 'over' }
-  /** Nobody is waiting on this link. */
+  /** No call is open on this link. */
   | { kind: 'idle' }
-  /** Several are, and nothing says whom it is for. */
+  /** Calls of several clients are open, and the recipient cannot be determined. */
   | { kind: 'contested' }
 
 /**
- * Whom a question or a message of an upstream is for, in this order: the call on whose stream it came, and nobody else if it is over; the
- * owner of the only
- * calls open on the link, unless tasks of others are under way there; the session that owns the link; else nobody. It never guesses between
- * two.
+ * The recipient of a question or notification of an upstream. In this order: the call on whose stream it came, and nobody if that call is
+ * over; the latest call, if all calls open on the link are of one client and no tasks of others run there; the session that owns the link;
+ * else nobody. It never guesses between two clients.
  */
 export function attribute<Call extends object, Owner> ({
   origin,

@@ -1,10 +1,10 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Environment } from './variables.ts'
 
-/** Where package managers that a child runs get their packages (`systemConfig.install`). */
+/** The package indexes for package managers that a child runs (`systemConfig.install`). */
 export interface Install { npmRegistry?: string, pythonIndexUrl?: string }
 
-/** What of our environment a child is given: enough to run, none of our secrets. */
+/** The variables of the gateway's environment that a child gets: enough to run, and no secrets. */
 const inherited = [
   'PATH',
   'HOME',
@@ -24,7 +24,7 @@ const inherited = [
   'PATHEXT'
 ]
 
-/** How npm and those that follow it (pnpm, yarn, bun, corepack) are told the registry, and how pip and uv the index. */
+/** The variables by which npm and its relatives (pnpm, yarn, bun, corepack) learn the registry, and below, pip and uv the index. */
 const npmNames = [
   'npm_config_registry',
   'pnpm_config_registry',
@@ -35,17 +35,17 @@ const npmNames = [
 ]
 const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 
-/** What makes a program run other code than it is named for. */
+/** Variables that make a program run other code than its own. */
 const hijacks = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The names in `env` that a child is not given, since who stored the config is no admin. */
+/** The names in `env` that a child does not get, since the config was stored by a user who is no admin. */
 export const withheldNames = ({ env = {}, storedByUser }: ServerConfig): string[] =>
   storedByUser === true ? Object.keys(env).filter((name) => hijacks.test(name)) : []
 
 /**
  * The whole environment of a child.
  * @param config with its variables filled in
- * @param environment our own
+ * @param environment the gateway's own
  */
 export function childEnvironment (
   config: ServerConfig,
@@ -63,7 +63,7 @@ export function childEnvironment (
     [npmNames, npmRegistry],
     [pythonNames, pythonIndexUrl]
   ] as const) {
-    // Who says it for one manager of a family means it, and could be overruled by what another one's variable says.
+    // A config that sets it for one manager of a family wins for all of them: another one's variable could override it.
     if (address && !mentions(own, names)) for (const name of names) result[name] = address
   }
   return { ...result, ...own }

@@ -4,12 +4,12 @@ import type { Headers } from '../../../protocol/exchange.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 
-/** Headers of a client that go on to an upstream, by their names in lower case. */
+/** Headers of a client that are passed on to an upstream, by their names in lower case. */
 export type Passed = Readonly<Record<string, string>>
 
 /**
- * What never goes on, whatever is configured: what belongs to one hop, or to how messages are framed; what tells us who is asking;
- * and what proxies say of the client.
+ * Headers that are never passed on, whatever is configured: those of one hop or of the framing of messages, those that authenticate the
+ * caller at the gateway, and those that proxies add about the client.
  */
 const never = new Set([
   'connection',
@@ -33,10 +33,10 @@ const never = new Set([
 const neverPrefixes = /^(proxy-|content-|mcp-|x-forwarded-)/
 const isName = /^[!#$%&'*+.^_`|~0-9a-z-]+$/
 
-/** A name (lower case) that may be forwarded if it is configured. */
+/** True for a name (lower case) that may be passed on if it is configured. */
 export const isForwardable = (name: string): boolean => isName.test(name) && !never.has(name) && !neverPrefixes.test(name)
 
-/** What a config forwards: names in lower case, and what it names in vain, in sentences. */
+/** The names of headers that a config passes on, in lower case, and a sentence for each name that cannot be. */
 export function passthroughOf (config: ServerConfig, remote: boolean): { names: string[], warnings: string[] } {
   const written = passthroughNames(config)
   if (written.length > 0 && !remote) {
@@ -54,9 +54,9 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
 }
 
 /**
- * What of a request's headers goes on to a server; undefined: nothing.
- * @param names as `passthroughOf` gives them
- * @param headers without what told the gateway who is asking
+ * The headers of a request that are passed on to a server; undefined when there are none.
+ * @param names as `passthroughOf` returns them
+ * @param headers without the one that authenticated the caller
  * @throws RpcError -32602 for a value that cannot be sent
  */
 export function passedOn (server: string, names: readonly string[], headers: Headers): Passed | undefined {
@@ -64,18 +64,13 @@ export function passedOn (server: string, names: readonly string[], headers: Hea
   const hop = headers.connection === undefined ? undefined : textOf(headers.connection)?.toLowerCase().split(',').map((each) => each.trim())
   for (const name of names) {
     const value = textOf(headers[name])
-    // A header that the client names in Connection is for its next hop, and that is us (RFC 9110 §7.6.1).
+    // Headers that the client names in `Connection` are for the gateway only (RFC 9110 §7.6.1).
     if (value === undefined || hop?.includes(name) === true || holdsOurToken(value)) continue
-    const refused =
-      value.length > limits.passthroughHeader
-        ? `is longer than ${limits.passthroughHeader} bytes`
-        : /[^\t\x20-\x7e\x80-\xff]/.test(value)
-          ? 'holds a character that headers cannot hold'
-          : undefined
-    if (refused !== undefined) {
+    const problem = problemOf(value)
+    if (problem !== undefined) {
       throw new RpcError(
         code.invalidParams,
-        `The header ${JSON.stringify(name)}, which server ${JSON.stringify(server)} is passed on, ${refused}`
+        `The header ${JSON.stringify(name)}, which is passed on to server ${JSON.stringify(server)}, ${problem}`
       )
     }
     passed ??= {}
@@ -84,11 +79,17 @@ export function passedOn (server: string, names: readonly string[], headers: Hea
   return passed
 }
 
+/** The reason why a value cannot be sent; undefined when it can. */
+function problemOf (value: string): string | undefined {
+  if (value.length > limits.passthroughHeader) return `is longer than ${limits.passthroughHeader} bytes`
+  return /[^\t\x20-\x7e\x80-\xff]/.test(value) ? 'holds a character that headers cannot hold' : undefined
+}
+
 /** Headers that are sent several times are one list (RFC 9110 §5.3). */
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : undefined
 
-/** True when a value holds what looks like a credential that we gave out: it would be good here, in the hands of that server. */
+/** True when a value contains what looks like a credential of this gateway: the upstream server could use it here. */
 function holdsOurToken (value: string): boolean {
   return /(?<![\w-])thk_/i.test(value) || value.split(/[^\w.-]+/).some((word) => {
     const [, payload, signature, ...more] = word.split('.')
@@ -104,5 +105,5 @@ function holdsOurToken (value: string): boolean {
 
 const secret = randomBytes(32)
 
-/** Tells sets of values apart, in this process only, without telling the values. */
+/** Identifies a set of values within this process, without revealing them. */
 export const digestOf = (passed: Passed): string => createHmac('sha256', secret).update(JSON.stringify(passed)).digest('base64url')

@@ -50,10 +50,7 @@ export class Placement {
   /** The slot that serves a client, if there is one. */
   find (client: Client): Slot | undefined { return this.pool.find(this.keyOf(client)) }
 
-  /**
-   * The slot for a client's request. The client is notified of what the server sends there, from now on.
-   * @throws RpcError -32001 when there is no room
-   */
+  /** The slot for a client's request. From now on the client gets notifications of its link. @throws RpcError -32001 when all are in use */
   slotFor (client: Client, passed: Passed | undefined): Slot {
     const slot = this.slotOf(client, passed)
     if (slot.knows(client)) return slot
@@ -95,9 +92,7 @@ export class Placement {
     return slot ? [slot] : []
   }
 
-  /**
-   * Whether what a server sends on a slot's link outside of calls is for a client: it is served there, or (by the base link) nowhere yet.
-   */
+  /** Whether a client gets notifications of a slot's link: it is served there, or, for those of the base link, nowhere yet. */
   serves (slot: Slot, client: Client): boolean {
     const own = this.slotsOf(client)
     return own.includes(slot) || (slot === this.pool.base && own.every(({ link }) => link === undefined))

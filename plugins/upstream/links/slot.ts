@@ -118,7 +118,7 @@ export class Slot {
     return [...clients.values()]
   }
 
-  /** Takes over what a client asked for at another slot. An open link is told of it. */
+  /** Takes over what a client asked for at another slot. They are applied to an open link. */
   takeOver (from: Slot, client: Client): void {
     this.serve(client)
     this.updateLevel()

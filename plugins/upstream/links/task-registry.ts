@@ -51,13 +51,13 @@ export class TaskRegistry {
   ownerOfTask (id: unknown): Client | undefined { return this.#tasks.get(String(id))?.client }
 
   /**
-   * Notes what the upstream says of a task, in a result or a notification.
-   * @param told `{taskId, status, ttl?}`, `ttl` in ms
-   * @param client to whom it said it; undefined: it is about a task that is known
+   * Records the state of a task from a result or a notification.
+   * @param state `{taskId, status, ttl?}`, `ttl` in ms
+   * @param client the recipient of the result; undefined: a notification about a known task
    * @param progress of the call that begins it
    */
-  task (told: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
-    const { taskId, status, ttl } = told
+  task (state: Record<string, unknown>, link: Link, client?: Client, progress?: TaskProgress): void {
+    const { taskId, status, ttl } = state
     if (typeof taskId !== 'string') return
     const known = this.#tasks.get(taskId)
     const principal = client ? principalOf(client) : known?.principal
@@ -71,7 +71,7 @@ export class TaskRegistry {
       progress: progress ?? known?.progress
     })
     if (this.#tasks.size <= limits.tasksPerConnection) return
-    // A task that is over is missed least.
+    // Tasks that are over are dropped first.
     const [oldest] = [...this.#tasks].find(([, { over }]) => over) ?? [...this.#tasks][0] ?? []
     if (oldest !== undefined) this.#tasks.delete(oldest)
   }

@@ -13,7 +13,7 @@ import type { Environment } from './variables.ts'
 
 export type TransportKind = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
 
-/** The transports to try, in order: without a type, a `url` is streamable HTTP with fall-back to SSE. */
+/** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
 export function transportKinds ({ type, command }: ServerConfig): TransportKind[] {
   if (type !== undefined) return [type]
   return command !== undefined ? ['stdio'] : ['streamable-http', 'sse']
@@ -23,23 +23,23 @@ export const isRemote = (config: ServerConfig): boolean => transportKinds(config
 
 export interface TransportDeps {
   outbound: Outbound
-  /** Our own environment, to pass on what a child needs of it, and to fill in variables from. */
+  /** The gateway's own environment: children get parts of it, and variables are filled in from it. */
   environment: Environment
-  /** Where children get their packages, as the settings say now. */
+  /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
-  /** A line that a child printed to nobody. */
+  /** Called for each line that a child prints which is no message. */
   onLine: (line: string) => void
-  /** Takes the secrets of the config out of a text. */
+  /** Removes the secrets of the config from a text. */
   redact?: (text: string) => string
-  /** What all connections to one server of type `openapi` share. */
+  /** Shared by all connections to one server of type `openapi`. */
   sharedApi: SharedApi
 }
 
 /**
  * A transport for one connection to a server, not yet started.
  * @param config with its variables filled in
- * @param passed headers of the client that the connection is for, as they are now; undefined: it is for none
- * @throws UpstreamError refused: it cannot be reached as it is configured
+ * @param passed gives the current headers of the client that the connection is for; undefined: it is for no single client
+ * @throws UpstreamError refused, when the config is not valid
  */
 export function makeTransport (
   kind: TransportKind,
@@ -69,7 +69,7 @@ export function makeTransport (
     }
   }
   const dispatcher = outbound.dispatcher(url, reachOf(config))
-  // An event stream is opened with its headers once; the addresses it names are asked with the same.
+  // An SSE connection sends the headers of its opening with each POST, too.
   return kind === 'sse'
     ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher })
     : new HttpTransport({ url, headers, passed, dispatcher })

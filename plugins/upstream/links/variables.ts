@@ -2,26 +2,26 @@ import type { ServerConfig } from '../../../schemas/server.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** A config as a connection is made with it. */
+/** A config with its variables filled in, to connect with. */
 export interface Expanded {
-  /** With the values filled in: to connect with, never to be kept or shown. */
+  /** With the values filled in: never to be stored or shown. */
   config: ServerConfig
-  /** What stands there as it was written, and why, in sentences without values. */
+  /** A sentence, without values, for each variable that was not filled in. */
   warnings: string[]
-  /** Takes the values out of a text again, for errors that people read. */
+  /** Replaces the values in a text by their variables again, for errors that people read. */
   hide: (text: string) => string
 }
 
-/** Our own secrets, whatever a config asks for. Compared in upper case: to some systems names are the same in both. */
+/** The gateway's own secrets, which no config gets. Compared in upper case: on some systems names are not case-sensitive. */
 const ours = [/^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY)$/, /_CLIENT_SECRET$/, /^SOCIAL_AUTH_/, /^PG/]
 export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
 
-/** Shorter values are no secrets, and stand in many words. */
+/** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
 const shortestHidden = 4
 
 /**
- * Fills `${NAME}` in from the environment, once (what a value holds is not looked at again), in `env`, `headers`, `url` and `args`.
- * Only configs that an admin stored, or that stand in the file, are filled in. What is not set, or is ours alone, stays as written.
+ * Replaces `${NAME}` by its value in the environment, in `env`, `headers`, `url` and `args`. Values are not expanded again. Configs that a
+ * user without admin rights stored are not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
  */
 export function expand (config: ServerConfig, environment: Environment): Expanded {
   const warnings = new Set<string>()
@@ -43,7 +43,7 @@ export function expand (config: ServerConfig, environment: Environment): Expande
   const expanded: ServerConfig = {
     ...config,
     ...(env && { env: all(env, 'env') }),
-    // Values from files often end with a line break, which no header may hold.
+    // Values from files often end with a line break, which headers must not contain.
     ...(headers && { headers: Object.fromEntries(Object.entries(all(headers, 'headers')).map(([name, text]) => [name, text.trim()])) }),
     ...(url !== undefined && { url: fill(url, 'url') }),
     ...(args && { args: args.map((arg) => fill(arg, 'args')) })
@@ -57,7 +57,7 @@ export function expand (config: ServerConfig, environment: Environment): Expande
   }
 }
 
-/** Errors name the host that was not reached: a part of what was filled in. */
+/** Hides the host, too, which errors name: it may be part of a value that was filled in. */
 function hideHost (values: Map<string, string>, written: string, filled: string): void {
   const host = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/?#]*)/i.exec(written)?.[1] ?? ''
   if (!host.includes('${') || !URL.canParse(filled)) return
