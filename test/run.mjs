@@ -44,6 +44,7 @@ if (!existsSync(build) || sources.some((name) => statSync(new URL(name, project)
 let passed = 0
 let failed = 0
 let skipped = 0
+let ended = 0
 const indented = (text, by) => text.trimEnd().replace(/^(?=.)/gm, ' '.repeat(by))
 const seconds = (ms) => `${((ms ?? 0) / 1_000).toFixed(2)} s`
 
@@ -60,6 +61,7 @@ function follow (parser, depth) {
     if (depth > 0 && !/^# (Subtest: |time=)/.test(comment)) console.log(indented(comment, 2 * depth))
   })
   parser.on('assert', ({ ok, name, time, skip, diag }) => {
+    if (depth === 0 && isTest) ended++
     if (skip) {
       skipped++
       console.log(indented(`- ${name} (skipped: ${skip})`, 2 * depth))
@@ -95,6 +97,10 @@ follow(parser, 0)
 child.stdout.pipe(parser)
 if (coverage) parser.on('extra', (text) => { process.stdout.write(text) })
 const [[code]] = await Promise.all([once(child, 'close'), once(parser, 'complete')])
+// tap gives up on what is left after some failures.
+const missing = files.length - ended
+if (missing > 0) console.log(`${missing} files have not ended`)
+failed += missing
 if (code !== 0 && failed === 0) failed++
 console.log(`${files.length} files in ${seconds(Date.now() - started)}${skipped === 0 ? '' : `, ${skipped} tests skipped`}`)
 console.log(`${passed} passed, ${failed} failed`)
