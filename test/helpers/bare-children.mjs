@@ -7,3 +7,5 @@ const resolve = (name, from) => createRequire(from).resolve(name)
 const processInfo = ['@tapjs/core', '@tapjs/processinfo'].reduce((from, name) => resolve(name, from), resolve('tap', import.meta.url))
 createRequire(processInfo)('process-on-spawn').removeAllListeners()
 delete process.env.NODE_OPTIONS
+// So is what Node measures coverage by, and hands on to children by itself.
+delete process.env.NODE_V8_COVERAGE
