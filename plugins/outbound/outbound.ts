@@ -32,7 +32,9 @@ export class Outbound {
   readonly #policy: Policy
   readonly #resolve: Resolver
   readonly #direct: { readonly trusted: Agent, readonly untrusted: Agent }
-  /** By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
+  /**
+   * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves.
+   */
   readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(limits.proxies)
 
   /** @throws Error for an invalid entry in `allow` */

@@ -237,8 +237,7 @@ export const emptyFolder = async (): Promise<string> => await (template ??= (asy
   const migrations = path('db/migrations')
   for (const name of readdirSync(migrations)
     .filter((name) => name.endsWith('.sql'))
-    .sort())
-    hash.update(readFileSync(join(migrations, name)))
+    .sort()) { hash.update(readFileSync(join(migrations, name))) }
   const cache = path('.cache/pglite')
   const made = join(cache, hash.digest('hex').slice(0, 16))
   if (existsSync(made)) return join(made, 'data')
