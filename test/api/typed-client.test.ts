@@ -273,10 +273,16 @@ const admin: boolean = login.data.user.permissions.admin
 assert.equal(admin, true)
 hub.use({ onRequest ({ request }) { request.headers.set('x-auth-token', token) } })
 
-const config: components['schemas']['ServerConfig'] = { type: 'streamable-http', url, headers: { 'X-Key': 'a-key-of-this-server' }, options: { timeout: 5_000 } }
+const config: components['schemas']['ServerConfig'] = {
+  type: 'streamable-http',
+  url,
+  headers: { 'X-Key': 'a-key-of-this-server' },
+  options: { timeout: 5_000 }
+}
 const made = await hub.POST('/api/servers', { body: { name: 'typed one', config } })
 if (!made.data) throw new Error(made.error.message)
-const { name, status, error }: { name: string, status: 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled', error: string | null } = made.data.data
+type Status = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
+const { name, status, error }: { name: string, status: Status, error: string | null } = made.data.data
 assert.deepEqual([name, error], ['typed one', null])
 
 const byName = { params: { path: { name } } }
@@ -292,25 +298,41 @@ assert.equal(record?.tools[0]?.enabled, true)
 const back = await hub.PUT('/api/servers/{name}', { ...byName, body: { config: record?.config ?? {} } })
 assert.deepEqual(back.data?.data.config, record?.config)
 
-const toggled = await hub.POST('/api/servers/{serverName}/resources/{resourceUri}/toggle', { params: { path: { serverName: name, resourceUri: 'fault://a/b c?d#e' } }, body: { enabled: false } })
+const toggled = await hub.POST('/api/servers/{serverName}/resources/{resourceUri}/toggle', {
+  params: { path: { serverName: name, resourceUri: 'fault://a/b c?d#e' } },
+  body: { enabled: false }
+})
 assert.equal(toggled.data?.data.enabled, false)
-const described = await hub.PUT('/api/servers/{serverName}/tools/{toolName}/description', { params: { path: { serverName: name, toolName: 'a/b' } }, body: { description: 'Ours' } })
+const described = await hub.PUT('/api/servers/{serverName}/tools/{toolName}/description', {
+  params: { path: { serverName: name, toolName: 'a/b' } },
+  body: { description: 'Ours' }
+})
 assert.equal(described.data?.data.overridden, true)
 
-const batch = await hub.POST('/api/servers/batch', { body: { servers: [{ name: 'more', config: { url, enabled: false } }, { name: 'call', config: { url } }] } })
+const batch = await hub.POST('/api/servers/batch', {
+  body: { servers: [{ name: 'more', config: { url, enabled: false } }, { name: 'call', config: { url } }] }
+})
 assert.equal(batch.response.status, 207)
 const results: Array<{ name: string, success: boolean, message?: string }> = batch.data?.data.results ?? []
 assert.deepEqual(results.map(({ success }) => success), [true, false])
 
-const group = await hub.POST('/api/groups', { body: { name: 'typed', servers: ['more', { name, tools: ['a/b'], prompts: 'all', resources: 'all' }] } })
+const group = await hub.POST('/api/groups', {
+  body: { name: 'typed', servers: ['more', { name, tools: ['a/b'], prompts: 'all', resources: 'all' }] }
+})
 const id: string = group.data?.data.id ?? ''
 const members = await hub.GET('/api/groups/{id}/server-configs', { params: { path: { id } } })
 assert.deepEqual(members.data?.data.map(({ tools }) => tools), ['all', ['a/b']])
 
-const called = await hub.POST('/api/tools/call/{server}', { params: { path: { server: name } }, body: { toolName: 'a/b', arguments: { message: 'typed' } } })
+const called = await hub.POST('/api/tools/call/{server}', {
+  params: { path: { server: name } },
+  body: { toolName: 'a/b', arguments: { message: 'typed' } }
+})
 assert.equal(called.data?.success, true)
 assert.match(JSON.stringify(called.data?.data), /"text":"typed"/)
-const filled = await hub.POST('/api/mcp/{serverName}/prompts/{promptName}', { params: { path: { serverName: name, promptName: 'greet' } }, body: { arguments: {} } })
+const filled = await hub.POST('/api/mcp/{serverName}/prompts/{promptName}', {
+  params: { path: { serverName: name, promptName: 'greet' } },
+  body: { arguments: {} }
+})
 assert.equal(filled.response.status, 200)
 
 const changed = await hub.PUT('/api/system-config', { body: { nameSeparator: '_', toolResultCompression: { strategy: 'log' } } })
@@ -339,8 +361,9 @@ export const wrong = async (): Promise<void> => {
   await hub.POST('/api/servers/{name}/toggle', { ...byName, body: { enabled: 'yes' } })
   // @ts-expect-error the path has a name
   await hub.DELETE('/api/servers/{name}', { params: { path: {} } })
+  const member = { id, serverName: name }
   // @ts-expect-error all, or a list
-  await hub.PUT('/api/groups/{id}/server-configs/{serverName}/tools', { params: { path: { id, serverName: name } }, body: { tools: 'some' } })
+  await hub.PUT('/api/groups/{id}/server-configs/{serverName}/tools', { params: { path: member }, body: { tools: 'some' } })
   // @ts-expect-error a strategy that there is
   await hub.PUT('/api/system-config', { body: { toolResultCompression: { strategy: 'fast' } } })
 }

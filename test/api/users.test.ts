@@ -86,7 +86,9 @@ const rows = (answer: Answer): Json[] => fine(answer).data as Json[]
 function tokenOf (user: { username: string, password?: string, createdAt?: string }): string {
   const now = Math.floor(Date.now() / 1_000)
   const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const head = `${part({ alg: 'HS256', typ: 'JWT' })}.${part({ sub: user.username, mark: markOf(user), iat: now, exp: now + 3_600, iss: 'tool-hub', aud: 'tool-hub-management' })}`
+  const head =
+    `${part({ alg: 'HS256', typ: 'JWT' })}.` +
+    `${part({ sub: user.username, mark: markOf(user), iat: now, exp: now + 3_600, iss: 'tool-hub', aud: 'tool-hub-management' })}`
   return `${head}.${createHmac('sha256', SECRET).update(head).digest('base64url')}`
 }
 

@@ -180,7 +180,8 @@ void test('tables that are there want no right to make some, and those of a newe
       /may not create a schema and tables there, or not use those that exist, 42501/
     )
     await query(
-      `GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`
+      `GRANT USAGE ON SCHEMA drizzle TO ${user}; GRANT SELECT ON drizzle.tool_hub_migrations TO ${user}; GRANT SELECT, INSERT, ` +
+      `UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${user}`
     )
     const warnings: string[] = []
     const warn = (sentence: string): void => { warnings.push(sentence) }
@@ -247,7 +248,8 @@ void test('a DB_URL as hosters give it out is taken, and what cannot be had is t
   assert.match(said.join(), /^waiting for PostgreSQL at \S+ \(another replica is migrating the tables\)$/)
   await holder`select pg_advisory_unlock(${0x746f6f6c})`
   const store = await open(
-    `${url}?sslmode=disable&channel_binding=prefer&application_name=mine&pgbouncer=true&connection_limit=1&pool_timeout=5&schema=public&gssencmode=disable`
+    `${url}?sslmode=disable&channel_binding=prefer&application_name=mine&pgbouncer=true&connection_limit=1&pool_timeout=5&` +
+    'schema=public&gssencmode=disable'
   )
   await store.load()
   await store.close()
@@ -279,7 +281,11 @@ void test(
       })
     )
     // Every other try fails, as it does for who loses to a deadlock.
-    await query(`CREATE SEQUENCE tries; CREATE FUNCTION give_way() RETURNS trigger AS $$ BEGIN IF nextval('tries') % 2 = 1 THEN RAISE EXCEPTION USING errcode = '40P01'; END IF; RETURN new; END $$ LANGUAGE plpgsql;
+    await query(`CREATE SEQUENCE tries;
+    CREATE FUNCTION give_way() RETURNS trigger AS $$ BEGIN
+      IF nextval('tries') % 2 = 1 THEN RAISE EXCEPTION USING errcode = '40P01'; END IF;
+      RETURN new;
+    END $$ LANGUAGE plpgsql;
     CREATE TRIGGER give_way BEFORE UPDATE ON revision FOR EACH ROW EXECUTE FUNCTION give_way()`)
     for (let n = 0; n < 3; n++) await change(store, () => [aServer(`late-${n}`)])
     assert.equal((await other.load()).servers.size, 43)
@@ -330,7 +336,8 @@ void test(
 /** Every row of every table, as text. */
 async function allRows (query: Database['query']): Promise<string[]> {
   const tables = await query<{ schema: string; name: string }>(
-    "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')"
+    "SELECT table_schema AS schema, table_name AS name FROM information_schema.tables WHERE table_type = 'BASE TABLE' AND " +
+    "table_schema NOT IN ('pg_catalog', 'information_schema')"
   )
   assert.ok(tables.length >= 5, 'where are the tables?')
   const rows = await Promise.all(
@@ -673,7 +680,8 @@ void test(
       assert.equal(status, 400)
       assert.ok(
         message.startsWith(
-          `"systemConfig" cannot be changed while its secrets cannot be opened, unless the same change sets or removes all of them: ${masks}. `
+          '"systemConfig" cannot be changed while its secrets cannot be opened, unless the same change sets or removes all of them: ' +
+          `${masks}. `
         ),
         message
       )

@@ -491,6 +491,9 @@ void test('apply: shares what is not touched, and takes 10,000 changes in one', 
   assert.ok(performance.now() - since < 1_000)
 })
 
+/** CPU that this process has used, in ms: the machine may be busy with others. */
+const cpuTime = (): number => process.cpuUsage().user / 1_000 + process.cpuUsage().system / 1_000
+
 void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
   const mcpServers = Object.fromEntries(
     Array.from({ length: 10_000 }, (_, n) => [
@@ -513,21 +516,21 @@ void test('file: 10,000 servers and 1,000 groups', { timeout }, async (t) => {
     servers: Array.from({ length: 10 }, (_, m) => ({ name: `server-${n * 10 + m}`, tools: 'all' }))
   }))
   const { store, elsewhere } = await openFile(t, { users: [{ username: 'admin', isAdmin: true }], mcpServers, groups })
-  let since = performance.now()
+  let since = cpuTime()
   let snapshot = await store.load()
-  const load = performance.now() - since
+  const load = cpuTime() - since
   const times: number[] = []
   for (let n = 0; n < 11; n++) {
-    since = performance.now()
+    since = cpuTime()
     snapshot = await store.commit([server(`server-${n * 900}`, 'new')], snapshot.version)
-    times.push(performance.now() - since)
+    times.push(cpuTime() - since)
   }
   // The third fastest of eleven: what others do on the machine meanwhile is not what is measured.
   const [commit = 0] = times.sort((a, b) => a - b).slice(2)
   await elsewhere([server('server-1', 'edited')])
-  since = performance.now()
+  since = cpuTime()
   const edited = await store.load()
-  const edit = performance.now() - since
+  const edit = cpuTime() - since
   t.comment(`load ${load.toFixed(0)} ms, one commit ${commit.toFixed(0)} ms, an edit taken up in ${edit.toFixed(0)} ms`)
   assert.equal([...edited.servers].filter(([name, each]) => snapshot.servers.get(name) !== each).length, 1)
   assert.equal(edited.groups, snapshot.groups)

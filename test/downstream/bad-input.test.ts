@@ -48,7 +48,8 @@ test('bad requests', async (t) => {
     await send(url, { ...options, body, headers: { ...session.headers, ...options.headers } }), await send(url, { ...options, body })
   ]
   const nested = (levels: number): string =>
-    `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fake-echo","arguments":{"message":"deep","a":${'['.repeat(levels)}${']'.repeat(levels)}}}}`
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fake-echo","arguments":{"message":"deep",' +
+    `"a":${'['.repeat(levels)}${']'.repeat(levels)}}}}`
 
   await t.test('malformed JSON: 400, -32700', async () => {
     for (const body of [
@@ -530,8 +531,10 @@ test('a settings file with odd entries serves the rest, and is left as it is', a
   const bad = ['__proto__', 'constructor', 'call', 'toString', '.hidden', '$smart', 'a/b', '', 'mcp'].map(
     (name) => `${JSON.stringify(name)}: ${good}`
   )
-  const content = `{"x-unknown": {"kept": 12345678901234567890}, "mcpServers": {${bad.join(', ')}, "good": ${good}, "wrong": 42, "none": null, "list": [], "typed": {"type": "carrier-pigeon"}, "args": {"command": "node", "args": "no array"}},
-    "bearerKeys": ${JSON.stringify(settings({}).bearerKeys)}, "groups": [{"id": "x", "name": "ghosts", "servers": ["gone", "good"]}], "systemConfig": {"routing": {"unknown": true}}}`
+  const content = `{"x-unknown": {"kept": 12345678901234567890}, "mcpServers": {${bad.join(', ')}, "good": ${good}, "wrong": 42,
+    "none": null, "list": [], "typed": {"type": "carrier-pigeon"}, "args": {"command": "node", "args": "no array"}},
+    "bearerKeys": ${JSON.stringify(settings({}).bearerKeys)},
+    "groups": [{"id": "x", "name": "ghosts", "servers": ["gone", "good"]}], "systemConfig": {"routing": {"unknown": true}}}`
   const hub = await startHub(t, { settings: content })
   await listed(hub, ['good'])
   const session = await Session.open(`${hub.url}/mcp`)

@@ -404,7 +404,8 @@ test('real servers, through the SDK\'s own client', async (t) => {
 
 test('what is passed on is passed on as it came', async (t) => {
   const result =
-    '{"content":[{"type":"text","text":"x","odd":12345678901234567890}],"structuredContent":{"big":12345678901234567890,"huge":1e400,"one":1.0},"x-unknown":{"deep":[1e400,null]},"_meta":{"vendor/a":9007199254740993}}'
+    '{"content":[{"type":"text","text":"x","odd":12345678901234567890}],"structuredContent":{"big":12345678901234567890,"huge":1e400,' +
+    '"one":1.0},"x-unknown":{"deep":[1e400,null]},"_meta":{"vendor/a":9007199254740993}}'
   const odd = tool('odd', {
     title: 'Odd',
     icons: [{ src: 'https://example.com/i.png', 'x-icon': 1 }],
@@ -541,7 +542,8 @@ test('what is passed on is passed on as it came', async (t) => {
     const args = '{"n":12345678901234567890,"huge":1e400,"nested":{"x-unknown":[1e-400,{"__proto__":{"a":1}}]},"text":"ü"}'
     for (const [session, name] of [[global, 'exact-raw'], [single, 'raw'], [single, 'exact-raw']] as const) {
       await session.post(
-        `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${args},"_meta":{"vendor/key":{"z":9007199254740993}},"x-param":[1e400]}}`
+        `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":${JSON.stringify(name)},"arguments":${args},` +
+        '"_meta":{"vendor/key":{"z":9007199254740993}},"x-param":[1e400]}}'
       )
       const { body, message } = upstream.received.filter((one) => one.message.method === 'tools/call').at(-1) ?? {
         body: '',

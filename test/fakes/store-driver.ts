@@ -26,9 +26,9 @@ createInterface(process.stdin).on('line', (line) => {
     ...(error instanceof Invalid ? { invalid: true } : {})
   })).then((answer) => {
     const servers = snapshot && Object.fromEntries([...snapshot.servers].map(([key, { config }]) => [key, config.description ?? '']))
-    process.stdout.write(
-      `${JSON.stringify({ ...answer, servers, version: snapshot?.version, problems: snapshot?.problems, health: store.health() ?? null, warnings })}\n`
-    )
+    const { version, problems } = snapshot ?? {}
+    const full = { ...answer, servers, version, problems, health: store.health() ?? null, warnings }
+    process.stdout.write(`${JSON.stringify(full)}\n`)
   })
 })
 process.stdout.write('ready\n')

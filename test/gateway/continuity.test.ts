@@ -907,7 +907,8 @@ test('a path that leads nowhere below MCP is answered as MCP has it', { timeout 
 
 test('a server\'s record has its items as the upstream wrote them', { timeout }, async (t) => {
   const item =
-    '{"name":"exact","description":"as it came","inputSchema":{"type":"object","properties":{"a":{"default":12345678901234567890},"b":{"maximum":1e400}}},"x":"\u00fc\u6f22\ud83d\ude00"}'
+    '{"name":"exact","description":"as it came","inputSchema":{"type":"object","properties":{"a":{"default":12345678901234567890},' +
+    '"b":{"maximum":1e400}}},"x":"\u00fc\u6f22\ud83d\ude00"}'
   const upstream = await startUpstream(t, {
     on: ({ method }) =>
       method === 'tools/list' ? new Raw(`{"tools":[${item},{"name":"other","inputSchema":{"type":"object"}}]}`) : undefined

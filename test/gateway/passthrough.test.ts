@@ -382,8 +382,11 @@ test('our secrets and the values of variables go nowhere that they should not', 
 
 // ── passthroughHeaders ──
 
-const ours = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"iss":"tool-hub","sub":"admin"}').toString('base64url')}.c2lnbmF0dXJl`
-const theirs = `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"iss":"elsewhere"}').toString('base64url')}.c2lnbmF0dXJl`
+const ours =
+  `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"iss":"tool-hub","sub":"admin"}').toString('base64url')}.c` +
+  '2lnbmF0dXJl'
+const theirs =
+  `${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"iss":"elsewhere"}').toString('base64url')}.c2lnbmF0dXJl`
 
 test('passedOn: what of a request goes on', async (t) => {
   await t.test('what never does, whatever is configured', async () => {

@@ -731,7 +731,8 @@ void test('regressions', async (t) => {
     await halfSend(
       t,
       hub,
-      `POST /mcp/asks HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\naccept: application/json\r\nmcp-session-id: ${session.id}\r\ncontent-length: 100\r\n\r\n{`
+      `POST /mcp/asks HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${KEY}\r\ncontent-type: application/json\r\n` +
+      `accept: application/json\r\nmcp-session-id: ${session.id}\r\ncontent-length: 100\r\n\r\n{`
     )
     await sleep(200)
     const start = Date.now()

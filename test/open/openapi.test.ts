@@ -524,7 +524,8 @@ test('documents', async (t) => {
   await t.test('the query says what stands in the head, and what is covered', async () => {
     const asked = await document(
       hub,
-      '/api/openapi.json?title=Mine&description=About&version=7.1&serverUrl=https%3A%2F%2Felse.example%2Fapi%2F&servers=other,%20nope&includeDisabled=true'
+      '/api/openapi.json?title=Mine&description=About&version=7.1&serverUrl=https%3A%2F%2Felse.example%2Fapi%2F&servers=other,' +
+      '%20nope&includeDisabled=true'
     )
     await valid(asked)
     assert.deepEqual(

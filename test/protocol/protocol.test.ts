@@ -405,7 +405,8 @@ test('message: JSON-RPC from text and back', async (t) => {
 
   await t.test('a batch keeps order, kinds and digits', async () => {
     const batch = parseMessage(
-      ' [ {"jsonrpc":"2.0","id":12345678901234567890,"method":"a","params":{"n":1e400}} ,\n{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","id":"1","result":{"n":0.10}}]',
+      ' [ {"jsonrpc":"2.0","id":12345678901234567890,"method":"a","params":{"n":1e400}} ,\n{"jsonrpc":"2.0","method":"b"},' +
+      '{"jsonrpc":"2.0","id":"1","result":{"n":0.10}}]',
       200
     )
     assert.ok(Array.isArray(batch))
@@ -428,7 +429,8 @@ test('message: JSON-RPC from text and back', async (t) => {
 
   await t.test('what is no message in a batch is its own error, under its id where it has one', async () => {
     const batch = parseMessage(
-      '[1,{"jsonrpc":"2.0","id":1.0,"method":7},[{"jsonrpc":"2.0","method":"m"}],{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0","id":{},"method":"m"}]',
+      '[1,{"jsonrpc":"2.0","id":1.0,"method":7},[{"jsonrpc":"2.0","method":"m"}],{"jsonrpc":"2.0","method":"m"},{"jsonrpc":"2.0",' +
+      '"id":{},"method":"m"}]',
       200,
       5
     )
@@ -1197,7 +1199,8 @@ test('transports: an id that comes back as a string is the number that we gave',
   assert.deepEqual(ids('{"jsonrpc":"2.0","id":"17","result":{}}'), [17])
   assert.deepEqual(
     ids(
-      '[{"jsonrpc":"2.0","id":"1","error":{"code":1,"message":"x"}},{"jsonrpc":"2.0","id":"2","method":"ping"},{"jsonrpc":"2.0","id":"x1","result":{}},{"jsonrpc":"2.0","id":null,"error":{}}]'
+      '[{"jsonrpc":"2.0","id":"1","error":{"code":1,"message":"x"}},{"jsonrpc":"2.0","id":"2","method":"ping"},{"jsonrpc":"2.0",' +
+      '"id":"x1","result":{}},{"jsonrpc":"2.0","id":null,"error":{}}]'
     ),
     [1, '2', 'x1', null]
   )

@@ -185,7 +185,10 @@ void test('key file: processes that start at once have one key', { timeout }, as
     const { openVault } = await import(${JSON.stringify(new URL('../../plugins/secrets/vault.ts', import.meta.url).href)})
     const vault = await openVault({ dataDir: ${JSON.stringify(dataDir)} })
     console.log('ready')
-    process.stdin.once('data', () => { console.log(JSON.stringify(vault.hide({ env: { TOKEN: String(process.pid) } }, 'p'))); process.exit() })`
+    process.stdin.once('data', () => {
+      console.log(JSON.stringify(vault.hide({ env: { TOKEN: String(process.pid) } }, 'p')))
+      process.exit()
+    })`
   const children = Array.from({ length: 4 }, () =>
     spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], { stdio: ['pipe', 'pipe', 'inherit'] })
   )
@@ -504,7 +507,8 @@ void test('masks: what is no secret is shown as it is', async () => {
     ]
   ]) { assert.deepEqual(maskConfig({ openapi: { schema: text } }), { openapi: { schema: shown } }) }
   const document =
-    'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: Many animals at once\n'
+    'openapi: 3.0.3\nservers:\n  - url: "https://user:password1@h.example/v1"\npaths:\n  /animals:\n    get:\n      description: ' +
+    'Many animals at once\n'
   const redact = redactor({ openapi: { schema: document } })
   assert.equal(
     redact('line 6: description: Many animals at once: no answer'),

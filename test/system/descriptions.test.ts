@@ -77,7 +77,8 @@ for (const [name, , files] of packages) {
       const valid = new Ajv2020({ strict: false }).getSchema('https://json-schema.org/draft/2020-12/schema')
       for (const [tool, { inputSchema }] of tools) assert.ok(valid?.(inputSchema), `${tool}: ${JSON.stringify(valid?.errors)}`)
       console.log(
-        `${file}: ${(document.length / 1e6).toFixed(1)} MB, ${tools.size} tools in ${time} ms, event loop held for ${held.toFixed(0)} ms, schemas compiled in ${Date.now() - checked} ms`
+        `${file}: ${(document.length / 1e6).toFixed(1)} MB, ${tools.size} tools in ${time} ms, event loop held for ` +
+        `${held.toFixed(0)} ms, schemas compiled in ${Date.now() - checked} ms`
       )
     })
   }

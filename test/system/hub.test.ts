@@ -679,7 +679,8 @@ test('10,000 servers and 1,000 groups', async (t) => {
   let made = 0
   const post = await median(async () => { await ok(hub, 'POST', '/servers', { name: `made-${made++}`, config: parked() }) })
   t.comment(
-    `start ${Math.round(took)} ms; a page of servers ${Math.round(page)} ms, of groups ${Math.round(groupPage)} ms; a write ${Math.round(post)} ms`
+    `start ${Math.round(took)} ms; a page of servers ${Math.round(page)} ms, of groups ${Math.round(groupPage)} ms; a write ` +
+    `${Math.round(post)} ms`
   )
   assert.ok(took < 8_000, `start: ${took} ms`)
   assert.ok(page < 200, `a page of servers: ${page} ms`)

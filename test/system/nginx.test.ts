@@ -39,7 +39,8 @@ async function startNginx (t: Cleanup, ports: readonly [number, number]): Promis
   const user = process.geteuid?.() === 0 ? 'user root;' : ''
   await writeFile(
     join(folder, 'nginx.conf'),
-    `${user} worker_processes 2; pid ${folder}/pid; error_log ${folder}/error.log;\nevents {}\nhttp { access_log ${folder}/access.log; ${own}\n${site}\n}\n`
+    `${user} worker_processes 2; pid ${folder}/pid; error_log ${folder}/error.log;\nevents {}\nhttp { access_log ` +
+    `${folder}/access.log; ${own}\n${site}\n}\n`
   )
   const child = spawn('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log'), '-g', 'daemon off;'], {
     stdio: ['ignore', 'ignore', 'pipe']

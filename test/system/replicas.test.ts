@@ -526,7 +526,8 @@ void test('a listener that was lost is replaced while changes go on', { timeout 
   assert.equal(
     (
       await query(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'tool-hub listener'"
+        'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND ' +
+        "application_name = 'tool-hub listener'"
       )
     ).length,
     2

@@ -113,7 +113,8 @@ void test('a disk that is full at the start: read, not written, and on without a
   const { ask, seen } = await drive(
     t,
     path,
-    `mount -t tmpfs -o size=64k tmpfs ${folder}; echo '{"mcpServers":{"a":{}}}' > ${path}; head -c 100000 /dev/zero > ${folder}/filler || true`
+    `mount -t tmpfs -o size=64k tmpfs ${folder}; echo '{"mcpServers":{"a":{}}}' > ${path}; head -c 100000 /dev/zero > ` +
+    `${folder}/filler || true`
   )
   const loaded = await ask({ do: 'load' })
   assert.deepEqual([Object.keys(loaded.servers), loaded.health === null], [['a'], false])
@@ -219,7 +220,8 @@ void test('a mount point on a full disk: the old bytes go back', { timeout }, as
   const { ask, seen } = await drive(
     t,
     path,
-    `mount -t tmpfs -o size=64k tmpfs ${disk}; echo '{"mcpServers":{"a":{}}}' > ${disk}/real; head -c 40000 /dev/zero > ${disk}/filler; mount --bind ${disk}/real ${path}`
+    `mount -t tmpfs -o size=64k tmpfs ${disk}; echo '{"mcpServers":{"a":{}}}' > ${disk}/real; head -c 40000 /dev/zero > ` +
+    `${disk}/filler; mount --bind ${disk}/real ${path}`
   )
   await ask({ do: 'load' })
   assert.equal((await ask(put('b'))).error, undefined)

@@ -50,7 +50,7 @@ const styles = `
   query  spaceDelimited true     –         –              color=blue&color=black&color=brown    –
   query  pipeDelimited  false    –         –              color=blue%7Cblack%7Cbrown            color=R%7C100%7CG%7C200%7CB%7C150
   query  pipeDelimited  true     –         –              color=blue&color=black&color=brown    –
-  query  deepObject     true     –         –              –                                     color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150
+  query  deepObject     true     –         –              –                              color%5BR%5D=100&color%5BG%5D=200&color%5BB%5D=150
   cookie form           false    color=    color=blue     color=blue,black,brown                color=R,100,G,200,B,150
   cookie form           true     color=    color=blue     color=blue;color=black;color=brown    R=100;G=200;B=150
 `
@@ -164,7 +164,8 @@ test('parameters: encoding, digits, defaults and what must not pass', async (t) 
   await t.test('numbers keep every digit; null and empty lists are not sent', async () => {
     await client.call(
       'one',
-      '{"id":12345678901234567890,"q":[1e400,0.10],"shared":true,"raw":null,"deep":{"a":{"b":[9007199254740993,null]},"none":[]},"expand[]":[]}'
+      '{"id":12345678901234567890,"q":[1e400,0.10],"shared":true,"raw":null,"deep":{"a":{"b":[9007199254740993,null]},"none":[]},' +
+      '"expand[]":[]}'
     )
     assert.equal(api.last().url, '/base/things/12345678901234567890?shared=true&q=1e400&q=0.10&deep%5Ba%5D%5Bb%5D%5B0%5D=9007199254740993')
   })
@@ -432,7 +433,11 @@ test('bodies', async (t) => {
 test('a tool\'s schema holds a member named __proto__, and so does the request', async (t) => {
   const api = await restApi(t)
   const schema = JSON.parse(
-    '{"openapi":"3.1.0","info":{"title":"x","version":"1"},"paths":{"/p/{__proto__}":{"post":{"operationId":"__proto__","parameters":[{"name":"__proto__","in":"path","schema":{"$ref":"#/components/schemas/__proto__"}},{"name":"constructor","in":"query","schema":{"type":"string"}},{"name":"__proto__","in":"header","schema":{}}],"requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"toString":{"type":"string"}},"required":["toString"]}}}}}}},"components":{"schemas":{"__proto__":{"type":"string","examples":[{"__proto__":1}]}}}}'
+    '{"openapi":"3.1.0","info":{"title":"x","version":"1"},"paths":{"/p/{__proto__}":{"post":{"operationId":"__proto__",' +
+    '"parameters":[{"name":"__proto__","in":"path","schema":{"$ref":"#/components/schemas/__proto__"}},{"name":"constructor",' +
+    '"in":"query","schema":{"type":"string"}},{"name":"__proto__","in":"header","schema":{}}],' +
+    '"requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"toString":{"type":"string"}},' +
+    '"required":["toString"]}}}}}}},"components":{"schemas":{"__proto__":{"type":"string","examples":[{"__proto__":1}]}}}}'
   ) as object
   const client = await restClient(t, { url: api.url, openapi: { schema } })
   const [tool] = [...(await client.tools()).values()]
@@ -706,7 +711,8 @@ test('answers', async (t) => {
     answer(200, 'application/json; charset=utf-8', '{"n": 12345678901234567890,\n"e":1e400, "__proto__": {"a": 1}}')
     assert.equal(
       await client.callText('get'),
-      '{"content":[{"type":"text","text":"{\\"n\\": 12345678901234567890,\\n\\"e\\":1e400, \\"__proto__\\": {\\"a\\": 1}}"}],"structuredContent":{"n": 12345678901234567890, "e":1e400, "__proto__": {"a": 1}}}'
+      '{"content":[{"type":"text","text":"{\\"n\\": 12345678901234567890,\\n\\"e\\":1e400, \\"__proto__\\": {\\"a\\": 1}}"}],' +
+      '"structuredContent":{"n": 12345678901234567890, "e":1e400, "__proto__": {"a": 1}}}'
     )
     answer(200, 'application/hal+json', '[1]')
     assert.deepEqual(await client.call('get'), { content: [{ type: 'text', text: '[1]' }] })
@@ -1322,7 +1328,10 @@ test('descriptions: names, places, versions and what is wrong with them', async 
 
   await t.test('YAML, with anchors and merges; dates and versions stay text', async () => {
     const client = await connect(
-      `# a comment\nopenapi: 3.0.0\ninfo: {title: Yaml, version: 2020-01-01}\nservers: [{url: "${api.url}"}]\nx-common: &common\n  description: shared\n  responses: {200: {description: OK}}\npaths:\n  /when/{on}:\n    get:\n      <<: *common\n      operationId: when\n      parameters:\n      - {name: on, in: path, required: true, schema: {type: string, default: 2020-01-01, enum: [yes, 2020-01-01]}}\n`
+      `# a comment\nopenapi: 3.0.0\ninfo: {title: Yaml, version: 2020-01-01}\nservers: [{url: "${api.url}"}]\nx-common: &common\n  ` +
+      'description: shared\n  responses: {200: {description: OK}}\npaths:\n  /when/{on}:\n    get:\n      <<: *common\n      ' +
+      'operationId: when\n      parameters:\n      - {name: on, in: path, required: true, schema: {type: string, default: 2020-01-01,' +
+      ' enum: [yes, 2020-01-01]}}\n'
     )
     const tool = (await client.tools()).get('when')
     assert.equal(tool?.description, 'shared')
@@ -1414,7 +1423,10 @@ test('descriptions: names, places, versions and what is wrong with them', async 
   })
 
   await t.test('what is no description is refused in a sentence', async () => {
-    const bomb = `a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n${Array.from({ length: 9 }, (_, at) => `a${at + 1}: &a${at + 1} [${Array(10).fill(`*a${at}`).join(',')}]`).join('\n')}\nopenapi: 3.0.0\npaths: {}\n`
+    const bomb =
+      'a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n' +
+      `${Array.from({ length: 9 }, (_, at) => `a${at + 1}: &a${at + 1} [${Array(10).fill(`*a${at}`).join(',')}]`).join('\n')}\n` +
+      'openapi: 3.0.0\npaths: {}\n'
     for (const [document, says] of [
       ['', /an object is expected|not valid YAML/],
       ['<!DOCTYPE html><html></html>', /a page in HTML/],

@@ -1066,7 +1066,8 @@ test('stdio: a child and its streams', async (t) => {
     const child = await nodeScript(
       t,
       `
-      const out = Buffer.from('{"jsonrpc":"2.0","method":"a","params":{"text":"é😀"}}\\r\\n\\n\\r\\n{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}\\n{"jsonrpc":"2.0","id":2,"method":"ask"}\\n')
+      const out = Buffer.from('{"jsonrpc":"2.0","method":"a","params":{"text":"é😀"}}\\r\\n\\n\\r\\n' +
+        '{"jsonrpc":"2.0","id":1,"result":{"n":12345678901234567890}}\\n{"jsonrpc":"2.0","id":2,"method":"ask"}\\n')
       const step = (at) => { if (at < out.length) process.stdout.write(out.subarray(at, at + 7), () => setTimeout(step, 1, at + 7)) }
       step(0); setTimeout(() => {}, 5000)`
     )
@@ -1160,7 +1161,8 @@ test('stdio: a child and its streams', async (t) => {
   await t.test('a long line that ends is a message', async (t) => {
     const child = await nodeScript(
       t,
-      'process.stdout.write(\'{"jsonrpc":"2.0","id":1,"result":"\' + \'x\'.repeat(15 * 1024 * 1024) + \'"}\\n\'); setTimeout(() => {}, 5000)'
+      'process.stdout.write(\'{"jsonrpc":"2.0","id":1,"result":"\' + \'x\'.repeat(15 * 1024 * 1024) + \'"}\\n\'); setTimeout(() => ' +
+      '{}, 5000)'
     )
     await until(() => child.heard.length === 1, 10_000)
     assert.equal(child.heard[0]?.length, 'response 1 ""'.length + 15 * 1024 * 1024)
@@ -1168,7 +1170,8 @@ test('stdio: a child and its streams', async (t) => {
 
   await t.test('one that does not stop when told costs neither memory nor files', { skip: linux }, async () => {
     const babbler =
-      "process.on('SIGTERM', () => {}); process.stdout.on('error', () => { process.exit() }); const b = 'x'.repeat(65536); const w = () => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
+      "process.on('SIGTERM', () => {}); process.stdout.on('error', () => { process.exit() }); const b = 'x'.repeat(65536); const w = " +
+      "() => { while (process.stdout.write(b)); process.stdout.once('drain', w) }; w()"
     // In a process of its own: what it costs must not fall on the other tests.
     const script = `
       import { readdirSync } from 'node:fs'
@@ -1179,8 +1182,11 @@ test('stdio: a child and its streams', async (t) => {
         memory = Math.max(memory, getHeapStatistics().external_memory)
         try { files = Math.max(files, readdirSync('/proc/self/fd').length) } catch { files = 1e9 }
       }
-      const transport = new StdioTransport({ command: process.execPath, args: ['-e', ${JSON.stringify(babbler)}], env: {}, onLine: () => {}, grace: 1500 })
-      const closed = new Promise((resolve) => { transport.start({ message: () => {}, failed: () => {}, paused: () => {}, closed: resolve }) })
+      const args = ['-e', ${JSON.stringify(babbler)}]
+      const transport = new StdioTransport({ command: process.execPath, args, env: {}, onLine: () => {}, grace: 1500 })
+      const closed = new Promise((resolve) => {
+        transport.start({ message: () => {}, failed: () => {}, paused: () => {}, closed: resolve })
+      })
       await closed
       const timer = setInterval(look, 20)
       await new Promise((resolve) => setTimeout(resolve, 2000))
@@ -1200,7 +1206,8 @@ test('stdio: a child and its streams', async (t) => {
   await t.test('stderr is drained, however much comes, and cut to lines of a bounded length', async (t) => {
     const child = await nodeScript(
       t,
-      'process.stderr.write(\'y\'.repeat(20 * 1024 * 1024) + \'\\nafter\\n\', () => { process.stdout.write(\'{"jsonrpc":"2.0","method":"done"}\\n\') }); setTimeout(() => {}, 5000)'
+      'process.stderr.write(\'y\'.repeat(20 * 1024 * 1024) + \'\\nafter\\n\', () => { process.stdout.write(\'{"jsonrpc":"2.0",' +
+      '"method":"done"}\\n\') }); setTimeout(() => {}, 5000)'
     )
     await until(() => child.heard.length > 0, 10_000)
     await until(() => child.lines.includes('after'))
