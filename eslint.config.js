@@ -1,4 +1,5 @@
-import importX, { createNodeResolver } from 'eslint-plugin-import-x'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
 import neostandard from 'neostandard'
 
 /** The floors of the house, from the ground up (docs/architecture.md): a folder imports from lower floors only. */
@@ -19,19 +20,50 @@ const floors = [
   ['app.ts'],
   ['server.ts']
 ]
-const above = (floor) => floors.slice(floor + 1).flat()
-const beside = (floor, room) => floors[floor].filter((each) => each !== room)
-const zones = floors.flatMap((rooms, floor) => rooms.map((room) => ({
-  target: `./${room}`,
-  from: [...above(floor), ...beside(floor, room)].map((each) => `./${each}`),
-  message: 'a folder imports from lower floors only'
-})).filter(({ from }) => from.length > 0))
+const floorOf = (path) => floors.findIndex((rooms) => rooms.some((room) => path === room || path.startsWith(`${room}/`)))
+const roomOf = (path) => floors[floorOf(path)]?.find((room) => path === room || path.startsWith(`${room}/`))
 /** Ways of asking read the gateway's surfaces: they do not know upstream servers. */
-const ways = ['downstream', 'tools', 'openapi'].map((room) => ({
-  target: `./plugins/${room}`,
-  from: './plugins/upstream',
-  message: 'read the surfaces of the gateway'
-}))
+const asksOnly = /^plugins\/(downstream|tools|openapi)\//
+
+const imports = new Map()
+/** The files of ours that a file imports, types included. */
+function importsOf (file) {
+  if (!imports.has(file)) {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
+    const found = [...text.matchAll(/^(?:import|export)\b[^'"]*?\bfrom '(\.[^']+)'/gm)]
+    imports.set(file, found.map(([, path]) => resolve(dirname(file), path)))
+  }
+  return imports.get(file)
+}
+
+/** Whether an import of `from` leads back to `file`. */
+function leadsTo (file, from, seen = new Set()) {
+  if (from === file) return true
+  if (seen.has(from)) return false
+  seen.add(from)
+  return importsOf(from).some((next) => leadsTo(file, next, seen))
+}
+
+const house = {
+  rules: {
+    imports: {
+      create: (context) => {
+        const file = context.filename
+        const path = relative(import.meta.dirname, file)
+        const check = ({ source }) => {
+          if (!source?.value.startsWith('.')) return
+          const target = resolve(dirname(file), source.value)
+          const to = relative(import.meta.dirname, target)
+          const climbs = floorOf(path) !== -1 && roomOf(path) !== roomOf(to) && floorOf(to) >= floorOf(path)
+          if (climbs) context.report({ node: source, message: 'a folder imports from lower floors only' })
+          if (asksOnly.test(path) && to.startsWith('plugins/upstream/')) context.report({ node: source, message: 'read the surfaces of the gateway' })
+          if (leadsTo(file, target)) context.report({ node: source, message: 'this import leads back to its own file' })
+        }
+        return { ImportDeclaration: check, ExportNamedDeclaration: check, ExportAllDeclaration: check }
+      }
+    }
+  }
+}
 
 /** Which folder may import what (HOUSE: server → app → routes → plugins → protocol, db → schemas). */
 const direction = (files, groups) => ({
@@ -50,14 +82,9 @@ export default [
   ...neostandard({ ts: true, ignores: ['dist', '.cache', 'node_modules', 'bench/out'] }),
   {
     files: ['**/*.ts'],
-    plugins: { 'import-x': importX },
-    settings: {
-      'import-x/resolver-next': [createNodeResolver({ extensions: ['.ts'] })],
-      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] }
-    },
+    plugins: { house },
     rules: {
-      'import-x/no-cycle': ['error', { ignoreExternal: true }],
-      'import-x/no-restricted-paths': ['error', { zones: [...zones, ...ways] }],
+      'house/imports': 'error',
       '@stylistic/max-len': ['error', { code: 140, ignoreUrls: true, ignoreRegExpLiterals: true }],
       '@typescript-eslint/no-explicit-any': 'error',
       '@typescript-eslint/no-non-null-assertion': 'error',
