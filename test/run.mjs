@@ -45,17 +45,23 @@ let passed = 0
 let failed = 0
 let skipped = 0
 let ended = 0
+/** The failures, told again at the end: a person (and CI) reads the last lines first. */
+const failures = []
 const indented = (text, by) => text.trimEnd().replace(/^(?=.)/gm, ' '.repeat(by))
 const seconds = (ms) => `${((ms ?? 0) / 1_000).toFixed(2)} s`
 
-/** Prints the results that a parser of TAP reads, and counts the tests among them. @param depth 0: the files; deeper: tests */
-function follow (parser, depth) {
+/**
+ * Prints the results that a parser of TAP reads, and counts the tests among them.
+ * @param depth 0: the files; deeper: tests
+ * @param path the names of the tests around, as far as they are known: a file is named after its tests
+ */
+function follow (parser, depth, path = []) {
   let isTest = false
   let failedBefore = failed
   parser.on('child', (child) => {
     isTest = true
     failedBefore = failed
-    follow(child, depth + 1)
+    follow(child, depth + 1, [...path, child.name])
   })
   parser.on('comment', (comment) => {
     if (depth > 0 && !/^# (Subtest: |time=)/.test(comment)) console.log(indented(comment, 2 * depth))
@@ -72,7 +78,11 @@ function follow (parser, depth) {
       console.log(indented(`${ok ? '✔' : '✖'} ${name} (${seconds(time)})`, 2 * depth))
     }
     // A point that is no test says what is wrong with the test around it: an exception, mostly.
-    if (!ok && (!isTest || depth === 0)) console.log(indented(`${isTest ? '' : `${name}\n`}${indented(stringify(diag ?? {}), 2)}`, 2 * depth))
+    if (!ok && (!isTest || depth === 0)) {
+      const what = `${isTest ? '' : `${name}\n`}${indented(stringify(diag ?? {}), 2)}`
+      console.log(indented(what, 2 * depth))
+      failures.push([[...path, isTest ? name : ''].filter(Boolean).join(' › '), what])
+    }
     isTest = false
   })
 }
@@ -111,6 +121,8 @@ if (coverage) {
   const folders = ['app.ts', 'schemas/**', 'protocol/**', 'db/**', 'plugins/**', 'routes/**'].flatMap((name) => ['--include', name])
   execFileSync(process.execPath, [c8, 'report', ...options, ...folders], { cwd: project, stdio: 'inherit' })
 }
+if (failures.length > 0) console.log('\nWhat failed:')
+for (const [path, what] of failures) console.log(`✖ ${path}\n${indented(what, 2)}`)
 console.log(`${files.length} files in ${seconds(Date.now() - started)}${skipped === 0 ? '' : `, ${skipped} tests skipped`}`)
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 && passed > 0 ? 0 : 1
