@@ -62,6 +62,8 @@ export interface Client {
   readonly user: string
   /** Identifies the principal, which may have several clients. Undefined: `id` identifies it. */
   readonly principal?: string
+  /** The owner to whom the connections that it needs are counted. Undefined: `id`. */
+  readonly owner?: string
   /** True: it gets links of its own, whatever the server's isolation. */
   readonly ownLinks?: boolean
   readonly capabilities: ClientCapabilities
@@ -79,14 +81,16 @@ export class PlainClient implements Client {
   readonly user: string
   readonly principal: string | undefined
   readonly ownLinks: boolean
+  readonly owner: string
   readonly capabilities = {}
   readonly listener = undefined
 
-  constructor (id: string, user: string, principal?: string, ownLinks = false) {
+  constructor (id: string, user: string, principal?: string, ownLinks = false, owner = id) {
     this.id = id
     this.user = user
     this.principal = principal
     this.ownLinks = ownLinks
+    this.owner = owner
   }
 
   async ask (): Promise<Response> {

@@ -28,7 +28,7 @@ function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: Pu
 }
 
 /** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
-const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
+export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
 
 /** Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. */
 function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {

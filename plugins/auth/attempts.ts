@@ -1,8 +1,11 @@
 import { normalizeIP } from '@fastify/rate-limit'
 import { foldName } from '../../db/invariants.ts'
 import { errors } from '../errors/list.ts'
-import { sha256 } from '../secrets/hash.ts'
+import { ownerAt } from '../access/owner.ts'
 import { limits } from '../limits/index.ts'
+import { Semaphore } from '../limits/semaphore.ts'
+import { Shares } from '../limits/shares.ts'
+import { sha256 } from '../secrets/hash.ts'
 
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
@@ -16,7 +19,9 @@ export class Attempts<Request extends { ip: string }> {
   readonly #registration: Count<Request>
   readonly #reset: (key: string) => Promise<void>
   readonly #queues = new Map<string, Queue>()
-  #free: number = limits.passwordRequests
+  readonly #shares = new Shares(limits.passwordRequests, 'logins')
+  /** Addresses take turns: passwords are hashed a few at a time. */
+  readonly #turns = new Semaphore({ places: limits.concurrentHashes })
 
   /**
    * @param failure counts failed logins
@@ -33,36 +38,45 @@ export class Attempts<Request extends { ip: string }> {
    * Checks a user's password. The passwords for one user from one address are checked one after the other, and each counts as a failure
    * before its check, so that parallel guesses get no more attempts than others. The right password resets the count.
    * @param check returns what it found, or undefined for a wrong password
-   * @throws TooManyFailures, TooManyRequests, TooManyLogins
+   * @throws TooManyFailures, TooManyRequests, ShareError
    */
   async check<Found> (request: Request, username: string, check: () => Promise<Found | undefined>): Promise<Found | undefined> {
     const key = `login ${sha256(`${foldName(username)}\n${normalizeIP(request.ip, 64)}`)}`
-    return await this.#bounded(async () => await this.#queued(key, async () => {
+    return await this.#bounded(request, async () => await this.#queued(key, async () => {
       const seconds = await this.#failure(request, key)
       if (seconds > 0) throw new errors.TooManyFailures(seconds)
-      const found = await check()
+      const found = await this.#inTurn(request, check)
       if (found !== undefined) await this.#reset(key)
       return found
     }))
   }
 
-  /** Registers an account. Every attempt counts under the caller's address. @throws TooManyRequests, TooManyLogins */
+  /** Registers an account. Every attempt counts under the caller's address. @throws TooManyRequests, ShareError */
   async register<Made> (request: Request, make: () => Promise<Made>): Promise<Made> {
-    return await this.#bounded(async () => {
+    return await this.#bounded(request, async () => {
       const seconds = await this.#registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
       if (seconds > 0) throw new errors.TooManyRequests(seconds)
-      return await make()
+      return await this.#inTurn(request, make)
     })
   }
 
-  /** Runs work unless `limits.passwordRequests` are in progress. @throws TooManyLogins */
-  async #bounded<Result> (work: () => Promise<Result>): Promise<Result> {
-    if (this.#free === 0) throw new errors.TooManyLogins()
-    this.#free--
+  /** Runs work in one of `limits.passwordRequests` places, of which each address has a share. @throws ShareError */
+  async #bounded<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
+    const release = this.#shares.take(ownerAt(ip))
     try {
       return await work()
     } finally {
-      this.#free++
+      release()
+    }
+  }
+
+  /** Runs work that hashes a password, when it is the turn of its address. */
+  async #inTurn<Result> ({ ip }: Request, work: () => Promise<Result>): Promise<Result> {
+    const leave = await this.#turns.take(ownerAt(ip))
+    try {
+      return await work()
+    } finally {
+      leave()
     }
   }
 

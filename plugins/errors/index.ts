@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { errorText } from '../../protocol/message.ts'
+import { ShareError } from '../limits/shares.ts'
 import { findingsOf, mostSpecific } from './findings.ts'
 import { errors } from './list.ts'
 
@@ -10,15 +11,25 @@ const rpcCodes: Readonly<Record<string, number>> = {
   TH_SESSION_UNKNOWN: code.unavailable,
   TH_UNKNOWN_ROUTE: code.unavailable,
   TH_INVALID_UTF8: code.parse,
-  TH_BUSY: code.unavailable
+  TH_LIMIT_REACHED: code.unavailable,
+  TH_SHARE_USED: code.unavailable
 }
 
 const statusOf = (error: FastifyError): number =>
   error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
-/** Our own error for a media type that is not supported: it says more than Fastify's. */
-const ours = <Failure extends FastifyError>(error: Failure): Failure | FastifyError =>
-  error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : error
+/** Our own error for a media type that is not supported, which says more than Fastify's, and for a share that is used up. */
+function ours<Failure extends FastifyError | ShareError> (error: Failure): Exclude<Failure, ShareError> | FastifyError {
+  if (error instanceof ShareError) return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
+  const known = error as Exclude<Failure, ShareError>
+  return (known as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : known
+}
+
+/** Says when a request that met a bound may be repeated (RFC 9110 §10.2.3). `after`: in seconds, where it is known */
+function retryLater (reply: FastifyReply, status: number, after?: number): void {
+  if (status === 503 || status === 507) reply.header('retry-after', '5')
+  if (status === 429) reply.header('retry-after', String(after ?? 60))
+}
 
 /** The message that may leave: our own sentences, and Fastify's about the request; never those of internal faults. */
 const messageOf = (error: FastifyError): string =>
@@ -38,8 +49,7 @@ export function envelope (
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 401) reply.header('www-authenticate', 'Bearer')
-  if (status === 503 || status === 507) reply.header('retry-after', '5')
-  if (status === 429) reply.header('retry-after', String(given.retryAfter ?? 60))
+  retryLater(reply, status, given.retryAfter)
   const found = findingsOf(error)
   const told = mostSpecific(found)
   const message = told ? `${told.path} ${told.message}` : messageOf(error)
@@ -61,7 +71,7 @@ export function toolError (given: FastifyError, request: FastifyRequest, reply: 
   const error = ours(given)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
-  if (status === 503) reply.header('retry-after', '5')
+  retryLater(reply, status)
   const found = mostSpecific(findingsOf(error))
   const told = found
     ? { error: 'TH_INVALID_INPUT', message: `${found.path} ${found.message}` }
@@ -86,6 +96,7 @@ export function jsonRpc (given: FastifyError | RpcError, request: FastifyRequest
       .send(JSON.stringify({ error: 'invalid_token', error_description: error.message }))
     return
   }
+  retryLater(reply, status)
   const number = rpcCodes[error.code ?? ''] ?? (status >= 500 ? code.internal : code.badRequest)
   void reply.code(status).send(errorText('null', new RpcError(number, messageOf(error)).toText()))
 }

@@ -16,8 +16,8 @@ function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: nu
 export const errors = {
   TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
   TooManyRequests: retryable(createError('TH_TOO_MANY_REQUESTS', 'Too many requests of this kind; try again in %s s', 429)),
-  TooManyLogins: createError('TH_TOO_MANY_LOGINS', 'Too many passwords are being checked; try again in a few seconds', 503),
   LimitReached: createError('TH_LIMIT_REACHED', '%s', 503),
+  ShareUsed: createError('TH_SHARE_USED', '%s', 429),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
   ForeignOrigin: createError(
@@ -49,7 +49,6 @@ export const errors = {
   NoSuch: createError('TH_NO_SUCH', 'There is no such %s', 404),
   UpstreamFailed: createError('TH_UPSTREAM_FAILED', '%s', 502),
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
-  TooManyCalls: createError('TH_TOO_MANY_CALLS', 'The gateway runs as many tools for callers without MCP as it can; try again later', 503),
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
   SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
@@ -68,6 +67,5 @@ export const errors = {
     'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
     400
   ),
-  Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503),
-  Busy: createError('TH_BUSY', 'The gateway has as many sessions as it can hold; try again later', 503)
+  Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)
 } as const

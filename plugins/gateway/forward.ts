@@ -2,6 +2,8 @@ import { RpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { toRpcError } from '../../protocol/message.ts'
 import type { View } from '../access/view.ts'
+import { limits } from '../limits/index.ts'
+import { Shares } from '../limits/shares.ts'
 import type { FinishedCall, GatewayCall, HookLists } from './hooks.ts'
 import type { Providers } from './providers.ts'
 
@@ -12,6 +14,7 @@ export const unchanged: Readonly<Record<string, string>> = {}
 export class Forwarder {
   readonly #providers: Providers
   readonly #hooks: HookLists
+  readonly #shares = new Shares(limits.calls, 'calls in flight')
   readonly #logError: (error: unknown, sentence: string) => void
 
   constructor (providers: Providers, hooks: HookLists, logError: (error: unknown, sentence: string) => void) {
@@ -25,9 +28,10 @@ export class Forwarder {
    * @param item the tool, prompt or resource by its own name, if the request names one
    * @param changes members of `params` that get another value, as JSON text
    * @returns the text of its result, as `onResult` hooks left it
-   * @throws RpcError the provider's error, relayed; exceptions of hooks
+   * @throws RpcError the provider's error, relayed; ShareError; exceptions of hooks
    */
   async send (exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged): Promise<string> {
+    const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
     const call: GatewayCall = { exchange, provider, item, startedAt: performance.now() }
     let output: string | undefined
     try {
@@ -43,6 +47,8 @@ export class Forwarder {
     } catch (error) {
       this.#done(call, output, error)
       throw error
+    } finally {
+      release()
     }
   }
 

@@ -71,8 +71,8 @@ export class Resolver {
   }
 
   /**
-   * Finds a tool or prompt by its name in the view. On merged routes, a provider that is still connecting is awaited if the name begins
-   * with its label.
+   * Finds a tool or prompt by its name in the view. On merged routes, a provider whose lists for this client are not known yet is awaited
+   * if the name begins with its label.
    * @throws RpcError -32001 when that provider does not connect
    */
   async named (exchange: Exchange<View>, kind: 'tools' | 'prompts', name: string): Promise<Target | undefined> {
@@ -80,10 +80,11 @@ export class Resolver {
     const look = (surface: Surface): Target | undefined => this.byName(view, surface, kind, name)
     const found = await this.find(exchange, look)
     if (found || view.scope.kind === 'server') return found
-    const connecting = this.#surfaces.sections(view, client).flatMap(({ provider, label, catalogue }) =>
-      provider?.status === 'connecting' && !catalogue && name.startsWith(`${label}${this.#surfaces.separator}`) ? [provider.name] : [])
-    if (connecting.length === 0) return undefined
-    await this.#providers.learn(connecting, client, true)
+    const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
+      name.startsWith(`${label}${this.#surfaces.separator}`) && (catalogue !== undefined || provider?.status === 'connecting'))
+    const connecting = meant.flatMap(({ provider, catalogue }) => provider && !catalogue ? [provider.name] : [])
+    if (meant.length === 0) return undefined
+    await this.#providers.learn(meant.map(({ server }) => server.name), client, true)
     const target = look(this.#surfaces.of(view, client))
     if (target) return target
     for (const each of connecting) {

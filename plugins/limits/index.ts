@@ -13,9 +13,9 @@ export const limits = {
   loginWindow: 5 * 60_000,
   /** Max password checks in progress or queued per user and address; beyond: 429. */
   passwordChecksPerUser: 64,
-  /** Max logins, registrations and password changes in progress or queued; beyond: 503. */
+  /** Max logins, registrations and password changes in progress or queued, with a share for each address; beyond: 429 or 503. */
   passwordRequests: 128,
-  /** Max passwords hashed at the same time; beyond: the others wait. */
+  /** Max passwords hashed at the same time; beyond: the others wait, and addresses take turns. */
   concurrentHashes: 2,
   /** Max registrations per address per `registrationWindow`; beyond: 429. */
   registrations: 10,
@@ -31,12 +31,14 @@ export const limits = {
   /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
 
-  /** Max MCP sessions; beyond: 503. */
+  /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
   sessions: 10_000,
   /** Max time that a connection of the SSE transport has to begin its session, in ms; beyond: it is closed. */
   initializeTimeout: 60_000,
   /** Max time that a session may go without a request or an open stream, in ms; beyond: it ends. */
   sessionIdle: 30 * 60_000,
+  /** Max requests in flight at servers, with a share for each owner; beyond: 429, 503 or -32001. */
+  calls: 10_000,
   /** Max requests in flight per session; beyond: -32000. */
   requestsPerSession: 1_000,
   /** Max messages per JSON-RPC batch; beyond: 400. */
@@ -96,12 +98,24 @@ export const limits = {
   tasksPerConnection: 1_000,
   /** Max time that such a task is remembered, in ms; beyond: its notifications are dropped. */
   taskTime: 60 * 60_000,
-  /** Max upstream connections per server; beyond: the oldest idle one is closed, or 503 when none is idle. */
+  /**
+   * Max upstream connections per server, with a share for each owner; beyond: the oldest idle one is closed (of the owner, where the share
+   * is used up), or -32001 when none is idle.
+   */
   linksPerServer: 64,
+  /** Max processes of one stdio server that one owner causes; beyond: the owner's oldest idle one is closed, or -32001. */
+  childrenPerOwner: 8,
+  /** Max processes of all stdio servers that one owner causes; beyond: the same. */
+  allChildrenPerOwner: 16,
   /** Max size of a client header that is passed on to a server (`passthroughHeaders`), in bytes; beyond: 400 or -32602. */
   passthroughHeader: 8 * 1024,
-  /** Max child processes being spawned at the same time; beyond: the others wait. */
+  /** Max servers being spawned or dialled at the same time; beyond: the others wait, and owners take turns. */
   concurrentSpawns: 4,
+  /** Max of these for one user who is not an admin; one place is for admins' servers only. */
+  concurrentSpawnsPerUser: 2,
+  /** Max look-ups of host names for servers of all users, and for one of them; beyond: the others wait. Admins' have no such bound. */
+  concurrentLookups: 32,
+  lookupsPerUser: 1,
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
@@ -132,6 +146,8 @@ export const limits = {
   connectTimeout: 10_000,
   /** Max size of the headers of one HTTP answer from a server, in bytes; beyond: the request fails. */
   upstreamHeaders: 16 * 1024,
+  /** Max users whose servers' connections are shared by user; beyond: the oldest ones are closed, and opened again on demand. */
+  outboundOwners: 1_000,
   /** Max proxies whose connections are shared; beyond: the oldest is dropped, and connected again on demand. */
   proxies: 64,
 
@@ -139,10 +155,6 @@ export const limits = {
   restSessions: 1_000,
   /** Max time that such a session may go without a call, in ms; beyond: it ends. */
   restSessionIdle: 30 * 60_000,
-  /** Max concurrent tool calls of all REST callers; beyond: 503. */
-  restCalls: 1_000,
-  /** Max concurrent tool calls per REST caller (all anonymous ones count as one), and per server; beyond: 503. */
-  restCallsPerCaller: 250,
   /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
   checkedSchema: 256 * 1024,
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */

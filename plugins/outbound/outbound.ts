@@ -1,4 +1,3 @@
-import { lookup } from 'node:dns'
 import { Agent, type Dispatcher } from 'undici'
 import { UpstreamError } from '../../protocol/errors.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -8,6 +7,7 @@ import { Allowed } from './allowed.ts'
 import { guardedConnector, type Resolver } from './connector.ts'
 import { fetchWhole, type Fetched, type FetchOptions } from './fetch.ts'
 import { Policy, Refused } from './policy.ts'
+import { resolverFor, systemResolver } from './resolver.ts'
 import { bypasses, tunnel } from './proxy.ts'
 
 /** The rights and the proxy with which a server is reached. */
@@ -15,53 +15,59 @@ export interface Reach {
   /** Whether an admin or the settings file stored the config: private and loopback addresses may then be reached, and a proxy used. */
   trusted: boolean
   proxy?: ServerConfig['proxy']
+  /** The owner of the server: those of servers that are not trusted take turns at what is bounded. */
+  owner?: string
 }
 
 /** The reach of a server. It depends on who stored the config last, and not on its owner. */
-export const reachOf = ({ storedByUser, proxy }: ServerConfig): Reach => ({ trusted: storedByUser !== true, proxy })
+export const reachOf = ({ storedByUser, proxy, owner }: ServerConfig): Reach => ({ trusted: storedByUser !== true, proxy, owner })
 
 export interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
-  /** Default: the system's resolver. */
+  /** Resolves host names for all servers. Default: the system's resolver for servers of admins, one that users share for theirs. */
   resolve?: Resolver
 }
 
 /** Makes all connections to other hosts. Addresses are checked once for each connection, and not for each request. */
 export class Outbound {
   readonly #policy: Policy
-  readonly #resolve: Resolver
-  readonly #direct: { readonly trusted: Agent, readonly untrusted: Agent }
+  readonly #allowed: Allowed
+  readonly #resolve: Resolver | undefined
+  readonly #trusted: Agent
+  /** By owner. An evicted agent serves its requests in flight; its idle sockets close by themselves. */
+  readonly #untrusted = new BoundedMap<string, Agent>(limits.outboundOwners)
   /**
    * By the URL of the proxy, credentials included. An evicted agent serves its requests in flight; its idle sockets close by themselves.
    */
   readonly #proxied = new BoundedMap<string, { readonly agent: Agent, readonly close: () => Promise<void> }>(limits.proxies)
 
   /** @throws Error for an invalid entry in `allow` */
-  constructor ({ allow, resolve = lookup }: OutboundOptions) {
-    this.#policy = new Policy(new Allowed(allow))
+  constructor ({ allow, resolve }: OutboundOptions) {
+    this.#allowed = new Allowed(allow)
+    this.#policy = new Policy(this.#allowed)
     this.#resolve = resolve
-    this.#direct = { trusted: this.#agent(this.#connector(true)), untrusted: this.#agent(this.#connector(false)) }
+    this.#trusted = this.#agent(this.#connector(resolve ?? systemResolver, true))
   }
 
   /**
-   * The dispatcher for requests to this address. Dispatchers are shared: one for all trusted servers, one for all others, and one for
-   * each proxy. Requests to a forbidden address fail like requests to one that is unreachable.
+   * The dispatcher for requests to this address. Dispatchers are shared: one for all trusted servers, one for each owner of others, and
+   * one for each proxy. Requests to a forbidden address fail like requests to one that is unreachable.
    */
-  dispatcher (url: URL, { trusted, proxy }: Reach): Dispatcher {
+  dispatcher (url: URL, { trusted, proxy, owner = '' }: Reach): Dispatcher {
     const problem = this.#problem(url, { trusted, proxy })
     if (problem !== undefined) return this.#agent((_options, callback) => { process.nextTick(callback, new Refused(problem), null) })
     if (proxy?.url !== undefined && !bypasses(proxy.noProxy, url)) return this.#through(proxy.url)
-    return trusted ? this.#direct.trusted : this.#direct.untrusted
+    return trusted ? this.#trusted : this.#untrustedOf(owner)
   }
 
   /** Sends one request and reads the whole answer, of any status. @throws UpstreamError as `fetchWhole` */
-  async fetch (url: string | URL, { trusted, proxy, ...options }: FetchOptions & Reach): Promise<Fetched> {
+  async fetch (url: string | URL, { trusted, proxy, owner, ...options }: FetchOptions & Reach): Promise<Fetched> {
     const text = String(url)
     const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
-    return await fetchWhole(address, this.dispatcher(address, { trusted, proxy }), options)
+    return await fetchWhole(address, this.dispatcher(address, { trusted, proxy, owner }), options)
   }
 
   /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */
@@ -76,16 +82,25 @@ export class Outbound {
   /** Closes all connections. */
   async close (): Promise<void> {
     const proxied = [...this.#proxied.values()]
-    const agents = [this.#direct.trusted, this.#direct.untrusted, ...proxied.map(({ agent }) => agent)]
+    const agents = [this.#trusted, ...this.#untrusted.values(), ...proxied.map(({ agent }) => agent)]
     await Promise.all(agents.map(async (agent) => { await agent.destroy() }))
     await Promise.all(proxied.map(async ({ close }) => { await close() }))
+  }
+
+  /** The agent of one owner's servers. */
+  #untrustedOf (owner: string): Agent {
+    const known = this.#untrusted.get(owner)
+    if (known) return known
+    const agent = this.#agent(this.#connector(this.#resolve ?? resolverFor(owner, this.#allowed), false))
+    this.#untrusted.set(owner, agent)
+    return agent
   }
 
   /** The shared agent of a proxy. */
   #through (proxy: string): Agent {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent
-    const { connect, close } = tunnel(new URL(proxy), this.#connector(true), this.#policy, limits.connectTimeout)
+    const { connect, close } = tunnel(new URL(proxy), this.#connector(this.#resolve ?? systemResolver, true), this.#policy, limits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
     return agent
@@ -103,8 +118,8 @@ export class Outbound {
     return isValid ? undefined : '"proxy.url" must be an absolute http or https address'
   }
 
-  #connector (trusted: boolean): ReturnType<typeof guardedConnector> {
-    return guardedConnector(this.#policy, trusted, this.#resolve, limits.connectTimeout)
+  #connector (resolve: Resolver, trusted: boolean): ReturnType<typeof guardedConnector> {
+    return guardedConnector(this.#policy, trusted, resolve, limits.connectTimeout)
   }
 
   #agent (connect: ReturnType<typeof guardedConnector>): Agent {

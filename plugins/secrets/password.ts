@@ -18,7 +18,7 @@ const unmatchable = { cost, salt: Buffer.alloc(16), key: Buffer.alloc(keyLength)
 
 /** Hashes and checks passwords, `limits.concurrentHashes` at the same time: each takes a tenth of a second of a core, and memory. */
 export class Passwords {
-  readonly #slots = new Semaphore(limits.concurrentHashes)
+  readonly #slots = new Semaphore({ places: limits.concurrentHashes })
 
   /** The hash of a password as it is stored: `scrypt$N$r$p$salt$key`, salt and key in base64. */
   async hash (password: string): Promise<string> {

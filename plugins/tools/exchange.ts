@@ -1,5 +1,6 @@
 import { PlainClient, type Client, type Exchange, type Headers } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
+import { ownerOf } from '../access/owner.ts'
 import type { View } from '../access/view.ts'
 
 /** One request of a plain HTTP caller: there is nobody behind it to ask, and no stream for notifications. */
@@ -21,7 +22,7 @@ export class PlainExchange implements Exchange<View> {
     method: string,
     params: Record<string, unknown>,
     { headers, address }: { headers: Headers, address: string },
-    client: Client = callerOf(view)
+    client: Client = callerOf(view, address)
   ) {
     this.view = view
     this.method = method
@@ -51,5 +52,6 @@ export class PlainExchange implements Exchange<View> {
 
 const plain = new PlainClient('', '')
 
-/** A caller without a session, as a client. */
-export const callerOf = ({ principal: { key, user } }: View): Client => new PlainClient(`rest ${key}`, user, key)
+/** A caller without a session, as a client. @param address counts what a caller without credentials holds */
+export const callerOf = ({ principal }: View, address = ''): Client =>
+  new PlainClient(`rest ${principal.key}`, principal.user, principal.key, false, ownerOf(principal, address))

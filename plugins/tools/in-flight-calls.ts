@@ -2,7 +2,6 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { View } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { limits } from '../limits/index.ts'
 import type { PlainExchange } from './exchange.ts'
 
 /** A request that runs for a plain HTTP caller. */
@@ -12,7 +11,7 @@ interface InFlightCall {
   refusal: Error | undefined
 }
 
-/** The requests that run for plain HTTP callers. Bounded, in all, for each caller and on each server. */
+/** The requests that run for plain HTTP callers. The gateway bounds their number. */
 export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
   readonly #running = new Map<PlainExchange, InFlightCall>()
@@ -25,10 +24,9 @@ export class InFlightCalls {
   /**
    * Runs one request until it is answered or its caller goes away.
    * @returns the text of its result
-   * @throws UpstreamFailed, UpstreamSlow, TooManyCalls, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
    */
   async run (exchange: PlainExchange, server: string, gone: AbortSignal): Promise<string> {
-    if (this.#running.size >= limits.restCalls || !this.#hasRoom(exchange.view.principal.key, server)) throw new errors.TooManyCalls()
     const leave = (): void => { exchange.cancel('the caller went away') }
     // It may have gone while a server was waited for.
     if (gone.aborted) leave()
@@ -56,18 +54,6 @@ export class InFlightCalls {
       case 'limit': return new errors.LimitReached(message)
       default: return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
     }
-  }
-
-  /** Neither one caller nor one server that does not answer takes all places. */
-  #hasRoom (principal: string, server: string): boolean {
-    if (this.#running.size < limits.restCallsPerCaller) return true
-    let ofPrincipal = 0
-    let onServer = 0
-    for (const [{ view }, call] of this.#running) {
-      if (view.principal.key === principal) ofPrincipal++
-      if (call.server === server) onServer++
-    }
-    return ofPrincipal < limits.restCallsPerCaller && onServer < limits.restCallsPerCaller
   }
 
   /** Ends the calls that would not be begun any more. @param refusalOf the error that a caller gets now; undefined: the call goes on */

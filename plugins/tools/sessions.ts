@@ -1,4 +1,5 @@
 import { PlainClient, type Client } from '../../protocol/exchange.ts'
+import { ownerOf } from '../access/owner.ts'
 import type { Principal } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
@@ -40,6 +41,7 @@ export class RestSessions {
    */
   async in<Result> (
     principal: Principal,
+    address: string,
     id: string | string[] | undefined,
     run: (client: Client | undefined) => Promise<Result>
   ): Promise<Result> {
@@ -47,7 +49,7 @@ export class RestSessions {
     if (typeof id !== 'string' || !/^[\x21-\x7e]{1,128}$/.test(id)) {
       throw new errors.InvalidInput('The header x-session-id must be 1 to 128 visible ASCII characters')
     }
-    const session = this.#find(principal, id)
+    const session = this.#find(principal, address, id)
     session.open++
     try {
       return await run(session.client)
@@ -64,11 +66,11 @@ export class RestSessions {
 
   close (): void { clearInterval(this.#sweeping) }
 
-  #find (principal: Principal, id: string): RestSession {
+  #find (principal: Principal, address: string, id: string): RestSession {
     const { key, user } = principal
     const name = JSON.stringify([key, id])
     const session = this.#sessions.get(name) ??
-      { client: new PlainClient(`rest ${name}`, user, key, true), principal, lastUsed: Date.now(), open: 0 }
+      { client: new PlainClient(`rest ${name}`, user, key, true, ownerOf(principal, address)), principal, lastUsed: Date.now(), open: 0 }
     this.#sessions.setNewest(name, session)
     return session
   }

@@ -50,7 +50,7 @@ export class Tools {
   /**
    * Calls a tool of one server.
    * @returns the text of the result as the tool gave it, failed or not, with `toolName` and `arguments` beside its members
-   * @throws NoSuch for a server or tool that this principal does not see, InvalidInput, UpstreamFailed, UpstreamSlow, TooManyCalls
+   * @throws NoSuch for a server or tool that this principal does not see, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
    */
   async call (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
@@ -181,7 +181,7 @@ export class Tools {
     const { principal, address, gone } = caller
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
     const headers = this.#ownHeaders(principal, server, caller.headers)
-    return await this.#sessions.in(principal, id, async (client) =>
+    return await this.#sessions.in(principal, address, id, async (client) =>
       await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client), server, gone))
   }
 }

@@ -21,7 +21,7 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
     transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
-    dialling: new Semaphore(limits.concurrentSpawns),
+    dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
     initTimeout,
     requestTimeout,

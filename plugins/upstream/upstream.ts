@@ -1,4 +1,5 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
+import { plainClass } from '../../protocol/capabilities.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { Response } from '../../protocol/message.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
@@ -13,7 +14,9 @@ import { Subscriptions } from './inbound/subscriptions.ts'
 import { withheldNames } from './links/environment.ts'
 import { passthroughOf } from './links/passthrough.ts'
 import { Placement } from './links/placement.ts'
+import type { Children } from './links/pool.ts'
 import { RequestRunner } from './links/requests.ts'
+import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote, type TransportDeps } from './links/transport.ts'
 import { expand } from './links/variables.ts'
@@ -22,6 +25,8 @@ export interface UpstreamDeps {
   clientInfo: { name: string, version: string }
   transport: TransportDeps
   dialling: Semaphore
+  /** The processes that clients have caused at all servers. */
+  children: Children
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -74,7 +79,8 @@ export class Upstream implements Provider {
       remote: this.remote,
       passes: this.#passes ? passthrough.names : undefined,
       kind: () => this.#supervisor.kind,
-      warn
+      warn,
+      children: deps.children
     })
     const { pool } = this.#placement
     this.#catalogues = new Catalogues({
@@ -167,7 +173,12 @@ export class Upstream implements Provider {
     const { capabilityClass } = this.#placement.keyOf(client)
     if (this.#catalogues.has(capabilityClass)) return changed
     const budget = this.#learnBudget(capabilityClass, only)
-    return budget <= 0 ? changed : [...changed, { done: this.#readFor(client, capabilityClass).catch(() => {}), budget }]
+    if (budget <= 0) return changed
+    // On merged routes, a new class of clients is shown at once what others are shown. No process is started for its own lists.
+    const isShown = !only && this.#catalogues.has(plainClass)
+    if (isShown && !this.remote) return changed
+    const done = this.#readFor(only || isShown ? this.#placement.listing(client) : this.#placement.pool.base).catch(() => {})
+    return isShown ? changed : [...changed, { done, budget }]
   }
 
   /** The upstream sent `list_changed`: its lists are being read again. */
@@ -195,12 +206,12 @@ export class Upstream implements Provider {
     return only || startsInTime ? left : Math.min(left, limits.firstAnswerBudget)
   }
 
-  /** Reads what it lists to clients like this one. @throws UpstreamError */
-  async #readFor (client: Client, capabilityClass: string): Promise<void> {
+  /** Reads what it lists on a slot. @throws UpstreamError */
+  async #readFor (slot: Slot): Promise<void> {
+    const { capabilityClass } = slot.key
     if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
-    const slot = this.#placement.listing(client)
     await this.#supervisor.ready(slot)
-    if (!this.#catalogues.has(slot.key.capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
+    if (!this.#catalogues.has(capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
   }
 
   /**

@@ -4,6 +4,7 @@ import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protoco
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
 import { limitLines } from './links/line-limit.ts'
+import type { Children } from './links/pool.ts'
 import type { TransportDeps } from './links/transport.ts'
 import { SharedApi } from './openapi/api.ts'
 import { Upstream } from './upstream.ts'
@@ -33,6 +34,7 @@ export class Upstreams implements ProviderSource {
   readonly #withOwnCatalogues = new Set<Upstream>()
   #host = noHost
   #closed = false
+  readonly #children: Children = new Map()
 
   constructor (deps: UpstreamsDeps) {
     this.#deps = deps
@@ -137,6 +139,7 @@ export class Upstreams implements ProviderSource {
     )
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
+      children: this.#children,
       transport: { ...transport, sharedApi: new SharedApi(), onLine },
       log: (level, sentence, more) => { log(name, level, sentence, more) },
       listsChanged: () => {

@@ -18,6 +18,7 @@ import { Sessions } from '../../plugins/downstream/legacy/sessions.ts'
 import { makeView, type Principal, type Scope, type View } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import unread from '../../plugins/limits/unread.ts'
+import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { LegacyVersion } from '../../protocol/legacy/versions.ts'
 
@@ -279,6 +280,10 @@ function response (): Held {
     break: () => { raw.destroy() }
   }
 }
+const address = '192.0.2.1'
+/** Begins a session in a place of its own. */
+const beginSession = (sessions: Sessions, each: View, version: LegacyVersion, capabilities: ClientCapabilities): Session =>
+  sessions.begin(each, version, capabilities, sessions.reserve(each, address))
 /** An event stream over one. */
 function connection (): Held & { stream: EventStream } {
   const held = response()
@@ -290,9 +295,9 @@ const messagesIn = (text: string): string[] => [...text.matchAll(/^data: (.+)$/g
 test('sessions: under (principal, route, id)', async (t) => {
   await t.test('an id is long, new each time, and found by its own principal on its own route only', async (t) => {
     const { sessions } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', { sampling: {} })
+    const session = beginSession(sessions, view('ann'), '2025-11-25', { sampling: {} })
     assert.match(session.sessionId, /^[\x21-\x7e]{43,}$/)
-    assert.notEqual(sessions.begin(view('ann'), '2025-11-25', {}).sessionId, session.sessionId)
+    assert.notEqual(beginSession(sessions, view('ann'), '2025-11-25', {}).sessionId, session.sessionId)
     assert.equal(sessions.find(view('ann'), session.sessionId), session)
     for (const stranger of [view('bob'), view('ann', 'server'), view('bob', 'server')]) {
       assert.equal(sessions.find(stranger, session.sessionId), undefined)
@@ -307,7 +312,7 @@ test('sessions: under (principal, route, id)', async (t) => {
   await t.test('one id of several principals is several sessions', async (t) => {
     const { sessions, ended } = startSessions(t)
     const [ann, bob, annElsewhere] = [view('ann'), view('bob'), view('ann', 'server')].map((each) =>
-      sessions.rebuild(each, 'chosen', '2025-06-18')
+      sessions.rebuild(each, 'chosen', '2025-06-18', address)
     )
     assert.ok(ann && bob && annElsewhere)
     assert.equal(sessions.size, 3)
@@ -328,7 +333,7 @@ test('sessions: under (principal, route, id)', async (t) => {
 
   await t.test('an end is told once, and leaves nothing', async (t) => {
     const { sessions, ended } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     sessions.end(session, 'over')
     sessions.end(session, 'over again')
     assert.deepEqual(
@@ -339,28 +344,29 @@ test('sessions: under (principal, route, id)', async (t) => {
 
   await t.test('closing ends all of them', async (t) => {
     const { sessions, ended } = startSessions(t)
-    const ids = [view('ann'), view('bob')].map((each) => sessions.begin(each, '2025-11-25', {}).sessionId)
+    const ids = [view('ann'), view('bob')].map((each) => beginSession(sessions, each, '2025-11-25', {}).sessionId)
     sessions.close()
     assert.deepEqual([ended, sessions.size], [ids, 0])
   })
 
-  await t.test('no more than can be held', async (t) => {
+  await t.test('one owner may not fill the last quarter, and the last comer is served', async (t) => {
     const { sessions } = startSessions(t)
-    for (let n = 0; n < limits.sessions; n++) sessions.begin(view('ann'), '2025-11-25', {})
-    assert.equal(sessions.full, true)
-    assert.equal(sessions.rebuild(view('bob'), 'x', '2025-11-25'), undefined)
+    for (let n = 0; n < limits.sessions * 3 / 4; n++) beginSession(sessions, view('ann'), '2025-11-25', {})
+    assert.throws(() => beginSession(sessions, view('ann'), '2025-11-25', {}), { name: 'ShareError', isOwners: true })
+    assert.throws(() => sessions.rebuild(view('ann'), 'x', '2025-11-25', address), { isOwners: true })
+    assert.ok(beginSession(sessions, view('bob'), '2025-11-25', {}))
     const [first] = sessions
     assert.ok(first)
     sessions.end(first, 'over')
-    assert.equal(sessions.full, false)
-    assert.ok(sessions.rebuild(view('bob'), 'x', '2025-11-25'))
+    sessions.end([...sessions][0] ?? first, 'over')
+    assert.ok(beginSession(sessions, view('ann'), '2025-11-25', {}), 'a place that was given back')
   })
 })
 
 test('sessions: rebuilt under an id that a client brings', async (t) => {
   await t.test('what the client could do is not restored', async (t) => {
     const { sessions } = startSessions(t)
-    const session = sessions.rebuild(view('ann'), 'abc', '2025-06-18')
+    const session = sessions.rebuild(view('ann'), 'abc', '2025-06-18', address)
     assert.deepEqual([session?.sessionId, session?.capabilities, session?.version], ['abc', {}, '2025-06-18'])
     assert.equal(sessions.find(view('ann'), 'abc'), session)
   })
@@ -368,18 +374,18 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
   await t.test('an absurd id is not one', async (t) => {
     const { sessions } = startSessions(t)
     for (const id of ['', ' ', 'a b', 'a\n', 'é', 'a\0', 'x'.repeat(129)]) {
-      assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25'), undefined, JSON.stringify(id))
+      assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25', address), undefined, JSON.stringify(id))
     }
-    for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25')?.sessionId, id)
+    for (const id of ['a', '!~', 'x'.repeat(128), '__proto__']) assert.equal(sessions.rebuild(view('ann'), id, '2025-11-25', address)?.sessionId, id)
     assert.equal(sessions.size, 4)
   })
 
   await t.test('so many in a minute for each principal, then again', async (t) => {
     const { sessions, tick } = startSessions(t)
-    const rebuild = (key: string, n: number): Session | undefined => sessions.rebuild(view(key), `id-${key}-${n}`, '2025-11-25')
+    const rebuild = (key: string, n: number): Session | undefined => sessions.rebuild(view(key), `id-${key}-${n}`, '2025-11-25', address)
     for (let n = 0; n < limits.rebuildsPerMinute; n++) assert.ok(rebuild('ann', n))
     assert.equal(rebuild('ann', -1), undefined)
-    assert.equal(sessions.rebuild(view('ann', 'server'), 'elsewhere', '2025-11-25'), undefined, 'another route is the same principal')
+    assert.equal(sessions.rebuild(view('ann', 'server'), 'elsewhere', '2025-11-25', address), undefined, 'another route is the same principal')
     assert.ok(rebuild('bob', 0), 'another principal is not')
     tick(minute)
     assert.ok(rebuild('ann', -1))
@@ -389,8 +395,8 @@ test('sessions: rebuilt under an id that a client brings', async (t) => {
 test('sessions: idle ones end', async (t) => {
   await t.test('after half an hour without a request', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
-    const used = sessions.begin(view('ann'), '2025-11-25', {})
-    const idle = sessions.begin(view('ann'), '2025-11-25', {})
+    const used = beginSession(sessions, view('ann'), '2025-11-25', {})
+    const idle = beginSession(sessions, view('ann'), '2025-11-25', {})
     tick(limits.sessionIdle - minute)
     assert.ok(sessions.find(view('ann'), used.sessionId))
     assert.deepEqual(ended, [])
@@ -403,7 +409,7 @@ test('sessions: idle ones end', async (t) => {
 
   await t.test('a stranger who tries an id does not keep it alive', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     tick(limits.sessionIdle - minute)
     sessions.find(view('bob'), session.sessionId)
     tick(2 * minute)
@@ -412,7 +418,7 @@ test('sessions: idle ones end', async (t) => {
 
   await t.test('an open stream keeps one alive, a broken one does so no longer', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     const held = connection()
     session.listen(held.stream, undefined)
     tick(3 * limits.sessionIdle)
@@ -427,7 +433,7 @@ test('sessions: idle ones end', async (t) => {
 
   await t.test('a request in flight keeps one alive', async (t) => {
     const { sessions, ended, tick } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     session.exchanges.set(1, { cancel: () => {} } as unknown as Parameters<typeof session.exchanges.set>[1])
     tick(3 * limits.sessionIdle)
     assert.deepEqual(ended, [])
@@ -440,7 +446,7 @@ test('sessions: idle ones end', async (t) => {
 const settle = async (): Promise<void> => { for (let turn = 0; turn < 10; turn++) await Promise.resolve() }
 
 test('a session and its streams', async (t) => {
-  const begin = (t: Test): Session => startSessions(t).sessions.begin(view('ann'), '2025-11-25', {})
+  const begin = (t: Test): Session => beginSession(startSessions(t).sessions, view('ann'), '2025-11-25', {})
 
   await t.test('news wait, bounded and each once, for the next stream', async (t) => {
     const session = begin(t)
@@ -564,7 +570,7 @@ test('a session and its streams', async (t) => {
 
   await t.test('what can be replayed is forgotten after a while', async (t) => {
     const { sessions, tick } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     const held = connection()
     session.listen(held.stream, undefined)
     session.deliver('old')
@@ -597,7 +603,7 @@ test('a session and its streams', async (t) => {
       return { failed: () => failed }
     }
     const asking = Array.from({ length: limits.allQuestionsSize / limits.questionsSize }, (_, n) =>
-      sessions.begin(view(`asking ${n}`), '2025-11-25', {})
+      beginSession(sessions, view(`asking ${n}`), '2025-11-25', {})
     )
     const [first, ...rest] = asking as [Session, ...Session[]]
     const large = limits.questionsSize - 1_000
@@ -605,7 +611,7 @@ test('a session and its streams', async (t) => {
     await settle()
     assert.deepEqual([one.failed(), two.failed()], [false, true])
     for (const session of rest) ask(session, large)
-    const late = sessions.begin(view('late'), '2025-11-25', {})
+    const late = beginSession(sessions, view('late'), '2025-11-25', {})
     const refused = ask(late, large)
     await settle()
     assert.equal(refused.failed(), true)
@@ -631,7 +637,7 @@ test('a session and its streams', async (t) => {
 
   await t.test('a slow reader is let go; a burst is no sign of one', async (t) => {
     const { sessions, tick } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     const listening = (): ReturnType<typeof connection> => {
       const held = connection()
       session.listen(held.stream, undefined)
@@ -661,7 +667,7 @@ test('a session and its streams', async (t) => {
   await t.test('where all that is unread is too much, the slowest reader goes', async (t) => {
     const { sessions } = startSessions(t)
     const listening = (name: string): { session: Session, held: ReturnType<typeof connection> } => {
-      const session = sessions.begin(view(name), '2025-11-25', {})
+      const session = beginSession(sessions, view(name), '2025-11-25', {})
       const held = connection()
       session.listen(held.stream, undefined)
       return { session, held }
@@ -694,7 +700,7 @@ test('a session and its streams', async (t) => {
 
   await t.test('when it ends its streams end, and it hears no more', async (t) => {
     const { sessions } = startSessions(t)
-    const session = sessions.begin(view('ann'), '2025-11-25', {})
+    const session = beginSession(sessions, view('ann'), '2025-11-25', {})
     const held = connection()
     session.listen(held.stream, undefined)
     sessions.end(session, 'over')
@@ -754,7 +760,7 @@ test('the answer to one POST', async (t) => {
     const { sessions, tick } = startSessions(t)
     const held = response()
     let gone = 0
-    const { polls, streams } = sessions.begin(view('ann'), version, {})
+    const { polls, streams } = beginSession(sessions, view('ann'), version, {})
     const reply = new HttpReply(held.raw, { accepted, expected, batch, polls, newStream: () => streams.open(), onGone: () => { gone++ } })
     return { ...held, reply, tick, gone: () => gone }
   }

@@ -18,7 +18,6 @@ import { OpenApi } from '../../plugins/openapi/openapi.ts'
 import { toOperation } from '../../plugins/openapi/operation.ts'
 import { SchemaTranslator } from '../../plugins/openapi/translate.ts'
 import { writeBody, writeHead, writeServers } from '../../plugins/openapi/write.ts'
-import { InFlightCalls } from '../../plugins/tools/in-flight-calls.ts'
 import { makeCatalogue, type Catalogue, type Item } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import {
@@ -1439,30 +1438,6 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
   await valid(secured)
   assert.deepEqual(at(secured, 'security'), [{ bearerKey: [] }, { login: [] }])
   assert.equal(at(await document(hub), 'security'), undefined)
-})
-
-test('nobody takes all places of plain calls, and no server that does not answer', async () => {
-  const waiting: Array<() => void> = []
-  const runs = new InFlightCalls(
-    {
-      handle: async () =>
-        await new Promise((resolve) => {
-          waiting.push(() => {
-            resolve('{}')
-          })
-        }),
-      redact: (_server: string, text: string) => text
-    } as never
-  )
-  const run = async (key: string, server: string): Promise<string> =>
-    await runs.run({ view: { principal: { key } }, cancel: () => {} } as never, server, new AbortController().signal)
-  const all = Array.from({ length: 250 }, async (_, n) => await run('anonymous', `s${n}`))
-  await assert.rejects(run('anonymous', 'free'), { code: 'TH_TOO_MANY_CALLS' })
-  all.push(...Array.from({ length: 249 }, async (_, n) => await run(`user ${n}`, 's0')))
-  await assert.rejects(run('another', 's0'), { code: 'TH_TOO_MANY_CALLS' })
-  all.push(run('another', 'free'))
-  for (const end of waiting) end()
-  assert.equal((await Promise.all(all)).length, 500)
 })
 
 test('what takes too long is stopped, and rests; what was only kept waiting is not', async () => {

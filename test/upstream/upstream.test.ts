@@ -314,7 +314,7 @@ test('backoff: from 1 s doubling to 60 s, with jitter', async () => {
 })
 
 test('semaphore: so many at once, the others in order', async () => {
-  const semaphore = new Semaphore(2)
+  const semaphore = new Semaphore({ places: 2 })
   const order: string[] = []
   const take = async (name: string): Promise<() => void> => { const done = await semaphore.take(); order.push(name); return done }
   const [a, b] = [await take('a'), await take('b')]

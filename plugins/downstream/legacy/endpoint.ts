@@ -14,7 +14,7 @@ import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import { initialize } from './initialize.ts'
 import { malformedText, type LegacyRequests } from './requests.ts'
-import type { Session } from './session.ts'
+import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /** The server side of streamable HTTP for legacy clients (specification to 2025-11-25: Transports, "Streamable HTTP"). */
@@ -33,16 +33,16 @@ export class LegacyEndpoint implements Endpoint {
 
   /** A POST: requests, notifications and answers of a client. @throws errors in the dialect of the `mcp` scope */
   post (inbound: Inbound, text: string): void {
-    const { view, headers, raw } = inbound
+    const { headers, raw } = inbound
     const accepted = acceptedBy(headers.accept)
     if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
     const message = parseMessage(text, limits.requestDepth, limits.batch)
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
-      if (this.#sessions.full || this.#requests.closing) throw new errors.Busy()
-      void this.#initialize(view, message, raw, accepted)
+      if (this.#requests.closing) throw new errors.Draining()
+      void this.#initialize(inbound, message, accepted, this.#sessions.reserve(inbound.view, inbound.address))
       return
     }
-    const session = this.#session(view, headers)
+    const session = this.#session(inbound)
     if (Array.isArray(message)) {
       if (!allowsBatch(session.version)) {
         throw new RpcError(code.invalidRequest, `Invalid request: batches are not part of MCP ${session.version}`)
@@ -59,9 +59,10 @@ export class LegacyEndpoint implements Endpoint {
   }
 
   /** A GET: opens a stream for messages that belong to no request, or resumes a broken stream. */
-  get ({ view, headers, raw }: Inbound): void {
+  get (inbound: Inbound): void {
+    const { headers, raw } = inbound
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
-    const session = this.#session(view, headers)
+    const session = this.#session(inbound)
     const lastEventId = single(headers['last-event-id'])
     if (!session.takesStream(lastEventId)) throw new errors.TooManyStreams(limits.streamsPerSession)
     session.listen(new EventStream(raw, { 'mcp-session-id': session.sessionId }), lastEventId)
@@ -89,9 +90,9 @@ export class LegacyEndpoint implements Endpoint {
     for (const session of [...this.#sessions]) if (!stands(session.view)) this.#sessions.end(session, 'access was withdrawn')
   }
 
-  async #initialize (view: View, request: Request, raw: ServerResponse, accepted: Accepted): Promise<void> {
+  async #initialize ({ view, raw }: Inbound, request: Request, accepted: Accepted, place: Place): Promise<void> {
     try {
-      const { session, result } = await initialize(this.#gateway, this.#sessions, view, request)
+      const { session, result } = await initialize(this.#gateway, this.#sessions, view, request, place)
       answer(raw, accepted, resultText(request.idText, result), { 'mcp-session-id': session.sessionId })
     } catch (error) {
       answer(raw, accepted, errorText(request.idText, this.#requests.toRpcError(error).toText()))
@@ -106,15 +107,15 @@ export class LegacyEndpoint implements Endpoint {
     if (!isAnswered) raw.writeHead(202, { 'content-length': 0 }).end()
   }
 
-  /** The session that a request names. @throws SessionRequired, SessionUnknown, UnsupportedVersion */
-  #session (view: View, headers: IncomingHttpHeaders): Session {
+  /** The session that a request names. @throws SessionRequired, SessionUnknown, UnsupportedVersion, ShareError */
+  #session ({ view, headers, address }: Inbound): Session {
     const version = versionOf(headers)
     const id = single(headers['mcp-session-id'])
     if (id === undefined) throw new errors.SessionRequired()
     const session = this.#sessions.find(view, id)
     if (session) return session
     const mayRebuild = this.#snapshot().system.enableSessionRebuild === true && !this.#requests.closing
-    const rebuilt = mayRebuild ? this.#sessions.rebuild(view, id, version) : undefined
+    const rebuilt = mayRebuild ? this.#sessions.rebuild(view, id, version, address) : undefined
     if (!rebuilt) throw new errors.SessionUnknown()
     this.#gateway.join(rebuilt, rebuilt)
     return rebuilt

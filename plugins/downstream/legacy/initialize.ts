@@ -5,27 +5,23 @@ import { negotiate } from '../../../protocol/legacy/versions.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
-import type { Session } from './session.ts'
+import type { Place, Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 /**
  * `initialize` (MCP to 2025-11-25, "Lifecycle"): begins a session.
+ * @param place taken for the session
  * @returns the session, and the text of the result
- * @throws RpcError to answer with; no session is left behind
+ * @throws RpcError to answer with; no session is left behind, and the place is released
  */
 export async function initialize (
   gateway: Gateway,
   sessions: Sessions,
   view: View,
-  { params }: Request
+  { params }: Request,
+  place: Place
 ): Promise<{ session: Session, result: string }> {
-  const { protocolVersion, capabilities, _meta } = params
-  if (typeof protocolVersion !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
-  if (isObject(_meta) && _meta[instanceKey] === instance) {
-    throw new RpcError(code.invalidRequest, 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in')
-  }
-  const version = negotiate(protocolVersion)
-  const session = sessions.begin(view, version, isObject(capabilities) ? capabilities : {})
+  const session = begin(sessions, view, params, place)
   try {
     const { capabilities, serverInfo, instructions } = await gateway.describe(view, session)
     // Access may have been withdrawn while providers were waited for: nobody would take its listener away again.
@@ -33,9 +29,22 @@ export async function initialize (
     gateway.join(session, session)
     const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${serverInfo}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
-    return { session, result: `{"protocolVersion":${JSON.stringify(version)},${described}${instructed}}` }
+    return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}}` }
   } catch (error) {
     sessions.end(session, 'the session could not begin')
+    throw error
+  }
+}
+
+function begin (sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: Place): Session {
+  try {
+    if (typeof protocolVersion !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
+    if (isObject(_meta) && _meta[instanceKey] === instance) {
+      throw new RpcError(code.invalidRequest, 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in')
+    }
+    return sessions.begin(view, negotiate(protocolVersion), isObject(capabilities) ? capabilities : {}, place)
+  } catch (error) {
+    place.release()
     throw error
   }
 }

@@ -4,6 +4,7 @@ import { errorText, type Malformed, type Message, type Request } from '../../../
 import type { Gateway } from '../../gateway/gateway.ts'
 import { errors } from '../../errors/list.ts'
 import { limits } from '../../limits/index.ts'
+import { ShareError } from '../../limits/shares.ts'
 import { credentialHeader, type Inbound } from '../endpoint.ts'
 import { ClientExchange } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
@@ -80,6 +81,7 @@ export class LegacyRequests {
   /** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
   toRpcError (error: unknown): RpcError {
     if (error instanceof RpcError) return error
+    if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, 'limit')
     this.#logError(error, 'a request failed unexpectedly')
     return new RpcError(code.internal, 'Internal error', 'internal')
   }

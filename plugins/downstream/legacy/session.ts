@@ -7,6 +7,7 @@ import { notificationText, type Notification, type RequestId, type Response } fr
 import { Table } from '../../../protocol/table.ts'
 import type { View } from '../../access/view.ts'
 import { limits } from '../../limits/index.ts'
+import type { Release } from '../../limits/shares.ts'
 import type { EventStream } from '../event-stream.ts'
 import type { ClientExchange, ExchangeClient } from '../exchange.ts'
 import { MessageBuffer } from './message-buffer.ts'
@@ -20,6 +21,9 @@ export interface NewsChannel {
   end: () => void
 }
 
+/** A place among the sessions, taken for one that is about to begin. */
+export interface Place { readonly owner: string, readonly release: Release }
+
 let lastSession = 0
 
 /** A legacy session: the client that began it with `initialize`, and its listener. */
@@ -31,6 +35,8 @@ export class Session implements ExchangeClient, Listener<View> {
   readonly view: View
   readonly version: LegacyVersion
   readonly capabilities: ClientCapabilities
+  /** Its place among all sessions, released when it has ended. */
+  readonly place: Place
   readonly questions = new Questions()
   readonly streams: ResumableStreams
   /** Requests in flight, by the client's id. */
@@ -41,19 +47,21 @@ export class Session implements ExchangeClient, Listener<View> {
   /** Messages that wait until the client opens a channel. */
   readonly #waiting = new MessageBuffer<{ data: string }>(limits.waitingMessages, limits.waitingSize)
   /** Resumes questions that wait for a channel. */
-  readonly #awaitingChannel = new Set<() => void>()
+  #awaitingChannel: Set<() => void> | undefined
   #ended = false
 
-  constructor (sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities) {
+  constructor (sessionId: string, view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: Place) {
     this.sessionId = sessionId
     this.view = view
     this.version = version
     this.capabilities = capabilities
+    this.place = place
     this.streams = new ResumableStreams(this.polls)
   }
 
   get user (): string { return this.view.principal.user }
   get principal (): string { return this.view.principal.key }
+  get owner (): string { return this.place.owner }
   get listener (): Listener<View> { return this }
   get ended (): boolean { return this.#ended }
 
@@ -92,8 +100,8 @@ export class Session implements ExchangeClient, Listener<View> {
       if (!channel.connected) this.#channels.delete(channel)
     })
     for (const { data } of this.#waiting.clear()) channel.send(data)
-    for (const resume of this.#awaitingChannel) resume()
-    this.#awaitingChannel.clear()
+    for (const resume of this.#awaitingChannel ?? []) resume()
+    this.#awaitingChannel = undefined
   }
 
   deliver (method: string, paramsText?: string): void {
@@ -168,6 +176,7 @@ export class Session implements ExchangeClient, Listener<View> {
   async #nextChannel (): Promise<NewsChannel | undefined> {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, limits.streamOpenTimeout).unref()
+      this.#awaitingChannel ??= new Set()
       this.#awaitingChannel.add(() => { clearTimeout(timer); resolve() })
     })
     return this.#channel()

@@ -3,8 +3,10 @@ import { EventEmitter } from 'node:events'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import type { LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import type { View } from '../../access/view.ts'
+import { ownerOf } from '../../access/owner.ts'
 import { limits } from '../../limits/index.ts'
-import { Session } from './session.ts'
+import { Shares } from '../../limits/shares.ts'
+import { Session, type Place } from './session.ts'
 
 /**
  * All legacy sessions, found by principal, route and id. An id is not a credential: to another principal it is unknown. Ids that the
@@ -12,6 +14,7 @@ import { Session } from './session.ts'
  */
 export class Sessions extends EventEmitter<{ ended: [Session] }> {
   readonly #sessions = new Set<Session>()
+  readonly #shares = new Shares(limits.sessions, 'sessions')
   readonly #byId = new Map<string, Session[]>()
   /** Sessions rebuilt in the current minute, by principal. */
   readonly #rebuilds = new Map<string, number>()
@@ -23,7 +26,6 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
   }
 
   get size (): number { return this.#sessions.size }
-  get full (): boolean { return this.#sessions.size >= limits.sessions }
 
   [Symbol.iterator] (): IterableIterator<Session> { return this.#sessions.values() }
 
@@ -33,20 +35,27 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     return session
   }
 
-  /** Begins a session, for `initialize`. */
-  begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities): Session {
-    return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities))
+  /** Takes a place for a session of this caller. Whoever begins none with it releases it. @throws ShareError */
+  reserve ({ principal }: View, address: string): Place {
+    const owner = ownerOf(principal, address)
+    return { owner, release: this.#shares.take(owner) }
+  }
+
+  /** Begins a session, for `initialize`. It holds the place until it ends. */
+  begin (view: View, version: LegacyVersion, capabilities: ClientCapabilities, place: Place): Session {
+    return this.#add(new Session(randomBytes(32).toString('base64url'), view, version, capabilities, place))
   }
 
   /**
    * Begins a session under an unknown id that the client sent, without the client's capabilities, which are lost.
-   * @returns undefined for an invalid id, and when there are too many sessions or rebuilds
+   * @returns undefined for an invalid id, and when there are too many rebuilds
+   * @throws ShareError
    */
-  rebuild (view: View, id: string, version: LegacyVersion): Session | undefined {
+  rebuild (view: View, id: string, version: LegacyVersion, address: string): Session | undefined {
     const count = this.#rebuilds.get(view.principal.key) ?? 0
-    if (this.full || count >= limits.rebuildsPerMinute || !/^[\x21-\x7e]{1,128}$/.test(id)) return undefined
+    if (count >= limits.rebuildsPerMinute || !/^[\x21-\x7e]{1,128}$/.test(id)) return undefined
     this.#rebuilds.set(view.principal.key, count + 1)
-    return this.#add(new Session(id, view, version, {}))
+    return this.#add(new Session(id, view, version, {}, this.reserve(view, address)))
   }
 
   end (session: Session, reason: string): void {
@@ -55,6 +64,7 @@ export class Sessions extends EventEmitter<{ ended: [Session] }> {
     if (others.length > 0) this.#byId.set(session.sessionId, others)
     else this.#byId.delete(session.sessionId)
     session.end(reason)
+    session.place.release()
     this.emit('ended', session)
   }
 

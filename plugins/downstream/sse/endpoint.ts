@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { allowsBatch } from '../../../protocol/legacy/versions.ts'
 import { errorText, parseMessage, resultText, type Request } from '../../../protocol/message.ts'
+import { ownerOf } from '../../access/owner.ts'
 import type { Principal, View } from '../../access/view.ts'
 import { errors } from '../../errors/list.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
 import { limits } from '../../limits/index.ts'
+import { Shares } from '../../limits/shares.ts'
 import { acceptedBy } from '../accept.ts'
 import type { Endpoint, Inbound } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
@@ -30,6 +32,7 @@ export interface SseEndpointDeps {
 export class SseEndpoint implements Endpoint {
   readonly #deps: SseEndpointDeps
   readonly #connections = new Map<string, SseConnection>()
+  readonly #shares = new Shares(limits.sessions, 'SSE connections')
 
   constructor (deps: SseEndpointDeps) {
     this.#deps = deps
@@ -38,12 +41,12 @@ export class SseEndpoint implements Endpoint {
     })
   }
 
-  /** A GET: opens a connection. @throws NotAcceptable, Busy, Draining */
-  open ({ view, headers, raw }: Inbound): void {
+  /** A GET: opens a connection. @throws NotAcceptable, ShareError, Draining */
+  open ({ view, headers, raw, address }: Inbound): void {
     const { sessions, requests, messagesPath } = this.#deps
     if (!acceptedBy(headers.accept).events) throw new errors.NotAcceptable('text/event-stream')
     if (requests.closing) throw new errors.Draining()
-    if (sessions.full || this.#connections.size >= limits.sessions) throw new errors.Busy()
+    const release = this.#shares.take(ownerOf(view.principal, address))
     const id = randomBytes(32).toString('base64url')
     const stream = new EventStream(raw, {})
     const connection = new SseConnection(id, view, stream)
@@ -51,6 +54,7 @@ export class SseEndpoint implements Endpoint {
     const timer = setTimeout(() => { if (!connection.session) connection.end() }, limits.initializeTimeout).unref()
     stream.onClose(() => {
       clearTimeout(timer)
+      release()
       this.#connections.delete(id)
       if (connection.session) sessions.end(connection.session, 'the client closed its stream')
     })
@@ -68,7 +72,7 @@ export class SseEndpoint implements Endpoint {
     if (!connection || connection.view.principal.key !== principal.key) throw new errors.SessionUnknown()
     const message = parseMessage(text, limits.requestDepth, limits.batch)
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
-      void this.#initialize(connection, message)
+      void this.#initialize(connection, message, address)
       return
     }
     const { session } = connection
@@ -90,7 +94,7 @@ export class SseEndpoint implements Endpoint {
     for (const connection of this.#connections.values()) if (!connection.session && !stands(connection.view)) connection.end()
   }
 
-  async #initialize (connection: SseConnection, request: Request): Promise<void> {
+  async #initialize (connection: SseConnection, request: Request, address: string): Promise<void> {
     const { gateway, sessions, requests } = this.#deps
     const reply = connection.openReply(1)
     try {
@@ -98,7 +102,8 @@ export class SseEndpoint implements Endpoint {
         throw new RpcError(code.invalidRequest, 'Invalid request: the session has begun already')
       }
       connection.initializing = true
-      const { session, result } = await initialize(gateway, sessions, connection.view, request)
+      const place = sessions.reserve(connection.view, address)
+      const { session, result } = await initialize(gateway, sessions, connection.view, request, place)
       if (!connection.connected) { sessions.end(session, 'the client closed its stream'); return }
       connection.session = session
       session.addChannel(connection, connection.stream)

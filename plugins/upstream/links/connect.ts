@@ -2,6 +2,7 @@ import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
+import { reachOf } from '../../outbound/outbound.ts'
 import { Link, type LinkHandlers } from './link.ts'
 import type { Slot } from './slot.ts'
 import { makeTransport, type TransportDeps, type TransportKind } from './transport.ts'
@@ -31,10 +32,11 @@ export async function openLink (
   handlers: LinkHandlers
 ): Promise<{ link: Link, kind: TransportKind }> {
   const { clientInfo, initTimeout, warn } = deps
+  const { owner, trusted } = reachOf(config)
   let failure: unknown
   for (const kind of kinds) {
     // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
-    const leave = await deps.dialling.take()
+    const leave = await deps.dialling.take(owner, trusted)
     try {
       const transport = makeTransport(kind, config, { ...deps.transport, warn }, passes ? () => slot.passed : undefined)
       const link = new Link(

@@ -3,7 +3,7 @@ import type { Client, Headers } from '../../../protocol/exchange.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { baseKey, linkKey, listingKey, type LinkKey } from './link-key.ts'
 import { digestOf, passedOn, type Passed } from './passthrough.ts'
-import { Pool } from './pool.ts'
+import { Pool, type Children } from './pool.ts'
 import type { Slot } from './slot.ts'
 import type { TransportKind } from './transport.ts'
 
@@ -16,6 +16,7 @@ export interface PlacementDeps {
   /** The transport that last reached it. */
   kind: () => TransportKind | undefined
   warn: (sentence: string) => void
+  children: Children
 }
 
 /** Which slot serves each client of one server. */
@@ -25,10 +26,11 @@ export class Placement {
   #contested = false
 
   constructor (deps: PlacementDeps) {
-    const { name, config: { isolation } } = deps
+    const { name, config: { isolation, idleTimeoutMs = 300_000 }, children, remote } = deps
     this.#deps = deps
     // Where links are for sessions or users only, the gateway's own is nobody else's: no client can have its key.
-    this.pool = new Pool(name, isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey)
+    const base = isolation === 'session' || isolation === 'user' ? { ...baseKey, key: 'gateway' } : baseKey
+    this.pool = new Pool({ server: name, base, isProcess: !remote, children, idleTimeout: idleTimeoutMs })
   }
 
   /** @param passed the client's headers that are passed on; undefined: none count */

@@ -5,32 +5,57 @@ import { limits } from '../../limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 
-/** The slots of one server: the gateway's own, and those that clients share or have for themselves. Bounded. */
+/** The number of processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
+export type Children = Map<string, number>
+
+export interface PoolOptions {
+  /** The server's name. */
+  readonly server: string
+  /** The key of the gateway's own slot. */
+  readonly base: LinkKey
+  /** Each link is a process here: one owner may cause `limits.childrenPerOwner` at this server. */
+  readonly isProcess: boolean
+  /** Shared by all servers: one owner may cause `limits.allChildrenPerOwner` processes. */
+  readonly children: Children
+  /** Time after which a link that a class of clients shares, and that nobody uses, ends; in ms. */
+  readonly idleTimeout: number
+}
+
+/** Max time between two looks for links that nobody uses, in ms. */
+const sweepInterval = 30_000
+
+/**
+ * The slots of one server: the gateway's own, and those that clients share or have for themselves. Bounded, with a share for each owner:
+ * a slot is counted to the owner of the client that it was made for first.
+ */
 export class Pool {
   readonly base: Slot
-  readonly #server: string
+  readonly #options: PoolOptions
   readonly #slots = new Map<string, Slot>()
+  #sweeping: NodeJS.Timeout | undefined
 
-  /** @param server its name @param base the key of the gateway's own slot */
-  constructor (server: string, base: LinkKey) {
-    this.#server = server
-    this.base = new Slot(base, {}, undefined)
-    this.#slots.set(base.key, this.base)
+  constructor (options: PoolOptions) {
+    this.#options = options
+    this.base = new Slot(options.base, {}, undefined)
+    this.#slots.set(options.base.key, this.base)
   }
 
   get all (): Slot[] { return [...this.#slots.values()] }
 
   find ({ key }: LinkKey): Slot | undefined { return this.#slots.get(key) }
 
-  /** The slot for a client's key, made if need be. @throws RpcError -32001 when all slots are taken and in use */
+  /** The slot for a client's key, made if need be. @throws RpcError -32001 when all slots are taken and in use, or all of its owner's */
   take (key: LinkKey, client: Client): Slot {
     const known = this.#slots.get(key.key)
     if (known) return known
-    if (this.#slots.size >= limits.linksPerServer) this.#evict()
+    const owner = client.owner ?? client.id
+    this.#makeRoom(owner)
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), client)
-      : new Slot(key, shareable(client.capabilities), undefined)
+      ? new Slot(key, bridged(client.capabilities), client, owner)
+      : new Slot(key, shareable(client.capabilities), undefined, owner)
     this.#slots.set(key.key, slot)
+    this.#count(slot, 1)
+    if (key.affinity === 'shared') this.#sweeping ??= setInterval(() => { this.#sweep() }, this.#sweepTime).unref()
     return slot
   }
 
@@ -47,24 +72,58 @@ export class Pool {
 
   /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {
+    clearInterval(this.#sweeping)
     await Promise.all(this.all.map(async (slot) => { await this.#end(slot) }))
   }
 
   async #end (slot: Slot): Promise<void> {
-    this.#slots.delete(slot.key.key)
+    if (this.#slots.delete(slot.key.key)) this.#count(slot, -1)
     slot.ended = true
     await slot.hangUp()
   }
 
-  #evict (): void {
+  #count (slot: Slot, change: 1 | -1): void {
+    const { isProcess, children } = this.#options
+    if (!isProcess || slot === this.base) return
+    const count = (children.get(slot.countedTo) ?? 0) + change
+    if (count > 0) children.set(slot.countedTo, count)
+    else children.delete(slot.countedTo)
+  }
+
+  /** Makes room for one more slot of an owner; one that nobody uses ends for it. @throws RpcError -32001 */
+  #makeRoom (owner: string): void {
+    const { server, isProcess, children } = this.#options
+    const most = limits.linksPerServer
+    const own = this.all.filter((slot) => slot !== this.base && slot.countedTo === owner)
+    const isCrowded = this.#slots.size >= most * 3 / 4 && own.length >= most / 10
+    const hasAllHere = own.length >= (isProcess ? limits.childrenPerOwner : most)
+    const hasAll = isProcess && (children.get(owner) ?? 0) >= limits.allChildrenPerOwner
+    if (hasAllHere || hasAll || isCrowded) {
+      this.#evict(own, `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, or try again later`)
+    } else if (this.#slots.size >= most) {
+      this.#evict(this.all, `Server ${JSON.stringify(server)} has ${most} connections, all in use; try again later`)
+    }
+  }
+
+  /** Ends the link that has been idle for longest. @throws RpcError -32001 with the sentence when all are in use */
+  #evict (candidates: readonly Slot[], sentence: string): void {
     let oldest: Slot | undefined
-    for (const slot of this.#slots.values()) {
+    for (const slot of candidates) {
       if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
     }
-    if (!oldest) {
-      const sentence = `Server ${JSON.stringify(this.#server)} has ${limits.linksPerServer} connections, all in use; try again later`
-      throw new RpcError(code.unavailable, sentence, 'limit')
-    }
+    if (!oldest) throw new RpcError(code.unavailable, sentence, 'limit')
     void this.#end(oldest)
+  }
+
+  get #sweepTime (): number { return Math.min(sweepInterval, this.#options.idleTimeout / 2) }
+
+  /** Ends links that a class of clients shares once nobody uses them: a client may declare capabilities that no other has. */
+  #sweep (): void {
+    const before = Date.now() - this.#options.idleTimeout
+    const shared = this.all.filter((slot) => slot !== this.base && slot.key.affinity === 'shared')
+    for (const slot of shared) if (slot.idle && (slot.link?.lastUsed ?? slot.lastTry) < before) void this.#end(slot)
+    if (shared.some(({ ended }) => !ended)) return
+    clearInterval(this.#sweeping)
+    this.#sweeping = undefined
   }
 }

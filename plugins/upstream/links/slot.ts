@@ -15,6 +15,8 @@ export class Slot {
   readonly key: LinkKey
   /** The client that the slot is for, when it is for one. */
   readonly owner: Client | undefined
+  /** The owner to whom it is counted: that of the client that it was made for first. */
+  readonly countedTo: string
   readonly capabilities: ClientCapabilities
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
@@ -41,10 +43,11 @@ export class Slot {
   /** The clients that it serves and that can be notified. */
   readonly #clients = new Map<string, Client>()
 
-  constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Client | undefined) {
+  constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Client | undefined, countedTo = '') {
     this.key = key
     this.capabilities = capabilities
     this.owner = owner
+    this.countedTo = countedTo
   }
 
   /** A client's request with these headers is about to use it. */

@@ -72,7 +72,7 @@ export class Description {
 
   async #read (document: Uint8Array | string | object): Promise<CompiledDescription> {
     const { url, openapi } = this.#config
-    const compiled = await readDescription({ document, baseUrl: url ?? openapi?.url }, this.#closed.signal)
+    const compiled = await readDescription({ document, baseUrl: url ?? openapi?.url }, reachOf(this.#config), this.#closed.signal)
     for (const warning of compiled.warnings) this.#deps.warn(`its description: ${warning}`)
     return compiled
   }
