@@ -51,9 +51,9 @@ export class RpcError extends Error {
  * The reason why a transport delivered no answer to a request:
  * `unreachable` the request was never sent · `expired` the upstream does not know the session any more, so the request did not run ·
  * `unauthorized` the upstream requires credentials · `refused` the HTTP status is an error · `broken` the request may have run ·
- * `timeout` the deadline passed · `closed` the gateway ended the link
+ * `timeout` the deadline passed · `closed` the gateway ended the link · `no-room` the gateway has no memory left for the answer
  */
-export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed'
+export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room'
 
 /** A failure to get an answer of an upstream, with a message for the operator. */
 export class UpstreamError extends Error {

@@ -26,6 +26,9 @@ export class EventStreamParser {
     this.#limit = limit
   }
 
+  /** Size of the event that is being read, in characters. */
+  get pending (): number { return this.#size + this.#dataSize }
+
   push (chunk: Uint8Array): void {
     let text = this.#decoder.decode(chunk, { stream: true })
     if (text === '') return

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { bytesOf, readJson, readText } from '../plugins/body/index.ts'
+import { holdBody } from '../plugins/body/memory.ts'
 
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
@@ -7,6 +8,7 @@ const limitOf = (app: FastifyInstance): string => app.settings.current.system.ro
 /** Parses bodies of the calling scope and its children as JSON of bounded size and depth. An empty body is undefined. */
 export function jsonBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
+  app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
   app.addContentTypeParser(
     'application/json',
     async (_request: FastifyRequest, payload: FastifyRequest['raw']) => await readJson(payload, limitOf(app))
@@ -16,6 +18,7 @@ export function jsonBodies (app: FastifyInstance): void {
 /** Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. */
 export function textBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
+  app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
   app.addContentTypeParser(
     'application/json',
     async (_request: FastifyRequest, payload: FastifyRequest['raw']) => await readText(payload, bytesOf(limitOf(app)))

@@ -56,6 +56,14 @@ export const Env = Type.Object({
     description:
       'Accepted values of `Host`; comma-separated. Checked when set, and when listening on loopback; not checked for `/health` and below'
   }),
+  MEMORY_BUDGET: Type.Integer({
+    default: 256 * 1024 * 1024,
+    minimum: 64 * 1024 * 1024,
+    expected: 'a whole number of bytes, at least 67108864 (64 MiB)',
+    description:
+      'Max memory of answers, unread replies and request bodies in flight, in bytes. Beyond it the slowest reader is cut, and large ' +
+      'requests get 503'
+  }),
   TRUST_PROXY: Type.String({
     default: '',
     description:

@@ -50,15 +50,30 @@ export const limits = {
   /** Max size of those messages per session, in characters; beyond: the oldest are dropped. A larger message is not buffered at all. */
   waitingSize: 256 * 1024,
   /** Max size of buffered and replayable messages of all sessions together, in characters; beyond: the oldest are dropped. */
-  keptSize: 128 * 1024 * 1024,
+  keptSize: 64 * 1024 * 1024,
   /** Max size of one broadcast log message times its listeners, in characters; beyond: it is dropped. */
   broadcastSize: 128 * 1024 * 1024,
   /** Max unread bytes per stream for `streamBacklogTime`; beyond, or at once at four times as much: the connection is closed. */
   streamBacklog: 8 * 1024 * 1024,
   /** In ms. */
   streamBacklogTime: 10_000,
-  /** Max unread bytes of all answers and streams together; beyond: the connection with the most of them is closed. */
-  unread: 256 * 1024 * 1024,
+  /**
+   * Default of `MEMORY_BUDGET`: max memory of answers that are being read, replies that are not read, and bodies of requests together, in
+   * bytes; beyond: the connection with the most unread bytes is closed, then 429 or 503 or -32001. Bodies have a share for each owner.
+   */
+  memory: 256 * 1024 * 1024,
+  /** Time without reading after which a client may be closed to make room for others' answers, in ms. */
+  readStall: 2_000,
+  /** Texts up to this size, in bytes, are not counted: they are short-lived, and calls with them are most calls. */
+  smallText: 64 * 1024,
+  /** Memory that an answer of an upstream takes while it is read and passed on, per byte: its bytes, its text, and that of the reply. */
+  answerCost: 4,
+  /** Memory that an unread reply takes, per byte: its text, and its bytes in the socket's buffers. */
+  unreadCost: 2,
+  /** Bodies up to this size, in bytes, are not counted. */
+  smallBody: 4 * 1024,
+  /** Memory that a body takes, per byte: a text of empty arrays grows that much when it is parsed. */
+  bodyCost: 8,
   /** Max events kept for `Last-Event-ID` per session; beyond: the oldest are dropped. */
   replayEvents: 256,
   /** Max size of those events per session, in characters; beyond: the oldest are dropped. */
@@ -78,7 +93,7 @@ export const limits = {
   /** Max size of those requests per session, in characters; beyond: the server gets an error. */
   questionsSize: 32 * 1024 * 1024,
   /** Max size of those requests of all sessions together, in characters; beyond: the server gets an error. */
-  allQuestionsSize: 128 * 1024 * 1024,
+  allQuestionsSize: 64 * 1024 * 1024,
   /** Max time for a client to answer a server's request, in ms; beyond: the server gets an error. */
   questionTimeout: 10 * 60_000,
   /** Max session rebuilds per principal per minute; beyond: 404. */

@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http'
 import fp from 'fastify-plugin'
 import { limits } from './index.ts'
+import { memory } from './memory.ts'
 
 const readers = new Set<Unread>()
-/** Unread bytes of all readers, as of their last count. */
-let total = 0
 
 /**
- * The bytes of one HTTP answer that its client has not read yet. Their sum over all answers is bounded by `limits.unread`: beyond it,
+ * The bytes of one HTTP answer that its client has not read yet. Their sum over all answers is part of the memory budget: beyond it,
  * the connection with the most unread bytes is closed.
  */
 export class Unread {
   readonly #raw: ServerResponse
   #bytes = 0
+  /** When the client last read something, in ms since the epoch. */
+  #readAt = Date.now()
 
   constructor (raw: ServerResponse) {
     this.#raw = raw
@@ -24,7 +25,8 @@ export class Unread {
   count (): number {
     if (!readers.has(this)) return 0
     const { writableLength } = this.#raw
-    total += writableLength - this.#bytes
+    if (writableLength < this.#bytes) this.#readAt = Date.now()
+    memory.add((writableLength - this.#bytes) * limits.unreadCost)
     this.#bytes = writableLength
     return writableLength
   }
@@ -32,11 +34,12 @@ export class Unread {
   /** Updates the count after a write, and closes the slowest reader's connection when the sum is too large. */
   add (): void {
     this.count()
-    if (total <= limits.unread) return
-    const [slowest] = [...readers].sort((a, b) => b.count() - a.count())
-    // Counting the others may have found that they were read meanwhile.
-    if (slowest && total > limits.unread) slowest.drop()
+    let isRelieved = true
+    while (isRelieved && memory.held > memory.max) isRelieved = dropSlowest(0)
   }
+
+  /** Whether the client has not read anything for a time, in ms. */
+  stalls (time: number): boolean { return Date.now() - this.#readAt >= time }
 
   /** Closes the connection. */
   drop (): void {
@@ -45,15 +48,33 @@ export class Unread {
   }
 
   #forget (): void {
-    if (readers.delete(this)) total -= this.#bytes
+    if (readers.delete(this)) memory.add(-this.#bytes * limits.unreadCost)
   }
 }
+
+/**
+ * Closes the connection with the most unread bytes.
+ * @param stall only of clients that have not read anything for this long, in ms
+ * @returns false when nothing is left to gain
+ */
+function dropSlowest (stall: number): boolean {
+  const before = memory.held
+  const [slowest] = [...readers].sort((a, b) => b.count() - a.count()).filter((reader) => reader.stalls(stall))
+  // Counting the others may have found that they were read meanwhile.
+  if (memory.held < before) return true
+  if (!slowest || slowest.count() <= worthCounting) return false
+  slowest.drop()
+  return true
+}
+
+memory.relieveBy(() => dropSlowest(limits.readStall))
 
 /** Answers up to this size, in bytes, go into the socket's buffers at once, or are too small to be counted. */
 export const worthCounting = 64 * 1024
 
-/** Counts the large answers of all routes whose answers Fastify sends. */
+/** Configures the memory budget, and counts the large answers of all routes whose answers Fastify sends. */
 export default fp(async (app) => {
+  memory.configure(app.config.env.MEMORY_BUDGET)
   app.addHook('onSend', (_request, reply, payload, done) => {
     if ((typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length > worthCounting) {
       const unread = new Unread(reply.raw)
@@ -61,4 +82,4 @@ export default fp(async (app) => {
     }
     done(null, payload)
   })
-}, { name: 'unread' })
+}, { name: 'unread', dependencies: ['config'] })

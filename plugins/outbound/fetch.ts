@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
 import { request, type Dispatcher } from 'undici'
 import { UpstreamError } from '../../protocol/errors.ts'
+import { memory } from '../limits/memory.ts'
 import { decoderOf } from '../../protocol/transports/decode.ts'
 import { networkFailure } from '../../protocol/transports/http-answer.ts'
 import { follow } from '../../protocol/transports/redirect.ts'
@@ -128,10 +129,16 @@ async function whole (body: Dispatcher.ResponseData['body'], encoding: string | 
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks: Buffer[] = []
   let size = 0
-  for await (const chunk of bytes as AsyncIterable<Buffer>) {
-    size += chunk.length
-    if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
-    chunks.push(chunk)
+  const account = memory.open()
+  try {
+    for await (const chunk of bytes as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
+      if (!account.resize(size)) throw new UpstreamError('no-room', 'the gateway has no memory left for the answer; try again later')
+      chunks.push(chunk)
+    }
+    return Buffer.concat(chunks, size)
+  } finally {
+    account.close()
   }
-  return Buffer.concat(chunks, size)
 }

@@ -100,7 +100,8 @@ export class Outbound {
   #through (proxy: string): Agent {
     const known = this.#proxied.get(proxy)
     if (known) return known.agent
-    const { connect, close } = tunnel(new URL(proxy), this.#connector(this.#resolve ?? systemResolver, true), this.#policy, limits.connectTimeout)
+    const dial = this.#connector(this.#resolve ?? systemResolver, true)
+    const { connect, close } = tunnel(new URL(proxy), dial, this.#policy, limits.connectTimeout)
     const agent = this.#agent(connect)
     this.#proxied.set(proxy, { agent, close })
     return agent

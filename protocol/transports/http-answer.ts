@@ -5,7 +5,7 @@ import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
-import { transportLimits } from './transport.ts'
+import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 
 export interface AnswerHandlers {
   /** Decides what happens to the body: it is parsed as events, collected as text, or discarded. */
@@ -30,13 +30,18 @@ export class Answer implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #size = 0
   #aborted = false
+  readonly #meter: MemoryMeter
+  #account: ReturnType<MemoryMeter['open']> | undefined
 
-  constructor (handlers: AnswerHandlers) {
+  /** @param meter counts the memory of large answers */
+  constructor (handlers: AnswerHandlers, meter = noMeter) {
     this.#handlers = handlers
+    this.#meter = meter
   }
 
   abort (): void {
     this.#aborted = true
+    this.#account?.close()
     this.#decoder?.destroy()
     this.#controller?.abort(new Error('aborted'))
   }
@@ -71,6 +76,7 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onResponseError (_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.#decoder?.destroy()
+    this.#account?.close()
     if (!this.#aborted) this.#handlers.onError(error, this.#controller !== undefined)
   }
 
@@ -90,10 +96,22 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   #take (chunk: Buffer): void {
     if (this.#body === 'discard') return
-    if (this.#body !== 'collect') { this.#body.push(chunk); return }
+    if (this.#body !== 'collect') {
+      this.#body.push(chunk)
+      this.#hold(this.#body.pending)
+      return
+    }
     this.#size += chunk.length
     if (this.#size > transportLimits.message) throw new RangeError(`more than ${transportLimits.message} bytes`)
     this.#chunks.push(chunk)
+    this.#hold(this.#size)
+  }
+
+  /** Counts what is read so far. @throws UpstreamError when there is no memory left for it */
+  #hold (size: number): void {
+    if (this.#account === undefined && size < transportLimits.small) return
+    this.#account ??= this.#meter.open()
+    if (!this.#account.resize(size)) throw new UpstreamError('no-room', 'the gateway has no memory left for its answer; try again later')
   }
 
   #end (): void {
@@ -102,6 +120,8 @@ export class Answer implements Dispatcher.DispatchHandler {
       this.#handlers.onEnd(this.#body === 'collect' ? this.#text() : undefined)
     } catch (error) {
       this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
+    } finally {
+      this.#account?.close()
     }
   }
 

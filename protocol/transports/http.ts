@@ -7,7 +7,7 @@ import { NewsStream } from './news-stream.ts'
 import { mayPass, reconnect } from './reconnect.ts'
 import { follow } from './redirect.ts'
 import { isAnswer, refusal } from './refusal.ts'
-import { messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { messagesIn, transportLimits, type MemoryMeter, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 export interface HttpOptions {
   url: URL
@@ -18,6 +18,8 @@ export interface HttpOptions {
    * not in `headers`.
    */
   passed?: () => SendOptions['headers']
+  /** Counts the memory of large answers. Default: not counted. */
+  meter?: MemoryMeter
   /** Opens the sockets: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
 }
@@ -251,7 +253,7 @@ export class HttpTransport implements Transport {
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
         if (answered || id === undefined) this.#done(key, answer)
       }
-    })
+    }, this.#options.meter)
     this.#open.set(key, answer)
     if (id === undefined) this.#later(notificationTimeout, () => { answer.abort(); this.#done(key, answer) })
     this.#dispatch(method, headers, body, answer)

@@ -62,7 +62,7 @@ export class SseTransport implements Transport {
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
-        })
+        }, this.#options.meter)
         this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream)
       }
       open(this.#options.url, 0)

@@ -5,7 +5,16 @@ import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { guardGroup, killGroup, killMarked } from './process-group.ts'
-import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import {
+  answeredId,
+  messagesIn,
+  noMeter,
+  transportLimits,
+  type MemoryMeter,
+  type Receiver,
+  type SendOptions,
+  type Transport
+} from './transport.ts'
 
 export interface StdioOptions {
   command: string
@@ -17,6 +26,8 @@ export interface StdioOptions {
   onLine: (line: string) => void
   /** Removes secrets from a line, before the line is cut. */
   redact?: (line: string) => string
+  /** Counts the memory of large messages. Default: not counted. */
+  meter?: MemoryMeter
   /** Time between TERM and KILL for the group, in ms. */
   grace?: number
 }
@@ -35,6 +46,8 @@ const lastOutputTimeout = 200
 const stdinLimit = 64 * 1024 * 1024
 /** Max length of a text that a pipe surely takes in one piece, in characters of up to 4 bytes (POSIX: PIPE_BUF). */
 const atomic = 1_024
+/** Time until a process that waits for memory is read again, in ms. */
+const memoryRetry = 50
 const NEWLINE = 0x0a
 
 /**
@@ -49,6 +62,7 @@ export class StdioTransport implements Transport {
   #receiver: Receiver | undefined
   #chunks: Buffer[] = []
   #size = 0
+  #account: ReturnType<MemoryMeter['open']> | undefined
   #gone: Promise<void> | undefined
   /** Messages to be written at the end of this turn of the event loop. */
   #unsent = ''
@@ -149,12 +163,28 @@ export class StdioTransport implements Transport {
       this.#line(this.#chunks.length === 0 ? rest : Buffer.concat([...this.#chunks, rest]))
       this.#chunks = []
       this.#size = 0
+      this.#account?.close()
+      this.#account = undefined
       from = at + 1
     }
     if (from === chunk.length) return
     this.#chunks.push(chunk.subarray(from))
     this.#size += chunk.length - from
     if (this.#size > transportLimits.message) this.#fail(`it printed a line of more than ${transportLimits.message} bytes`)
+    else if (this.#size > transportLimits.small) this.#hold()
+  }
+
+  /** Counts the line that is being read. While there is no memory left for it, the process waits. */
+  #hold (): void {
+    const account = this.#account ??= (this.#options.meter ?? noMeter).open()
+    if (account.resize(this.#size)) return
+    const stdout = this.#child?.stdout
+    stdout?.pause()
+    setTimeout(() => {
+      if (this.#isOver || this.#size === 0) return
+      stdout?.resume()
+      this.#hold()
+    }, memoryRetry).unref()
   }
 
   #line (bytes: Buffer): void {
@@ -213,6 +243,7 @@ export class StdioTransport implements Transport {
     if (this.#isOver) return
     this.#isOver = true
     this.#chunks = []
+    this.#account?.close()
     this.#failUnread(reason)
     this.#receiver?.closed(new UpstreamError('broken', reason, this.#detail))
   }

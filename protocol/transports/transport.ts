@@ -39,10 +39,25 @@ export interface Transport {
   close: () => Promise<void>
 }
 
+/** Counts the memory of texts that transports read. The gateway bounds the sum of all. */
+export interface MemoryMeter {
+  /** Opens an account for one text. */
+  open: () => {
+    /** Sets the size of what is read so far, in bytes. @returns false when there is no memory left for it */
+    resize: (size: number) => boolean
+    close: () => void
+  }
+}
+
+/** Counts nothing. */
+export const noMeter: MemoryMeter = { open: () => ({ resize: () => true, close: () => {} }) }
+
 /** Bounds of all transports. */
 export const transportLimits = {
   /** Max size of a message of an upstream, in bytes. */
   message: 16 * 1024 * 1024,
+  /** Messages up to this size, in bytes, are not counted by the meter. */
+  small: 64 * 1024,
   /** Max nesting depth of a message of an upstream. */
   depth: 1_000
 } as const

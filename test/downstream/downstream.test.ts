@@ -17,6 +17,8 @@ import type { Session } from '../../plugins/downstream/legacy/session.ts'
 import { Sessions } from '../../plugins/downstream/legacy/sessions.ts'
 import { makeView, type Principal, type Scope, type View } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
+import config, { type SharedEnv } from '../../plugins/config/index.ts'
+import { memory } from '../../plugins/limits/memory.ts'
 import unread from '../../plugins/limits/unread.ts'
 import type { ClientCapabilities } from '../../protocol/capabilities.ts'
 import type { Question } from '../../protocol/exchange.ts'
@@ -672,7 +674,7 @@ test('a session and its streams', async (t) => {
       session.listen(held.stream, undefined)
       return { session, held }
     }
-    const slow = Array.from({ length: limits.unread / limits.streamBacklog - 1 }, (_, n) => listening(`slow ${n}`))
+    const slow = Array.from({ length: limits.memory / limits.unreadCost / limits.streamBacklog - 1 }, (_, n) => listening(`slow ${n}`))
     const slowest = listening('slowest')
     const fast = listening('fast')
     const message = JSON.stringify('x'.repeat(limits.streamBacklog - 1_000))
@@ -712,11 +714,9 @@ test('a session and its streams', async (t) => {
 })
 
 test('what clients do not read is bounded, whoever answers', async (t) => {
-  const bounds = limits as { unread: number }
-  const { unread: before } = bounds
-  bounds.unread = 12 * 1024 * 1024
-  t.after(() => { bounds.unread = before })
+  t.after(() => { memory.configure(limits.memory) })
   const app = Fastify()
+  await app.register(config, { version: '0', env: { BASE_PATH: '', MEMORY_BUDGET: 12 * 1024 * 1024 * limits.unreadCost } as SharedEnv })
   await app.register(unread)
   const large = 'x'.repeat(10 * 1024 * 1024)
   app.get('/rest', async () => large)

@@ -522,7 +522,8 @@ test('message: JSON-RPC from text and back', async (t) => {
       refused: false,
       broken: false,
       timeout: false,
-      closed: false
+      closed: false,
+      'no-room': false
     }
     for (const [fault, didNotRun] of Object.entries(table)) {
       assert.equal(new UpstreamError(fault as UpstreamFault, '').didNotRun, didNotRun, fault)

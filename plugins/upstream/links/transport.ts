@@ -4,6 +4,7 @@ import { SseTransport } from '../../../protocol/transports/sse.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { memory } from '../../limits/memory.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
@@ -54,7 +55,8 @@ export function makeTransport (
       env: childEnvironment(config, environment, install?.() ?? {}),
       cwd: config.cwd,
       onLine,
-      redact
+      redact,
+      meter: memory
     })
   }
   if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn })
@@ -71,8 +73,8 @@ export function makeTransport (
   const dispatcher = outbound.dispatcher(url, reachOf(config))
   // An SSE connection sends the headers of its opening with each POST, too.
   return kind === 'sse'
-    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher })
-    : new HttpTransport({ url, headers, passed, dispatcher })
+    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, meter: memory })
+    : new HttpTransport({ url, headers, passed, dispatcher, meter: memory })
 }
 
 const lowerCased = (headers: Record<string, string>): Record<string, string> =>
