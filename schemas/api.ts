@@ -224,6 +224,7 @@ export const KeyRecord = Type.Object(
     allowedGroups: Type.Array(Type.String()),
     allowedServers: Type.Array(Type.String()),
     enabled: Type.Boolean(),
+    expiresAt: Type.Optional(Type.String({ description: 'From then on the key counts as disabled' })),
     createdAt: Type.Optional(Type.String()),
     lastUsedAt: Type.Optional(Type.String())
   },
@@ -250,7 +251,10 @@ export const NewKey = Type.Object({
   accessType: Type.Optional(StringEnum(['all', 'groups', 'servers', 'custom'])),
   allowedGroups: Type.Optional(Type.Array(Type.String())),
   allowedServers: Type.Optional(Type.Array(Type.String())),
-  enabled: Type.Optional(Type.Boolean())
+  enabled: Type.Optional(Type.Boolean()),
+  expiresAt: Type.Optional(Type.Union([Type.String(), Type.Null()], {
+    description: 'A date and time with its zone (ISO 8601), from which on the key counts as disabled; null: never'
+  }))
 }, { examples: [{ name: 'laptop' }, { name: 'agents of the web team', accessType: 'groups', allowedGroups: ['daily'] }] })
 export const KeyUpdate = Type.Partial(NewKey, {
   examples: [{ enabled: false }],

@@ -29,6 +29,8 @@ export const BearerKey = Type.Object({
   token: Type.Optional(Type.String({ minLength: 1 })),
   tokenHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
   tokenMask: Type.Optional(Type.String()),
+  /** ISO 8601. From then on the key counts as disabled. */
+  expiresAt: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String()),
   lastUsedAt: Type.Optional(Type.String()),
   kind: Type.Optional(StringEnum(['system', 'user'])),

@@ -216,13 +216,13 @@ export class JsonFileStore implements Store, SectionFile {
     try {
       const found = await withReadError(this.#disk.check(), this.#path)
       if (found === 'same' || found === 'gone') {
-        this.#invalid = undefined
+        this.#becomeValid()
         return found
       }
       const document = share(former.document, parse(found.bytes, this.#path))
       const next = document === former.document ? former : this.#read(document, former)
       this.#disk.remember(found)
-      this.#invalid = undefined
+      this.#becomeValid()
       if (next === former) return 'same'
       this.#reading = next
       this.#listeners.notify(next.snapshot)
@@ -256,6 +256,11 @@ export class JsonFileStore implements Store, SectionFile {
       this.#missing = 'reported'
       this.#warn(`The settings file ${this.#path} is gone. The last settings stay in force; the next change creates the file again.`)
     }
+  }
+
+  #becomeValid (): void {
+    if (this.#invalid?.isReported === true) this.#warn(`The settings file ${this.#path} is valid again, and is in force.`)
+    this.#invalid = undefined
   }
 
   #reportInvalid (): void {

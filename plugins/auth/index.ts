@@ -90,6 +90,7 @@ export default fp(async (app) => {
   }
   const standings = new Standings(standingOf)
   app.settings.on('changed', () => { standings.settingsChanged() })
+  endExpired(app, standings)
 
   /** Admits a principal to an MCP route. @throws Unauthorized, WrongUser */
   const admit = (principal: Principal | undefined, { headers }: FastifyRequest, named: string | undefined): Principal => {
@@ -124,6 +125,24 @@ export default fp(async (app) => {
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
 }, { name: 'auth', dependencies: ['config', 'keys', 'settings'] })
+
+/** Max delay of a timer, in ms (Node: 2³¹ − 1). */
+const longestDelay = 24 * 3_600_000
+
+/** Ends what hangs on a key when it expires, which is no change of the settings. */
+function endExpired (app: FastifyInstance, standings: Standings): void {
+  let timer: NodeJS.Timeout | undefined
+  const schedule = (): void => {
+    clearTimeout(timer)
+    const next = app.keys.nextExpiry
+    if (next === Infinity) return
+    const expire = (): void => { standings.settingsChanged(); schedule() }
+    timer = setTimeout(expire, Math.min(Math.max(next - Date.now(), 0) + 1, longestDelay)).unref()
+  }
+  schedule()
+  app.settings.on('changed', schedule)
+  app.addHook('onClose', async () => { clearTimeout(timer) })
+}
 
 /** @param secret JWT_SECRET, which signs login tokens; without it they are valid until the process ends */
 function warnOfSecret (app: FastifyInstance, secret: string | undefined): void {

@@ -103,6 +103,14 @@ export class ClientExchange implements Exchange<View> {
     for (const run of this.#onCancel) run(reason)
   }
 
+  /** Cancels the request with an answer: it was not the client that gave it up. */
+  end (error: RpcError): void {
+    if (this.#over) return
+    this.cancelled = error.message
+    this.fail(error)
+    for (const run of this.#onCancel) run(error.message)
+  }
+
   #finish (parts: Array<string | Buffer> | undefined): void {
     if (this.#over) return
     // The request's open questions are withdrawn.

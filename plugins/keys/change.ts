@@ -1,21 +1,27 @@
 import type { BearerKey } from '../../schemas/settings.ts'
 import { errors } from '../errors/list.ts'
+import { toExpiry } from './expiry.ts'
 
 /** The members of a key that a caller sends. One with the same value as before is not a change. */
-export type KeyChange = Partial<Pick<BearerKey, 'name' | 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>>
+export type KeyChange = Partial<Omit<BearerKey, 'id' | 'token' | 'tokenHash' | 'tokenMask' | 'createdAt' | 'lastUsedAt' | 'expiresAt'>> & {
+  /** Null: it never expires. */
+  expiresAt?: string | null
+}
 
-const defaults: KeyChange = { kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true }
+const defaults: KeyChange = { kind: 'system', accessType: 'all', allowedGroups: [], allowedServers: [], enabled: true, expiresAt: null }
 
 /**
  * A key after a change.
  * @throws InvalidInput when nothing is sent, or for a member that cannot be changed; Forbidden for a member that only an admin may change
  */
-export function changed (key: BearerKey, change: KeyChange, byAdmin: boolean): BearerKey {
+export function changed (key: BearerKey, asked: KeyChange, byAdmin: boolean): BearerKey {
+  const change = typeof asked.expiresAt === 'string' ? { ...asked, expiresAt: toExpiry(asked.expiresAt) } : asked
   const before: KeyChange = { ...defaults, ...key }
   const given = (Object.keys(change) as Array<keyof KeyChange>).filter((member) => members.has(member) && change[member] !== undefined)
   if (given.length === 0) {
     throw new errors.InvalidInput(
-      'There is nothing to change: send "name" or "enabled", as an admin also "accessType", "allowedGroups" or "allowedServers"'
+      'There is nothing to change: send "name" or "enabled", ' +
+      'as an admin also "accessType", "allowedGroups", "allowedServers" or "expiresAt"'
     )
   }
   const differing = given.filter((member) => JSON.stringify(change[member]) !== JSON.stringify(before[member]))
@@ -25,7 +31,8 @@ export function changed (key: BearerKey, change: KeyChange, byAdmin: boolean): B
   if (fixed !== undefined) {
     throw new errors.InvalidInput(`"${fixed}" of a bearer key cannot be changed, since its token is in somebody's hands: make a new key`)
   }
-  return { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) }
+  const { expiresAt, ...rest } = { ...key, ...Object.fromEntries(differing.map((member) => [member, change[member]])) } as BearerKey
+  return expiresAt === undefined || expiresAt === null ? rest : { ...rest, expiresAt }
 }
 
-const members = new Set<keyof KeyChange>(['name', 'kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers', 'enabled'])
+const members = new Set<keyof KeyChange>(['name', 'kind', 'owner', 'accessType', 'allowedGroups', 'allowedServers', 'enabled', 'expiresAt'])

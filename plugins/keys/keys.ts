@@ -8,19 +8,22 @@ import { maskToken, sha256 } from '../secrets/hash.ts'
 import type { Settings } from '../settings/settings.ts'
 import { knownName } from '../users/username.ts'
 import { changed, type KeyChange } from './change.ts'
+import { counts, expiryOf, toExpiry } from './expiry.ts'
 import { withoutToken } from '../settings/hashed-key.ts'
 import { Usage } from './usage.ts'
 
 /** The members of a new key that a caller sends. */
 export type NewKey = Partial<Pick<BearerKey, 'kind' | 'owner' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>> & {
   name: string
+  /** ISO 8601; null: it never expires. */
+  expiresAt?: string | null
 }
 
 /** A key as the API answers it. `token` is a mask, but for the answer that creates the key. */
 export type ShownKey = Required<
   Pick<BearerKey, 'id' | 'name' | 'token' | 'kind' | 'accessType' | 'allowedGroups' | 'allowedServers' | 'enabled'>
 > &
-  Pick<BearerKey, 'owner' | 'createdAt' | 'lastUsedAt'>
+  Pick<BearerKey, 'owner' | 'expiresAt' | 'createdAt' | 'lastUsedAt'>
 
 /** Bearer keys, found by the token that a caller presents. */
 export class Keys {
@@ -38,14 +41,15 @@ export class Keys {
     this.usage = new Usage(settings)
   }
 
-  /** The enabled key with this token: one hash and one look-up, however many keys there are. */
+  /** The key with this token, if it counts now: one hash and one look-up, however many keys there are. */
   find (token: string): BearerKey | undefined {
     const { keys } = this.#settings.current
     if (keys !== this.#indexed) {
       this.#indexed = keys
       this.#byHash = indexOf(keys)
     }
-    return this.#byHash.get(sha256(token))
+    const key = this.#byHash.get(sha256(token))
+    return key && counts(key) ? key : undefined
   }
 
   /**
@@ -78,6 +82,12 @@ export class Keys {
     })
   }
 
+  /** When the next key expires, in ms since the epoch; Infinity: none will. */
+  get nextExpiry (): number {
+    const times = [...this.#settings.current.keys.values()].map(expiryOf).filter((time) => time > Date.now())
+    return times.reduce((first, time) => Math.min(first, time), Infinity)
+  }
+
   /** The keys that a principal may manage: all for an admin, a user's own otherwise. */
   list (principal: Principal): ShownKey[] {
     return [...this.#settings.current.keys.values()].filter((key) => isOwn(principal, key)).map((key) => this.#shown(key))
@@ -91,7 +101,14 @@ export class Keys {
   async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warning?: string }> {
     checkLabel(name)
     const token = `thk_${randomBytes(32).toString('hex')}`
-    const base = { id: randomUUID(), name, tokenHash: sha256(token), tokenMask: maskToken(token), createdAt: new Date().toISOString() }
+    const base = {
+      id: randomUUID(),
+      name,
+      tokenHash: sha256(token),
+      tokenMask: maskToken(token),
+      createdAt: new Date().toISOString(),
+      ...(typeof asked.expiresAt === 'string' && { expiresAt: toExpiry(asked.expiresAt) })
+    }
     const { kind = 'system', owner, accessType = 'all', allowedGroups = [], allowedServers = [], enabled = true } = asked
     const key: BearerKey = principal.isAdmin
       ? { ...base, kind, owner, accessType, allowedGroups, allowedServers, enabled }

@@ -16,6 +16,7 @@ export class InFlightCalls {
   readonly #gateway: Pick<Gateway, 'handle' | 'redact'>
   readonly #running = new Map<PlainExchange, InFlightCall>()
   #drained: (() => void) | undefined
+  #closing = false
 
   constructor (gateway: Pick<Gateway, 'handle' | 'redact'>) {
     this.#gateway = gateway
@@ -24,9 +25,10 @@ export class InFlightCalls {
   /**
    * Runs one request until it is answered or its caller goes away.
    * @returns the text of its result
-   * @throws UpstreamFailed, UpstreamSlow, ShareError, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
+   * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
    */
   async run (exchange: PlainExchange, server: string, gone: AbortSignal): Promise<string> {
+    if (this.#closing) throw new errors.Draining()
     const leave = (): void => { exchange.cancel('the caller went away') }
     // It may have gone while a server was waited for.
     if (gone.aborted) leave()
@@ -66,6 +68,7 @@ export class InFlightCalls {
 
   /** Waits for the calls in flight; those that are left then answer with an error. @param timeout in ms */
   async close (timeout: number): Promise<void> {
+    this.#closing = true
     if (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         this.#drained = resolve

@@ -10,8 +10,8 @@ import type { Catalogue } from '../../protocol/lists.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { toy } from '../fakes/toy.ts'
 import { appFor } from '../helpers/app.ts'
-import { initialize, Session, send, sleep, within, type Json } from '../helpers/client.ts'
-import { bearerKey, until } from '../helpers/hub.ts'
+import { connected, initialize, Session, send, settings, sleep, within, type Json } from '../helpers/client.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
 
 const person = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
 
@@ -183,4 +183,46 @@ test('a credential that is revoked ends what hangs on it, and nothing of anybody
     for (const { id } of [phone, others]) app.auth.standings.revoke(id)
     await within(5_000, 'the calls of the others', Promise.all(Object.values(calls)))
   })
+})
+
+test('a key that has expired counts as disabled', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('slow')], on: ({ method }) => method === 'tools/call' ? 'never' : undefined })
+  const expired = { ...keyOf('expired', 'ann', 'c'), kind: 'system', owner: undefined, expiresAt: '2020-01-01T00:00:00Z' }
+  const unreadable = { ...keyOf('unreadable', 'ann', 'd'), kind: 'system', owner: undefined, expiresAt: 'garbage' }
+  const soon = { ...keyOf('soon', 'ann', 'e'), kind: 'system', owner: undefined, expiresAt: new Date(Date.now() + 6_000).toISOString() }
+  const hub = await startHub(t, {
+    settings: settings({ up: { url: upstream.url } }, { bearerKeys: [bearerKey(), expired, unreadable, soon] })
+  })
+  await connected(hub, 1)
+  const api = async (method: string, path: string, key: string, body?: Json): Promise<{ status: number, data?: Json }> => {
+    const reply = await fetch(`${hub.url}/api/auth/keys${path}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }) },
+      body: body && JSON.stringify(body)
+    })
+    return { status: reply.status, ...await reply.json() as Json }
+  }
+  for (const { token } of [expired, unreadable]) {
+    assert.equal((await api('GET', '', token)).status, 401)
+    assert.equal((await send(`${hub.url}/mcp`, { key: token, body: initialize() })).status, 401)
+  }
+
+  const session = await Session.open(`${hub.url}/mcp`, { key: soon.token })
+  const stream = await session.listen()
+  const call = session.request('tools/call', { name: 'up-slow', arguments: {} })
+  const answer = await within(12_000, 'the answer to the call', call)
+  assert.match(answer.error?.message ?? '', /access was withdrawn/, 'the call is answered, and not left to its time limit')
+  await within(2_000, 'the end of the stream', stream.done)
+  assert.equal((await api('GET', '', soon.token)).status, 401)
+
+  const key = bearerKey().token
+  assert.equal((await api('POST', '', key, { name: 'x', expiresAt: 'garbage' })).status, 400)
+  const made = await api('POST', '', key, { name: 'x', expiresAt: '2099-01-01T01:00:00+01:00' })
+  assert.deepEqual([made.status, made.data?.expiresAt], [201, '2099-01-01T00:00:00.000Z'])
+  const path = `/${String(made.data?.id)}`
+  assert.equal((await api('GET', '', String(made.data?.token))).status, 200)
+  assert.equal((await api('PUT', path, key, { expiresAt: '2000-01-01T00:00:00Z' })).data?.expiresAt, '2000-01-01T00:00:00.000Z')
+  assert.equal((await api('GET', '', String(made.data?.token))).status, 401)
+  assert.equal((await api('PUT', path, key, { expiresAt: null })).data?.expiresAt, undefined)
+  assert.equal((await api('GET', '', String(made.data?.token))).status, 200)
 })

@@ -525,16 +525,14 @@ void test('regressions', async (t) => {
         assert.ok(polls > 0, 'it was never asked for news')
       }),
 
-      t.test('13: a merged list waits for a server that hangs on a second initialize once at most', { buffered: true }, async () => {
+      t.test('13: a merged list does not wait for a server that hangs on a second initialize', { buffered: true }, async () => {
         const session = await Session.open(route('lists'), { capabilities: { roots: {} } })
-        // the first may wait for it
-        assert.ok((await within(15_000, 'the first list', session.tools())).includes('prompt-y'))
-        assert.ok(initializes > 1, 'it was never asked a second time')
-        for (const which of ['second', 'third']) {
+        for (const which of ['first', 'second', 'third']) {
           const start = Date.now()
           assert.ok((await session.tools()).includes('prompt-y'))
           assert.ok(Date.now() - start < 2_000, `the ${which} list took ${Date.now() - start} ms`)
         }
+        await until(() => initializes > 1, 5_000, 'it was never asked a second time')
       }),
 
       t.test('14: nobody is listed another user\'s own catalogue', { buffered: true }, async () => {

@@ -2,6 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import type { BearerKey } from '../../../schemas/settings.ts'
 import { headerOf } from '../../access/key-header.ts'
 import type { Credential, Principal } from '../../access/view.ts'
+import { counts } from '../../keys/expiry.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Step } from '../chain.ts'
 
@@ -36,7 +37,7 @@ function managerOf (key: BearerKey): Principal | undefined {
   const username = key.owner ?? 'system'
   const standing = ({ keys }: Snapshot): Principal | undefined => {
     const now = keys.get(key.id)
-    return now && now.enabled !== false ? managerOf(now) : undefined
+    return now && counts(now) ? managerOf(now) : undefined
   }
   return {
     key: `${keyPrefix}${key.id}`,
@@ -77,7 +78,7 @@ const credentialOf = ({ id, name }: BearerKey): Credential => ({ id, name })
 /** The current principal of a key; undefined when the key or its owner is gone or disabled. */
 export function standingOfKey (principal: Principal, snapshot: Snapshot): Principal | undefined {
   const key = snapshot.keys.get(principal.key.slice(keyPrefix.length))
-  return key && key.enabled !== false ? principalOf(key, snapshot) : undefined
+  return key && counts(key) ? principalOf(key, snapshot) : undefined
 }
 
 const keyPrefix = 'key '

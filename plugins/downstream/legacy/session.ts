@@ -150,7 +150,8 @@ export class Session implements ExchangeClient, Listener<View> {
   /** Ends all that belongs to the session. */
   end (reason: string): void {
     this.#ended = true
-    for (const exchange of this.exchanges.values()) exchange.cancel(reason)
+    const error = new RpcError(code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled')
+    for (const exchange of this.exchanges.values()) exchange.end(error)
     this.questions.clear()
     this.closeChannels()
     this.#waiting.clear()
