@@ -141,6 +141,12 @@ export const limits = {
   listItems: 100_000,
   /** Max size of all items of one list, in characters; beyond: the rest is left out, with a warning. */
   listSize: 24 * 1024 * 1024,
+  /** Max length of the instructions of one server, in characters; beyond: they are cut, with a warning. */
+  instructions: 64 * 1024,
+  /** Max length of the instructions of a merged route, in characters; beyond: those of further servers are left out. */
+  mergedInstructions: 512 * 1024,
+  /** Max size of all that the servers of one user who is not an admin list, in characters; beyond: the rest is left out, with a warning. */
+  cataloguesPerUser: 16 * 1024 * 1024,
   /** Max size of one item, and of the members of a list beside its items, in characters; beyond: left out, with a warning. */
   itemSize: 1024 * 1024,
   /** Max length of a description, in characters; beyond: it is cut. */

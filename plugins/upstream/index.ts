@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
+import { userOf } from '../access/owner.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import { Upstreams } from './upstreams.ts'
@@ -23,6 +24,7 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
+    userOf: (config) => userOf(app.settings.current, config),
     initTimeout,
     requestTimeout,
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }

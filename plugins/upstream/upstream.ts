@@ -34,6 +34,9 @@ export interface UpstreamDeps {
   /** What it lists has changed. */
   listsChanged: () => void
   statusChanged: () => void
+  /** How much its catalogues may hold, in characters, and how much they do. */
+  room: () => number
+  hold: (size: number) => void
   /** Keeps its catalogues for the next run: their text, in pieces. */
   keep: (text: Iterable<string>) => void
   /** Called before a question is put to a client. @throws RpcError to refuse it */
@@ -87,6 +90,8 @@ export class Upstream implements Provider {
       target: targetOf(config),
       changed: deps.listsChanged,
       keep: deps.keep,
+      room: deps.room,
+      hold: deps.hold,
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
     const dispatch = this.#dispatch()

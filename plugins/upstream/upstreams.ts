@@ -3,6 +3,7 @@ import type { Client } from '../../protocol/exchange.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
+import { CatalogueShares } from './catalogues/shares.ts'
 import { limitLines } from './links/line-limit.ts'
 import type { Children } from './links/pool.ts'
 import type { TransportDeps } from './links/transport.ts'
@@ -15,6 +16,8 @@ export interface UpstreamsDeps {
   /** Bounds how many processes are spawned and sockets dialled at once. */
   dialling: Semaphore
   cache: CatalogueCache
+  /** The user to whom a server is counted; undefined: an admin. */
+  userOf: (config: Server['config']) => string | undefined
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -35,6 +38,7 @@ export class Upstreams implements ProviderSource {
   #host = noHost
   #closed = false
   readonly #children: Children = new Map()
+  readonly #shares = new CatalogueShares()
 
   constructor (deps: UpstreamsDeps) {
     this.#deps = deps
@@ -131,7 +135,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { log, cache, transport, ...deps } = this.#deps
+    const { log, cache, transport, userOf, ...deps } = this.#deps
     const onLine = limitLines(
       limits.stderrLines,
       (line) => { log(name, 'debug', line) },
@@ -140,6 +144,12 @@ export class Upstreams implements ProviderSource {
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
       children: this.#children,
+      room: () => this.#shares.room(name, userOf(config)),
+      hold: (size) => {
+        // A successor of the same name holds its own.
+        const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
+        if (!isSucceeded) this.#shares.hold(name, userOf(config), size)
+      },
       transport: { ...transport, sharedApi: new SharedApi(), onLine },
       log: (level, sentence, more) => { log(name, level, sentence, more) },
       listsChanged: () => {

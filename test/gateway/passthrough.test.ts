@@ -266,6 +266,7 @@ test('childEnvironment: what a child is given', async (t) => {
     const upstreams = new Upstreams({
       clientInfo: { name: 'test', version: '1' },
       transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
+      userOf: () => undefined,
       dialling: new Semaphore({ places: 1 }),
       cache: { read: async () => undefined, write: async () => {} },
       initTimeout: 10_000,

@@ -29,6 +29,7 @@ import { attribute, type InboundMessage, type Target } from '../../plugins/upstr
 import { backoff } from '../../plugins/upstream/links/backoff.ts'
 import { catalogueText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
 import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
+import { CatalogueShares, fitting } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../../plugins/upstream/links/link-key.ts'
@@ -717,6 +718,8 @@ test('catalogues: by class, and for single clients where that differs', async (t
     const warnings: string[] = []
     return {
       catalogues: new Catalogues({
+        room: () => Infinity,
+        hold: () => {},
         target,
         changed: () => {
           listed++
@@ -1261,4 +1264,22 @@ test('stdio: a child and its streams', async (t) => {
     assert.equal(typeof ours, 'string')
     assert.deepEqual(env, { PATH: process.env.PATH, GIVEN: '1' })
   })
+})
+
+test('what the servers of one user list has a bound together', async () => {
+  const shares = new CatalogueShares()
+  assert.equal(shares.room('a', undefined), Infinity, 'an admin has none')
+  shares.hold('a', 'ann', limits.cataloguesPerUser - 300)
+  assert.equal(shares.room('a', 'ann'), limits.cataloguesPerUser, 'its own size does not count against a server')
+  assert.equal(shares.room('b', 'ann'), 300)
+  assert.equal(shares.room('b', 'bob'), limits.cataloguesPerUser)
+  const item = (key: string): Item => ({ key, text: 'x'.repeat(100) })
+  const empty = { prompts: [], resources: [], resourceTemplates: [] }
+  const catalogue = { lists: { tools: ['a', 'b', 'c', 'd', 'e'].map(item), ...empty }, instructions: undefined } as unknown as Catalogue
+  const warnings: string[] = []
+  const kept = fitting(catalogue, shares.room('b', 'ann'), (sentence) => { warnings.push(sentence) })
+  assert.deepEqual([kept.lists.tools.map(({ key }) => key), warnings.length], [['a', 'b', 'c'], 1])
+  assert.equal(fitting(catalogue, Infinity, assert.fail), catalogue)
+  shares.hold('a', 'ann', 0)
+  assert.equal(shares.room('b', 'ann'), limits.cataloguesPerUser)
 })

@@ -5,6 +5,7 @@ import { limits } from '../../limits/index.ts'
 import type { Slot } from '../links/slot.ts'
 import { catalogueText, toCatalogue } from './cache-text.ts'
 import { readCatalogue } from './read-catalogue.ts'
+import { fitting, sizeOf } from './shares.ts'
 
 export interface CataloguesDeps {
   /** Identifies what the catalogues are read from: a cached one of another target is not used. */
@@ -13,6 +14,10 @@ export interface CataloguesDeps {
   changed: () => void
   /** Keeps a text for the next run, given in pieces. */
   keep: (text: Iterable<string>) => void
+  /** How much its catalogues of all classes may hold together, in characters. */
+  room: () => number
+  /** Notes how much they hold. */
+  hold: (size: number) => void
   warn: (sentence: string) => void
 }
 
@@ -123,8 +128,16 @@ export class Catalogues {
   }
 
   close (): void {
+    this.#deps.hold(0)
     for (const { timer } of this.#due.values()) clearTimeout(timer)
     this.#due.clear()
+  }
+
+  /** The size of the catalogues of all classes but one, in characters. */
+  #sizeBeside (capabilityClass: string | undefined): number {
+    let size = 0
+    for (const [each, catalogue] of this.#byClass) if (each !== capabilityClass) size += sizeOf(catalogue)
+    return size
   }
 
   #paceOf (slot: Slot): Pace {
@@ -164,7 +177,8 @@ export class Catalogues {
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
-    const { catalogue, whole } = await readCatalogue(link, former, limits.listTime * 2 ** pace.failures, this.#deps.warn)
+    const { catalogue: read, whole } = await readCatalogue(link, former, limits.listTime * 2 ** pace.failures, this.#deps.warn)
+    const catalogue = fitting(read, this.#deps.room() - this.#sizeBeside(capabilityClass), this.#deps.warn)
     pace.read = Date.now()
     pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
     if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
@@ -188,6 +202,7 @@ export class Catalogues {
     this.#byClass.set(capabilityClass, catalogue)
     if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true
+    this.#deps.hold(this.#sizeBeside(undefined))
     this.keep()
     this.#deps.changed()
   }

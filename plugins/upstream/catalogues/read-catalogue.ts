@@ -1,7 +1,9 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
+import { cut } from '../../../protocol/text.ts'
 import type { ServerIdentity } from '../../../protocol/upstream-session.ts'
+import { limits } from '../../limits/index.ts'
 import { readList } from './read-list.ts'
 
 /** A connection that lists can be read from. */
@@ -45,7 +47,9 @@ export async function readCatalogue (
     lists[kind] = reading.items ?? before?.lists[kind] ?? []
     extras[kind] = reading.extra ?? before?.extras[kind] ?? '{}'
   }
-  return { catalogue: { id: nextCatalogueId(), capabilityClass, ...identity, lists, extras }, whole }
+  const instructions = identity.instructions === undefined ? undefined : cut(identity.instructions, limits.instructions)
+  if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
+  return { catalogue: { id: nextCatalogueId(), capabilityClass, ...identity, instructions, lists, extras }, whole }
 }
 
 /** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */
