@@ -30,11 +30,14 @@ function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: Pu
 /** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
 const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
 
-/** Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. */
+/**
+ * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. A scoped key adds
+ * servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not see.
+ */
 function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
   if (anonymous !== 'off' && isAnybodys(snapshot, server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
-  return principal.grant ? grants(principal.grant, scope, server.name) : canSee(snapshot, principal, server, anonymous)
+  return canSee(snapshot, principal, server, anonymous) && (principal.grant === undefined || grants(principal.grant, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
