@@ -75,7 +75,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     reply
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')
       .type('application/json')
-      .serializer((value: unknown) => JSON.stringify(value, null, 2))
+      .serializer((value: unknown) => app.export.text(value as typeof data))
     return data
   })
 }
