@@ -1647,7 +1647,9 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
     snapshot: () => ({ ...snapshot, version: world.version }),
     access: { open: () => view },
     gateway: {
-      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, provider, catalogue: catalogue() }]
+      sections: () => [
+        { server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }
+      ]
     },
     basePath: ''
   })
