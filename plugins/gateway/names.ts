@@ -16,7 +16,7 @@ export function exposedName (label: string, separator: string, name: string): st
 }
 
 /** Whether a name may have been cut, or made by `otherName`. */
-export const looksHashed = (name: string): boolean => /_[0-9a-f]{8}$/.test(name)
+export const looksHashed = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
 /** Another name for an item whose name is taken. @param identity distinguishes it from the item that has the name */
 export const otherName = (name: string, identity: string): string => withHash(name, identity)

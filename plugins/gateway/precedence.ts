@@ -19,43 +19,44 @@ export class Precedence {
   readonly #separator: string
   /** By label and separator: an item whose name begins with both might be named by this section. */
   readonly #byPrefix = new Map<string, Claimant[]>()
+  readonly #prefixLengths = new Set<number>()
   readonly #longestPrefix: number
-  /** The claimants of each URI and template, made when first asked for. */
-  readonly #byKey = new Map<ListKind, Map<string, Claimant[]>>()
+  /** The claimants of each URI and template, mostly one, made when first asked for. */
+  readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
 
   /** @param claimsOf the claims of each section's server */
   constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => Claims) {
     this.#separator = separator
     this.#claimants = sections.map((section, at) => ({ at, section, claims: claimsOf(section) }))
-    let longest = 0
     for (const claimant of this.#claimants) {
       const prefix = claimant.section.label + separator
-      longest = Math.max(longest, prefix.length)
+      this.#prefixLengths.add(prefix.length)
       const others = this.#byPrefix.get(prefix)
       if (others) others.push(claimant)
       else this.#byPrefix.set(prefix, [claimant])
     }
-    this.#longestPrefix = longest
+    this.#longestPrefix = Math.max(0, ...this.#prefixLengths)
   }
 
   get claimants (): readonly Claimant[] { return this.#claimants }
 
   /**
-   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`, and whether another section could
-   * ever have the same name.
+   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may, though another section
+   * could have an item of that name.
    */
-  plainName (at: number, kind: 'tools' | 'prompts', key: string): { isOwn: boolean, isContested: boolean } {
+  plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
-    if (!own) return { isOwn: false, isContested: false }
+    if (!own) return 'lost'
     const name = own.section.label + this.#separator + key
     const isHashLike = looksHashed(name)
     let isOwn = !(isHashLike && name.length === 64)
     let isContested = false
-    // Only as far as a label reaches: a server may list names of a megabyte of separators.
+    // Only as far as labels reach: a server may list names of a megabyte of separators.
     const end = Math.min(name.length, this.#longestPrefix)
     for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
       const length = found + this.#separator.length
       if (length > end) break
+      if (!this.#prefixLengths.has(length)) continue
       for (const rival of this.#byPrefix.get(name.slice(0, length)) ?? []) {
         if (isSameMember(rival, own)) continue
         isContested = true
@@ -63,7 +64,8 @@ export class Precedence {
         if (isHashLike || !this.#nameStays(own, key, rival, name.slice(length), kind)) isOwn = false
       }
     }
-    return { isOwn, isContested }
+    if (!isOwn) return 'lost'
+    return isContested ? 'won' : 'own'
   }
 
   /** Whether the name stays with `own`, though a rival might list an item under it. */
@@ -75,7 +77,8 @@ export class Precedence {
 
   /** Whether a resource or template belongs to a section. */
   ownsUri (at: number, kind: 'resources' | 'resourceTemplates', key: string): boolean {
-    return this.#owner(kind, key, this.#claimants[at])?.at === at
+    const own = this.#claimants[at]
+    return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
   }
 
   /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
@@ -84,7 +87,7 @@ export class Precedence {
   /** @param also counts as a claimant, whatever is remembered */
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
     let owner: Claimant | undefined
-    const known = this.#claimantsOf(kind).get(key) ?? []
+    const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
     const all = also === undefined || known.includes(also) ? known : [...known, also].sort((one, other) => one.at - other.at)
     for (const each of all) {
       if (each !== also && !shows(each.section, kind, key)) continue
@@ -93,15 +96,15 @@ export class Precedence {
     return owner
   }
 
-  #claimantsOf (kind: 'resources' | 'resourceTemplates'): Map<string, Claimant[]> {
+  #claimantsOf (kind: 'resources' | 'resourceTemplates'): Map<string, Claimant | Claimant[]> {
     let byKey = this.#byKey.get(kind)
     if (byKey) return byKey
     this.#byKey.set(kind, byKey = new Map())
     for (const claimant of this.#claimants) {
       for (const key of claimant.claims.keys(kind)) {
         const others = byKey.get(key)
-        if (others) others.push(claimant)
-        else byKey.set(key, [claimant])
+        if (Array.isArray(others)) others.push(claimant)
+        else byKey.set(key, others ? [others, claimant] : claimant)
       }
     }
     return byKey

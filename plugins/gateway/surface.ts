@@ -176,13 +176,14 @@ function addNamed (
     const shown = showItem(section, kind, item, apps)
     if (!shown?.enabled) continue
     const plain = exposedName(label, separator, item.key)
-    const { isOwn, isContested } = precedence.plainName(at, kind, item.key)
-    const name = isOwn && !targets.has(plain) ? plain : itemOtherName(plain, server.name, item.key)
+    const taken = targets.get(plain)
     // A member that a group names twice is shown once.
-    if (targets.get(plain)?.provider === server.name && targets.get(plain)?.key === item.key) continue
+    if (taken?.provider === server.name && taken.key === item.key) continue
+    const standing = precedence.plainName(at, kind, item.key)
+    const name = standing === 'lost' || taken ? itemOtherName(plain, server.name, item.key) : plain
     if (targets.has(name)) continue
     add(built[kind], section, item, name, shown)
-    if (name === plain && isContested) {
+    if (standing === 'won' && name === plain) {
       aliases.set(itemOtherName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
     }
   }
