@@ -2667,6 +2667,18 @@ test('records as clients of such services read them', async (t) => {
     assert.deepEqual(Object.keys((await bob.ok('GET', '/settings')).mcpServers as Json), ['zebra', 'alpha'])
   })
 
+  await t.test('servers keep their order in an exported file, though names that are numbers come first in objects', async (t) => {
+    await admin.ok('POST', '/servers', { name: '3', config: { url: fake.url, enabled: false } })
+    const order = list(await admin.ask('GET', '/servers')).map(({ name }) => name)
+    assert.deepEqual(order, ['7', 'zebra', 'alpha', '3'])
+    const { text } = await admin.ask('GET', '/mcp-settings/export?download=1')
+    assert.deepEqual([...text.matchAll(/^ {4}"([^"]+)": \{$/gm)].map(([, name]) => name).slice(0, 4), order)
+    const reply = await fetch(`${hub.url}/api/mcp-settings/export?includeSecrets=true&download=1`, { headers: admin.headers })
+    const other = await Api.login(await startHub(t, { settings: await reply.text() }))
+    assert.deepEqual(list(await other.ask('GET', '/servers')).map(({ name }) => name), order)
+    deleted(await admin.ask('DELETE', '/servers/3'))
+  })
+
   await t.test('a group without an owner is the admins\'', async () => {
     assert.equal((await admin.ok('GET', '/groups/ownerless')).owner, 'admin')
     for (const route of ['/groups', '/settings', '/mcp-settings/export']) {
