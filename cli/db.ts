@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { withoutTokens } from '../db/json/tokens.ts'
 import { replace } from '../db/json/write.ts'
+import { documentText } from '../db/order.ts'
 import type { Driver } from '../db/postgres/connection/driver.ts'
 import { openDatabase } from '../db/postgres/open.ts'
 import { exportDocument, importDocument } from '../db/postgres/settings/transfer.ts'
@@ -82,7 +83,7 @@ async function exportFile ({ driver, vault, path, force, masked }: Task): Promis
     )
   }
   for (const each of locked) print(each)
-  const text = `${JSON.stringify(document, null, 2)}\n`
+  const text = documentText(document)
   if (path === '-') {
     await new Promise<void>((resolve, reject) => { process.stdout.write(text, (error) => { if (error) reject(error); else resolve() }) })
     return

@@ -1,3 +1,4 @@
+import { orderedEntries, orderedObject } from './order.ts'
 import { Invalid, type Change, type Entity } from './store.ts'
 
 /** The settings as plain JSON, including unknown members. Never changed in place: versions share their parts. */
@@ -24,7 +25,7 @@ class Members {
 
   constructor (former: Record<string, unknown>) {
     this.#former = former
-    this.#entries = new Map(Object.entries(former))
+    this.#entries = new Map(orderedEntries(former))
   }
 
   put ({ key, value, rename = key }: Entry<'mcpServers'>): void {
@@ -40,7 +41,7 @@ class Members {
   result (): unknown {
     const names = Object.keys(this.#former)
     const same = names.length === this.#entries.size && names.every((name) => this.#entries.get(name) === this.#former[name])
-    return same ? undefined : Object.fromEntries(this.#entries)
+    return same ? undefined : orderedObject([...this.#entries])
   }
 }
 

@@ -5,6 +5,7 @@ import { problemOf } from '../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../schemas/server.ts'
 import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
 import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
+import { orderedEntries } from './order.ts'
 import type { Server, Snapshot, StoredGroup } from './store.ts'
 
 /** The items of a section of the document; `raw`: the section they were read from, `problems`: messages about unusable entries. */
@@ -94,8 +95,8 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   if (!isObject(raw)) return { raw, items: new Map(), problems: ['"mcpServers" is not an object; it is ignored'] }
   const items = new Map<string, Server>()
   const problems: string[] = []
-  for (const name of Object.keys(raw)) {
-    const server = readServer(name, raw[name])
+  for (const [name, config] of orderedEntries(raw)) {
+    const server = readServer(name, config)
     items.set(name, server)
     if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
   }

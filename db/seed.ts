@@ -4,6 +4,7 @@ import { read } from './document.ts'
 import { errorCode } from './error-code.ts'
 import { readError } from './json/load.ts'
 import { parse } from './json/parse.ts'
+import { orderedEntries, orderedObject } from './order.ts'
 
 /**
  * Reads and checks a settings file, without a lock.
@@ -47,7 +48,7 @@ export async function seed (path: string, warn: (message: string) => void): Prom
       'Set their visibility to "public" again if you want that.'
     )
   }
-  return { ...document, mcpServers: Object.fromEntries(Object.entries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }
+  return { ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }
 }
 
 const toPrivate = (config: unknown): unknown =>

@@ -65,6 +65,7 @@ const Items = Type.Unsafe<object>(Type.Array(Item))
 export const ServerRecord = Type.Object(
   {
     name: Type.String(),
+    enabled: Type.Boolean(),
     status: StringEnum(['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled']),
     error: Type.Union([Type.String(), Type.Null()], { description: 'What to do when it is not connected' }),
     warnings: Type.Optional(Type.Array(Type.String(), { description: 'Problems that do not keep the server from working' })),
@@ -79,6 +80,7 @@ export const ServerRecord = Type.Object(
     examples: [
       {
         name: 'issues',
+        enabled: true,
         status: 'connected',
         error: null,
         tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],

@@ -6,6 +6,7 @@ import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
 import { Listeners } from '../listeners.ts'
+import { documentText } from '../order.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store } from '../store.ts'
 import { Disk } from './disk.ts'
 import { loadDocument, withReadError } from './load.ts'
@@ -22,7 +23,7 @@ const probeInterval = 5_000
 
 const invalidEdit = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
-const toBytes = (document: Document): Buffer => Buffer.from(`${JSON.stringify(document, null, 2)}\n`)
+const toBytes = (document: Document): Buffer => Buffer.from(documentText(document))
 
 /**
  * The settings in a JSON file that people may edit too. All reads and writes of the file run in one queue, so that memory and disk are

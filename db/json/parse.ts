@@ -1,7 +1,8 @@
 import { isObject, type Document } from '../apply.ts'
+import { inTextOrder } from '../order.ts'
 
 /**
- * Parses the bytes of a settings file.
+ * Parses the bytes of a settings file. The order of its servers is that of the text.
  * @throws Error with one sentence that names the path; it holds no part of the content, which may be a secret
  */
 export function parse (bytes: Buffer, path: string): Document {
@@ -21,7 +22,7 @@ export function parse (bytes: Buffer, path: string): Document {
     throw invalid(`is not valid JSON (${error instanceof Error ? describeSyntaxError(error.message, text) : ''})`)
   }
   if (!isObject(value)) throw invalid('does not hold a JSON object')
-  return value
+  return isObject(value.mcpServers) ? { ...value, mcpServers: inTextOrder(text, 'mcpServers', value.mcpServers) } : value
 }
 
 /** The message of JSON.parse without its excerpt of the text, and with line and column instead of the position. */

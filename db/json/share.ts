@@ -1,4 +1,5 @@
 import { isObject, keyMembers, type Document } from '../apply.ts'
+import { orderedEntries, orderedObject } from '../order.ts'
 
 const isSameJson = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
 
@@ -19,17 +20,17 @@ export function share (former: Document, next: Document): Document {
 }
 
 function shareMembers (former: Record<string, unknown>, next: Record<string, unknown>): Record<string, unknown> {
-  const entries = Object.entries(next).map(([name, value]): [string, unknown] => [
+  const entries = orderedEntries(next).map(([name, value]): [string, unknown] => [
     name,
     Object.hasOwn(former, name) && isSameJson(former[name], value) ? former[name] : value
   ])
-  return isSameObject(former, entries) ? former : Object.fromEntries(entries)
+  return isSameObject(former, entries) ? former : orderedObject(entries)
 }
 
 /** Whether an object has exactly these members, in this order, with identical values. */
 function isSameObject (object: Readonly<Record<string, unknown>>, entries: ReadonlyArray<[string, unknown]>): boolean {
-  const names = Object.keys(object)
-  return names.length === entries.length && entries.every(([name, value], at) => name === names[at] && value === object[name])
+  const members = orderedEntries(object)
+  return members.length === entries.length && entries.every(([name, value], at) => name === members[at]?.[0] && value === members[at][1])
 }
 
 /** @param keyMember the member that identifies an entry of the list */

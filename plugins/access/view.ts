@@ -52,21 +52,33 @@ export function makeView (
   scope: Scope,
   presentation: Presentation = scope.kind === 'server' ? 'raw' : 'merged'
 ): View {
-  return { principal, scope, presentation, key: `${whoSees(principal, scope)} ${whereSeen(scope)} ${presentation}` }
+  return { principal, scope, presentation, key: JSON.stringify([...whoSees(principal, scope), ...whereSeen(scope), presentation]) }
 }
 
-/** The same text for principals that see the same servers, so that they share surfaces. */
-function whoSees ({ isAdmin, grant, key, username }: Principal, { open = false }: Scope): string {
-  if (isAdmin && !(open && grant)) return 'all'
-  const who = username === undefined ? 'anyone' : `user ${JSON.stringify(username)}`
-  const someone = isAdmin ? key : who
-  return open ? `open ${someone}` : someone
+/**
+ * Everything about a principal that decides what it sees (`shows` in visibility.ts), and nothing else, so that principals that see the same
+ * share surfaces. An input of that decision that were missing here would show one principal what another one sees.
+ */
+function whoSees ({ kind, isAdmin, username, grant }: Principal, { open = false }: Scope): unknown[] {
+  const everything = isAdmin ? 'all' : username === undefined ? 'anyone' : ['user', username]
+  // On routes that need a credential, the scope of a key decides about the route (`admits`), not about the servers behind it.
+  if (!open || (isAdmin && grant === undefined)) return [everything]
+  return ['open', everything, kind === 'anonymous', grant === undefined ? null : grantText(grant)]
 }
 
-function whereSeen (scope: Scope): string {
+const grantTexts = new WeakMap<Grant, string>()
+
+/** A grant as text. Grants are never changed in place, and may list thousands of names, so the text is kept. */
+function grantText (grant: Grant): string {
+  let text = grantTexts.get(grant)
+  if (text === undefined) grantTexts.set(grant, text = JSON.stringify([grant.accessType, grant.groups, grant.servers]))
+  return text
+}
+
+function whereSeen (scope: Scope): string[] {
   switch (scope.kind) {
-    case 'global': return 'global'
-    case 'group': return `group ${scope.id}`
-    case 'server': return `server ${JSON.stringify(scope.name)}`
+    case 'global': return ['global']
+    case 'group': return ['group', scope.id]
+    case 'server': return ['server', scope.name]
   }
 }

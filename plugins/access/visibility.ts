@@ -30,11 +30,14 @@ function isAnybodys (snapshot: Snapshot, config: Server['config'], anonymous: Pu
 /** Whether the owner is an admin. Servers without an owner are the admins' (DECISIONS §5). */
 export const isAdmins = ({ users }: Snapshot, owner = 'admin'): boolean => owner === 'admin' || users.get(owner)?.isAdmin === true
 
-/** Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. */
+/**
+ * Whether an open route shows a server (DECISIONS §8): anybody's servers, and those that the caller's credential adds. A scoped key adds
+ * servers of its scope that its owner sees: a scope narrows, and never shows what its owner does not see.
+ */
 function isOpen (snapshot: Snapshot, { principal, scope }: View, server: Server, anonymous: PublicReach): boolean {
   if (anonymous !== 'off' && isAnybodys(snapshot, server.config, anonymous)) return true
   if (principal.kind === 'anonymous') return false
-  return principal.grant ? grants(principal.grant, scope, server.name) : canSee(snapshot, principal, server, anonymous)
+  return canSee(snapshot, principal, server, anonymous) && (principal.grant === undefined || grants(principal.grant, scope, server.name))
 }
 
 /** Whether a view shows a configured server. */
@@ -45,19 +48,28 @@ export const shows = (snapshot: Snapshot, view: View, server: Server, anonymous:
 export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
-/** One server or registered provider that a view sees: the prefix of its items' names on merged routes, and the selection of its items. */
-export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember }
+/**
+ * One server or registered provider that a view sees: the prefix of its items' names on merged routes, the selection of its items, and
+ * whether its owner is an admin.
+ */
+export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean }
 
-/** The servers that a view sees, in the order of configuration, without disabled ones. */
+/**
+ * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of configuration, on
+ * a group's routes in that of its members (DECISIONS §7). The order decides which of two servers keeps a name, so a user's server never
+ * takes one from an admin's.
+ */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
     if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
-    visible.push({ server, label: member.alias ?? member.name, member })
+    visible.push({ server, label: member.alias ?? member.name, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
   }
-  return visible
+  return visible.every(({ ofAdmin }) => ofAdmin) ? visible : [...visible.filter(isRanked(true)), ...visible.filter(isRanked(false))]
 }
+
+const isRanked = (ofAdmin: boolean) => (each: VisibleServer): boolean => each.ofAdmin === ofAdmin
 
 function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
   switch (scope.kind) {

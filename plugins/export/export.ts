@@ -1,4 +1,5 @@
 import { lockOf } from '../../db/document.ts'
+import { documentText, orderedObject } from '../../db/order.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
@@ -42,7 +43,7 @@ export class Export {
     const snapshot = this.#settings.current
     if (secrets) checkLocks(snapshot)
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
-    const mcpServers = Object.fromEntries(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
+    const mcpServers = orderedObject(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
     const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
     if (!principal.isAdmin) return { mcpServers, groups }
     return {
@@ -53,6 +54,9 @@ export class Export {
       bearerKeys: [...snapshot.keys.values()].map(({ token, tokenHash, ...key }) => secrets ? { ...key, token, tokenHash } : key)
     }
   }
+
+  /** An export as the text of a settings file. It keeps the order of the servers, also where their names are numbers. */
+  text (exported: object): string { return documentText(exported) }
 }
 
 /**

@@ -15,11 +15,14 @@ export function exposedName (label: string, separator: string, name: string): st
   return whole.length <= longest ? whole : withHash(whole, whole)
 }
 
-/** Whether a name may have been cut. */
-export const isCut = (name: string): boolean => name.length === longest && /_[0-9a-f]{8}$/.test(name)
+/** Whether a name may have been cut, or made by `otherName`. */
+export const looksHashed = (name: string): boolean => name.at(-9) === '_' && /_[0-9a-f]{8}$/.test(name)
 
 /** Another name for an item whose name is taken. @param identity distinguishes it from the item that has the name */
 export const otherName = (name: string, identity: string): string => withHash(name, identity)
+
+/** Another name for an item, from the name under which it would be shown. @param server that lists it, under the name `key` */
+export const itemOtherName = (name: string, server: string, key: string): string => otherName(name, `${server}\n${key}`)
 
 function withHash (name: string, identity: string): string {
   return `${cut(name, longest - 9)}_${hashOf(identity)}`

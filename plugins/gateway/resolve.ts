@@ -2,7 +2,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import type { View } from '../access/view.ts'
-import { exposedName, isCut } from './names.ts'
+import { exposedName, itemOtherName, looksHashed } from './names.ts'
 import type { Providers } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
@@ -23,14 +23,19 @@ export class Resolver {
 
   /** The target of an exposed name of a tool or prompt. A route of raw names also accepts those of merged routes. */
   byName (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
-    const { targets } = surface.parts[kind]
-    const found = targets.get(name)
+    const { targets, aliases } = surface.parts[kind]
+    const found = targets.get(name) ?? aliases.get(name)
     if (found || view.presentation !== 'raw' || view.scope.kind !== 'server') return found
     const { name: server } = view.scope
     const prefix = `${server}${this.#surfaces.separator}`
     if (name.startsWith(prefix) && targets.has(name.slice(prefix.length))) return targets.get(name.slice(prefix.length))
-    // The cut form of long names on merged routes is accepted, too.
-    return isCut(name) ? [...targets.values()].find(({ key }) => exposedName(server, this.#surfaces.separator, key) === name) : undefined
+    if (!looksHashed(name)) return undefined
+    // The names with hashes of merged routes are accepted, too.
+    const begin = name.slice(0, -9)
+    return [...targets.values()].find(({ key }) => {
+      const exposed = exposedName(server, this.#surfaces.separator, key)
+      return `${prefix}${key}`.startsWith(begin) && (exposed === name || itemOtherName(exposed, server, key) === name)
+    })
   }
 
   /** The name under which a view shows an item of a provider; undefined when it does not. */

@@ -1,9 +1,12 @@
 import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
+import { limits } from '../limits/index.ts'
+import type { Claims } from './claims.ts'
 import { List, type Entry } from './list.ts'
-import { exposedName, otherName } from './names.ts'
-import { itemKindOf, showItem, type Section } from './section.ts'
+import { exposedName, itemOtherName } from './names.ts'
+import { Precedence, shows } from './precedence.ts'
+import { itemKindOf, showItem, type Section, type ShownItem } from './section.ts'
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
 
 /** The target of an exposed name: the provider of the item, and the item's own name. */
@@ -13,13 +16,20 @@ export interface Target { readonly provider: string, readonly key: string, reado
 export interface Part {
   readonly list: List
   readonly targets: ReadonlyMap<string, Target>
+  /** Other names that items had, or will have, while it is not known whether a plain name is theirs. They are accepted, not listed. */
+  readonly aliases: ReadonlyMap<string, Target>
 }
 
 /** All that a view sees at one generation. */
 export interface Surface {
   readonly parts: Readonly<Record<ListKind, Part>>
-  /** Those with the longest literals first: they are the most specific. */
+  /**
+   * In the order in which they are tried: admins' servers before users', then those with the longest literals, which are the most
+   * specific. A target without an item is a template that its server does not list any more: what matches it is read nowhere.
+   */
   readonly templates: ReadonlyArray<Template<Target>>
+  /** The server that a resource belongs to on a merged route, listed now or not. */
+  readonly ownerOf: (uri: string) => string | undefined
   /** Resources that are disabled or not selected, which templates must not match either. */
   readonly hidden: ReadonlySet<string>
   /** The names of the providers behind it, known or not. */
@@ -38,36 +48,44 @@ export interface SurfaceInput {
   raw: boolean
   separator: string
   sections: readonly Section[]
+  claimsOf: (section: Section) => Claims
   /** The client shows MCP Apps. */
   apps: boolean
 }
 
-type Builder = Record<ListKind, { entries: Entry[], targets: Map<string, Target>, extra: string }>
+type Builder = Record<ListKind, { entries: Entry[], targets: Map<string, Target>, aliases: Map<string, Target>, extra: string }>
 
 /** Makes a view's surface of the catalogues of its providers. Pure. Lists that are equal to those of `before` are reused. */
 export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const built: Builder = { tools: empty(), prompts: empty(), resources: empty(), resourceTemplates: empty() }
   const capabilities = new Map<string, ServerCapabilities>()
-  for (const section of input.sections) {
+  const precedence = input.raw ? undefined : new Precedence(input.sections, input.separator, input.claimsOf)
+  const templates = precedence && mergedTemplates(precedence)
+  const admins = adminsTemplates(input.sections, templates ?? [])
+  const isReserved = reservedBy(admins)
+  for (const [at, section] of input.sections.entries()) {
     const { server, catalogue } = section
     if (!catalogue) continue
     capabilities.set(server.name, catalogue.capabilities)
     for (const kind of kinds) {
       if (input.raw) built[kind].extra = catalogue.extras[kind]
-      addItems(kind, built, input, section, catalogue)
+      if (!precedence) addRaw(kind, built, section, catalogue, input.apps)
+      else if (kind === 'tools' || kind === 'prompts') addNamed(kind, built, input, at, catalogue, precedence)
+      else addLocated(kind, built, section, at, catalogue, precedence, isReserved)
     }
   }
   const only = input.raw ? input.sections[0]?.catalogue : undefined
   const part = (kind: ListKind): Part => {
-    const { entries, targets, extra } = built[kind]
+    const { entries, targets, aliases, extra } = built[kind]
     const list = new List(kind, entries, extra)
     const old = before?.parts[kind].list
     // An equal list is the same object, so that nobody is notified; the targets of its names may differ.
-    return { list: old?.equals(list) === true ? old : list, targets }
+    return { list: old?.equals(list) === true ? old : list, targets, aliases }
   }
   return {
     parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
-    templates: templatesOf(built.resourceTemplates.targets, input.raw),
+    templates: templates ?? rawTemplates(built.resourceTemplates.targets),
+    ownerOf: precedence ? ownerIn(precedence, admins) : () => undefined,
     hidden: hiddenOf(input.sections),
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
@@ -77,35 +95,121 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
-const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), extra: '{}' })
+const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-function templatesOf (targets: ReadonlyMap<string, Target>, raw: boolean): Array<Template<Target>> {
+const lengthOf = ({ literals }: Template<Target>): number => literals.join('').length
+
+function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Template<Target>> {
   return [...targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target }))
-    // Among several servers, a template that matches everything must not capture the others' resources.
-    .filter(({ literals }) => raw || /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
-    .sort((a, b) => b.literals.join('').length - a.literals.join('').length)
+    .sort((one, other) => lengthOf(other) - lengthOf(one))
 }
 
-function addItems (kind: ListKind, built: Builder, { raw, separator, apps }: SurfaceInput, section: Section, catalogue: Catalogue): void {
-  const { entries, targets } = built[kind]
+/** The templates of a merged route, each once, also those that their servers do not list any more. */
+function mergedTemplates (precedence: Precedence): Array<Template<Target>> {
+  const kind = 'resourceTemplates'
+  const found = precedence.claimants.flatMap(({ at, section, claims }) => {
+    const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
+    return [...claims.keys(kind)]
+      .filter((key) => shows(section, kind, key) && precedence.ownsUri(at, kind, key))
+      .map((key) => ({
+        literals: literalsOf(key),
+        target: { provider: section.server.name, key, item: items.get(key) },
+        ofAdmin: section.ofAdmin,
+        late: lateness(claims.first(kind, key))
+      }))
+  })
+  return found
+    // Among several servers, a template that matches everything must not capture the others' resources.
+    .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
+    // What a server begins to list later takes nothing from what others of its rank have listed before, however specific it is.
+    .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || lengthOf(other) - lengthOf(one))
+}
+
+const lateness = (first: ReturnType<Claims['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
+
+/** The templates of admins' servers, where there are servers of users as well. */
+function adminsTemplates (sections: readonly Section[], templates: ReadonlyArray<Template<Target>>): ReadonlyArray<Template<Target>> {
+  if (sections.every(({ ofAdmin }) => ofAdmin)) return []
+  const admins = new Set(sections.filter(({ ofAdmin }) => ofAdmin).map(({ server }) => server.name))
+  return templates.filter(({ target }) => admins.has(target.provider))
+}
+
+/** Whether one of these templates matches a URI, so that a user's server must not provide it; also when too many URIs were asked about. */
+function reservedBy (templates: ReadonlyArray<Template<Target>>): (uri: string) => boolean {
+  let left: number = limits.templateComparisons
+  return (uri) => {
+    left -= templates.length
+    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matches(literals, uri)))
+  }
+}
+
+/** The name of the server that a URI belongs to on a merged route. @param admins templates, which come before what users' servers list */
+function ownerIn (precedence: Precedence, admins: ReadonlyArray<Template<Target>>): Surface['ownerOf'] {
+  return (uri) => {
+    const owner = precedence.ownerOf(uri)
+    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matches(literals, uri)) : undefined
+    return template?.target.provider ?? owner?.server.name
+  }
+}
+
+function addRaw (kind: ListKind, built: Builder, section: Section, catalogue: Catalogue, apps: boolean): void {
+  for (const item of catalogue.lists[kind]) {
+    const shown = showItem(section, kind, item, apps)
+    if (shown?.enabled && !built[kind].targets.has(item.key)) add(built[kind], section, item, item.key, shown)
+  }
+}
+
+/** Adds tools or prompts under their names on a merged route. */
+function addNamed (
+  kind: 'tools' | 'prompts',
+  built: Builder,
+  { separator, sections, apps }: SurfaceInput,
+  at: number,
+  catalogue: Catalogue,
+  precedence: Precedence
+): void {
+  const section = sections[at]
+  if (!section) return
   const { server, label } = section
-  const qualified = !raw && (kind === 'tools' || kind === 'prompts')
+  const { targets, aliases } = built[kind]
   for (const item of catalogue.lists[kind]) {
     const shown = showItem(section, kind, item, apps)
     if (!shown?.enabled) continue
-    let name = item.key
-    if (qualified) {
-      name = exposedName(label, separator, item.key)
-      const taken = targets.get(name)
-      // A member that a group names twice is shown once.
-      if (taken?.provider === server.name && taken.key === item.key) continue
-      if (taken) name = otherName(name, `${server.name}\n${item.key}`)
-    }
-    // Resources keep their URIs: of two servers that list the same, the first in configuration provides it.
+    const plain = exposedName(label, separator, item.key)
+    const taken = targets.get(plain)
+    // A member that a group names twice is shown once.
+    if (taken?.provider === server.name && taken.key === item.key) continue
+    const standing = precedence.plainName(at, kind, item.key)
+    const name = standing === 'lost' || taken ? itemOtherName(plain, server.name, item.key) : plain
     if (targets.has(name)) continue
-    targets.set(name, { provider: server.name, key: item.key, item })
-    entries.push(toEntry(shown.text, name === item.key ? undefined : name, shown.description))
+    add(built[kind], section, item, name, shown)
+    if (standing === 'won' && name === plain) {
+      aliases.set(itemOtherName(plain, server.name, item.key), { provider: server.name, key: item.key, item })
+    }
   }
+}
+
+/** Adds resources or templates under their URIs: of two servers that list the same, one provides it. */
+function addLocated (
+  kind: 'resources' | 'resourceTemplates',
+  built: Builder,
+  section: Section,
+  at: number,
+  catalogue: Catalogue,
+  precedence: Precedence,
+  isReserved: (uri: string) => boolean
+): void {
+  for (const item of catalogue.lists[kind]) {
+    const shown = showItem(section, kind, item, false)
+    if (!shown?.enabled || built[kind].targets.has(item.key) || !precedence.ownsUri(at, kind, item.key)) continue
+    if (kind === 'resources' && !section.ofAdmin && isReserved(item.key)) continue
+    add(built[kind], section, item, item.key, shown)
+  }
+}
+
+function add (built: Builder[ListKind], { server }: Section, item: Item, name: string, { text, description }: ShownItem): void {
+  built.targets.set(name, { provider: server.name, key: item.key, item })
+  built.entries.push(toEntry(text, name === item.key ? undefined : name, description))
 }
 
 /** Unchanged members are absent: most entries are the text alone. */
@@ -124,9 +228,14 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
 export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
 const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`
 
-/** Whether a server's resource, listed or not, is hidden. A URI that is too long to be normalized counts as hidden. */
-export const isHidden = ({ hidden }: Surface, server: string, uri: string): boolean =>
-  hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))
+/**
+ * Whether a server's resource, listed or not, is hidden, or is another server's on this route. A URI that is too long to be normalized
+ * counts as hidden.
+ */
+export function isHidden ({ hidden, ownerOf }: Surface, server: string, uri: string): boolean {
+  if (hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))) return true
+  return (ownerOf(uri) ?? server) !== server
+}
 
 /** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
 function spelled (uri: string): string {
@@ -154,9 +263,13 @@ function hiddenOf (sections: readonly Section[]): Set<string> {
 }
 
 /** The provider of a URI: the one that lists it, or has a template that matches it. */
-export function readerOf ({ parts, templates, hidden }: Surface, uri: string): Target | undefined {
+export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: string): Target | undefined {
   const listed = parts.resources.targets.get(uri)
   if (listed || templates.length === 0 || uri.length > longestUri) return listed
   const spelling = spelled(uri)
-  return templates.find(({ literals, target }) => matches(literals, uri) && !hidden.has(keyIn(target.provider, spelling)))?.target
+  // The server that listed it once may still have it, and no other one does.
+  const owner = ownerOf(uri)
+  const found = templates.find(({ literals, target: { provider } }) =>
+    (owner ?? provider) === provider && matches(literals, uri) && !hidden.has(keyIn(provider, spelling)))
+  return found?.target.item && found.target
 }

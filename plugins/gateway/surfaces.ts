@@ -6,6 +6,7 @@ import type { VisibleServer } from '../access/visibility.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { showsApps } from './apps.ts'
+import { ClaimsByServer } from './claims.ts'
 import type { Providers } from './providers.ts'
 import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
@@ -16,6 +17,7 @@ interface KeptSurface { readonly generation: number, readonly snapshot: Snapshot
 export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
   readonly #providers: Providers
+  readonly #claims = new ClaimsByServer()
   readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
 
   constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: Providers) {
@@ -44,13 +46,24 @@ export class Surfaces {
     const { snapshot } = this.#access
     const known = this.#kept.get(key)
     if (known?.generation === generation && known.snapshot === snapshot) return known.surface
+    const sections = this.sections(view, client)
+    const raw = view.presentation === 'raw'
+    if (!raw) for (const section of sections) this.#note(section)
     const surface = foldSurface({
-      raw: view.presentation === 'raw',
+      raw,
       separator: this.separator,
-      sections: this.sections(view, client),
+      sections,
+      claimsOf: ({ server }) => this.#claims.of(server),
       apps: showsApps(client.capabilities)
     }, known?.surface)
     this.#kept.setNewest(key, { generation, snapshot, surface })
     return surface
+  }
+
+  /** Notes what a server lists to any class of clients, kept from the last run or read in this one. */
+  #note ({ server, provider, catalogue }: Section): void {
+    const catalogues = provider?.catalogues?.() ?? []
+    const all = catalogue === undefined || catalogues.includes(catalogue) ? catalogues : [...catalogues, catalogue]
+    this.#claims.of(server).note(all)
   }
 }

@@ -84,7 +84,8 @@ export class Groups {
         ...rest,
         name: input.name ?? rest.name,
         description: input.description ?? rest.description,
-        servers: input.servers ? nextMembers(base, principal, stored, input.servers) : [...stored]
+        servers: input.servers ? nextMembers(base, principal, stored, input.servers) : [...stored],
+        owner: rest.owner ?? defaultOwner
       }
       if (group.name === rest.name) return [{ entity: 'groups', key: rest.id, value: group }]
       checkName(base, principal, group)
@@ -197,8 +198,8 @@ function managed (snapshot: Snapshot, principal: Principal, idOrName: string): S
 }
 
 function shown (snapshot: Snapshot, principal: Principal, group: StoredGroup): ShownGroup {
-  const { members: _, ...rest } = group
-  return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compact) }
+  const { members: _, owner = defaultOwner, ...rest } = group
+  return { ...rest, servers: visibleMembers(snapshot, principal, group).map(compact), owner }
 }
 
 const full = ({ name, tools = 'all', prompts = 'all', resources = 'all', alias }: GroupMember): MemberConfig => ({
@@ -237,7 +238,7 @@ function nextMembers (
 }
 
 /**
- * The members that a caller sent, as objects.
+ * The members that a caller sent, as objects. The bare name of a stored member stands for that member as it is.
  * @throws InvalidInput for a server that does not exist or is invisible to the principal, for one that is listed twice, and for an
  * invalid alias
  */
@@ -249,10 +250,12 @@ function members (
 ): GroupMember[] {
   const seen = new Set<string>()
   return input.map((each) => {
-    const member = typeof each === 'string' ? { name: each } : each
-    const server = snapshot.servers.get(member.name)
+    const name = typeof each === 'string' ? each : each.name
+    const former = stored.find((one) => one.name === name)
+    // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and alias.
+    const member = typeof each === 'string' ? former ?? { name } : each
+    const server = snapshot.servers.get(name)
     // An admin sees members whose server is no longer configured, and may send them back.
-    const former = stored.find(({ name }) => name === member.name)
     if (!(principal.isAdmin && former) && (!server || !canSee(snapshot, principal, server, 'public'))) {
       throw new errors.InvalidInput(`"servers": there is no server named ${JSON.stringify(member.name)}`)
     }

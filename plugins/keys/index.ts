@@ -11,7 +11,7 @@ const writeInterval = 60_000
 /** `app.keys`: the bearer keys. */
 export default fp(async (app) => {
   const { READONLY: readonly } = app.config.env
-  const keys = new Keys(app.settings, readonly)
+  const keys = new Keys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
   app.decorate('keys', keys)
   if (readonly) return
   // The legacy key may also appear while the gateway runs, by an edit of the file.

@@ -6,6 +6,7 @@ import type { Principal } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { maskToken, sha256 } from '../secrets/hash.ts'
 import type { Settings } from '../settings/settings.ts'
+import { legacyKeyIgnored, legacyKeyWarning } from '../system/legacy-key.ts'
 import { knownName } from '../users/username.ts'
 import { changed, type KeyChange } from './change.ts'
 import { counts, expiryOf, toExpiry } from './expiry.ts'
@@ -30,14 +31,19 @@ export class Keys {
   readonly usage: Usage
   readonly #settings: Settings
   readonly #readonly: boolean
+  readonly #warn: (sentence: string) => void
   #byHash = new Map<string, BearerKey>()
   /** The keys that `#byHash` was made from. */
   #indexed: Snapshot['keys'] | undefined
 
-  /** @param readonly READONLY: the legacy key is not migrated */
-  constructor (settings: Settings, readonly: boolean) {
+  /**
+   * @param readonly READONLY: the legacy key is not migrated
+   * @param warn logs a warning for the operator
+   */
+  constructor (settings: Settings, readonly: boolean, warn: (sentence: string) => void) {
     this.#settings = settings
     this.#readonly = readonly
+    this.#warn = warn
     this.usage = new Usage(settings)
   }
 
@@ -58,7 +64,9 @@ export class Keys {
    */
   async migrate (): Promise<void> {
     if (this.#readonly || !this.#settings.current.system.routing?.bearerAuthKey) return
+    let outcome = 'none' as 'none' | 'dropped' | 'migrated'
     await this.#settings.change(({ system, keys }) => {
+      outcome = 'none'
       const { bearerAuthKey, ...routing } = system.routing ?? {}
       if (!bearerAuthKey) return []
       const tokenHash = sha256(bearerAuthKey)
@@ -75,11 +83,14 @@ export class Keys {
         enabled: true,
         createdAt: new Date().toISOString()
       }
+      outcome = known ? 'dropped' : 'migrated'
       return [
         ...(known ? [] : [{ entity: 'bearerKeys' as const, key: key.id, value: key }]),
         { entity: 'systemConfig', value: { ...system, routing, bearerAuthKeyMigrated: true } }
       ]
     })
+    if (outcome === 'migrated') this.#warn(legacyKeyWarning)
+    if (outcome === 'dropped') this.#warn(legacyKeyIgnored)
   }
 
   /** When the next key expires, in ms since the epoch; Infinity: none will. */

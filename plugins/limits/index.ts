@@ -103,6 +103,12 @@ export const limits = {
 
   /** Max surfaces cached; beyond: the oldest is dropped, and built again on demand. */
   surfaces: 256,
+  /** Max items that a server does not list any more and keeps the names of, per kind of items; beyond: the oldest names are free again. */
+  formerItems: 1_000,
+  /** Max length of the own name or URI of such an item, in characters; beyond: it is free again. */
+  formerItemKey: 1_024,
+  /** Max comparisons of users' resources with admins' templates per surface; beyond: merged routes leave the other ones of users out. */
+  templateComparisons: 200_000,
   /** Max sets of client capabilities whose catalogues are cached per server; beyond: the oldest is dropped, and read again on demand. */
   classesPerServer: 32,
   /** Max resources remembered from resource links in results; beyond: the oldest is forgotten, and read only on its server's own routes. */

@@ -2,8 +2,14 @@ import { isObject } from '../../protocol/json.ts'
 
 const dots = '••••'
 
+/** A value that is no secret wherever it stands: an empty text, or the name of a variable (`${NAME}`) alone. */
+const isNoSecret = (value: string): boolean => value === '' || /^\$\{[A-Za-z_]\w*\}$/.test(value)
+
 /** A secret as it may be shown: dots, and its last four characters when it has twelve or more. */
-export const mask = (secret: string): string => secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
+export function mask (secret: string): string {
+  if (isNoSecret(secret)) return secret
+  return secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
+}
 
 /** Whether a value is a text that contains a mask. */
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)

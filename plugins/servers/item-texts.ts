@@ -42,7 +42,7 @@ function * piecesOf (value: unknown, depth: number): Generator<string> {
   else if (depth > deepest || typeof value !== 'object' || value === null) yield JSON.stringify(value)
   else if (Array.isArray(value)) yield * listOf('[', value.map((each): Member => ['', each]), ']', depth)
   else {
-    const members = Object.entries(value).flatMap(([name, each]): Member[] =>
+    const members = (value instanceof Map ? [...value] : Object.entries(value)).flatMap(([name, each]): Member[] =>
       each === undefined ? [] : [[`${JSON.stringify(name)}:`, each]]
     )
     yield * listOf('{', members, '}', depth)

@@ -13,6 +13,7 @@ export type ShownItem = Record<string, unknown> & { enabled: boolean, overridden
 /** A server as the management API shows it. */
 export interface ServerRecord {
   name: string
+  enabled: boolean
   status: ProviderStatus
   error: string | null
   /** Parts of the config that have no effect. */
@@ -56,12 +57,13 @@ export function toRecord (
   catalogue: Catalogue | undefined,
   manages: boolean
 ): ServerRecord {
-  const shown = withDefaults(config)
+  const { createdAt, ...shown } = withDefaults(config)
   const disabled = shown.enabled === false
   const { connectedAt, warnings = [], status = 'disconnected', error = null } = state ?? {}
   const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], config, kind)
   return {
     name,
+    enabled: !disabled,
     status: disabled ? 'disabled' : status,
     error: disabled ? null : shownError(problem ?? error, manages),
     ...(manages && !disabled && warnings.length > 0 ? { warnings: [...warnings] } : {}),
@@ -69,7 +71,7 @@ export function toRecord (
     prompts: items('prompts'),
     resources: items('resources'),
     config: manages ? maskConfig(shown) : openMembers(shown),
-    createdAt: config.createdAt,
+    createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
   }
 }

@@ -47,6 +47,12 @@ export class Servers {
       .map((server) => this.#record(principal, server))
   }
 
+  /** The same, and their configs by name. A Map, since an object would move names like `7` to the front. */
+  listed (principal: Principal): { servers: ServerRecord[], mcpServers: Map<string, Record<string, unknown>> } {
+    const servers = this.list(principal)
+    return { servers, mcpServers: new Map(servers.map(({ name, config }) => [name, config])) }
+  }
+
   /** @throws NoSuch, also for a server that the principal may not see */
   get (principal: Principal, name: string): ServerRecord {
     return this.#record(principal, visible(this.#settings.current, principal, name))

@@ -1,4 +1,5 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
+import { isObject } from '../../protocol/json.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
@@ -30,8 +31,10 @@ export function toStore (
   // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
   const { storedByUser: _ours, ...own } = sent
   const { config, hadMasks } = withSecrets(own, stored)
-  // An admin who sends back the mask of a user's secret has not seen it, and so does not vouch for it.
-  const byUser = !principal.isAdmin || (hadMasks && stored?.config.storedByUser === true)
+  // An admin who sends back the mask of a user's secret has not seen it, and so does not vouch for it. Nor does one who sends back a
+  // variable that a user wrote: it would be expanded from then on, and sent where the user wants it.
+  const isUsers = stored?.config.storedByUser === true
+  const byUser = !principal.isAdmin || (isUsers && (hadMasks || keepsVariable(config, maskConfig(stored.config))))
   const wrong = problemOf(ServerConfig, config)
   if (wrong) {
     const path = ['config', wrong.path].filter((part) => part !== '').join('.')
@@ -46,6 +49,16 @@ export function toStore (
     key: name,
     value: { ...withOwner(snapshot, principal, checked, stored), ...(byUser ? { storedByUser: true } : {}) }
   }
+}
+
+/** Whether a config has a text with a variable (`${NAME}`) at a place where it was shown before; in a list, at any place of it. */
+function keepsVariable (config: unknown, shown: unknown): boolean {
+  if (typeof config === 'string') return config === shown && /\$\{[A-Za-z_]\w*\}/.test(config)
+  if (Array.isArray(config)) {
+    return Array.isArray(shown) && config.some((each) => shown.some((one) => keepsVariable(each, one)))
+  }
+  return isObject(config) && isObject(shown) &&
+    Object.entries(config).some(([key, each]) => Object.hasOwn(shown, key) && keepsVariable(each, shown[key]))
 }
 
 /**

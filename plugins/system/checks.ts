@@ -27,12 +27,8 @@ const isHttpUrl = (text: string): boolean => !/\p{Cc}/u.test(text) && URL.canPar
 /** Bounds of `routing.jsonBodyLimit`, in bytes. */
 const bodyLimit = { min: 1_024, max: 256 * 1024 * 1024 }
 
-/**
- * Checks what the schema of the system configuration cannot express.
- * @param migrated whether `routing.bearerAuthKey` was turned into a bearer key once
- * @throws InvalidInput
- */
-export function check (sent: SystemSections, migrated: boolean): void {
+/** Checks what the schema of the system configuration cannot express. @throws InvalidInput */
+export function check (sent: SystemSections): void {
   const wrong = (path: string, why: string): Error => new errors.InvalidInput(`"${path}": ${why}`)
   // A section may be null, which resets it to its defaults.
   const [routing, install, smartRouting, mcpRouter] = [
@@ -48,10 +44,6 @@ export function check (sent: SystemSections, migrated: boolean): void {
   if (routing.jsonBodyLimit != null) {
     const bytes = bytesOf(routing.jsonBodyLimit)
     if (!(bytes >= bodyLimit.min && bytes <= bodyLimit.max)) throw wrong('routing.jsonBodyLimit', 'expected between 1kb and 256mb')
-  }
-  if (routing.bearerAuthKey && migrated) {
-    const why = 'it was turned into a bearer key already, which happens only once; create a key with POST /api/auth/keys'
-    throw wrong('routing.bearerAuthKey', why)
   }
   const addresses = {
     'install.baseUrl': install.baseUrl,

@@ -3,9 +3,10 @@ import { isObject } from '../../protocol/json.ts'
 import { SystemSections } from '../../schemas/system.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
-import { maskConfig } from '../secrets/mask.ts'
+import { isMask, maskConfig } from '../secrets/mask.ts'
 import type { Settings } from '../settings/settings.ts'
 import { check, checkTargets } from './checks.ts'
+import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
 import { merge } from './merge.ts'
 
 type Json = Record<string, unknown>
@@ -50,25 +51,43 @@ export class System {
     }))
   }
 
-  /** Changes the sent members, at once. @returns the configuration as `get` returns it @throws InvalidInput */
-  async update (principal: Principal, body: Json): Promise<Json> {
+  /**
+   * Changes the sent members, at once.
+   * @returns the configuration as `get` returns it, and a warning about a sent `routing.bearerAuthKey`
+   * @throws InvalidInput
+   */
+  async update (principal: Principal, body: Json): Promise<{ data: Json, warning?: string }> {
     if (Object.keys(body).length === 0) {
       throw new errors.InvalidInput(
         'The body names no section; it takes routing, install, smartRouting, toolResultCompression, mcpRouter, ' +
         'nameSeparator, enableSessionRebuild and oauthServer'
       )
     }
-    const sent = renamed(body)
-    await this.#settings.change(({ system }) => {
+    let warning: string | undefined
+    await this.#settings.change(({ system, keys }) => {
+      // Clients make a key up when bearer authentication is switched on. Beside keys that exist it would open everything unasked.
+      const hasKeys = keys.size > 0 || system.bearerAuthKeyMigrated === true
+      const sent = renamed(hasKeys ? withoutLegacyKey(body) : body)
+      if (holdsLegacyKey(body)) warning = hasKeys ? legacyKeyIgnored : legacyKeyWarning
       const stored = renamed(system)
       const next = merge(stored, sent, show(system), SystemSections)
-      check(sent, system.bearerAuthKeyMigrated === true)
+      check(sent)
       checkTargets(sent, stored, next)
       return [{ entity: 'systemConfig', value: next }]
     }, principal)
     await this.#afterChange()
-    return this.get(principal)
+    return { data: this.get(principal), warning }
   }
+}
+
+/** Whether a sent configuration has a `routing.bearerAuthKey`. */
+const holdsLegacyKey = ({ routing }: Json): boolean =>
+  isObject(routing) && typeof routing.bearerAuthKey === 'string' && routing.bearerAuthKey !== '' && !isMask(routing.bearerAuthKey)
+
+function withoutLegacyKey (body: Json): Json {
+  if (!isObject(body.routing) || !holdsLegacyKey(body)) return body
+  const { bearerAuthKey: _, ...routing } = body.routing
+  return { ...body, routing }
 }
 
 /** The configuration with today's names of members: files and clients may use former ones. */

@@ -15,6 +15,18 @@ const Shown = Type.Object(
   {},
   { additionalProperties: true, examples: [{ routing: { enableGlobalRoute: true, jsonBodyLimit: '1mb' }, nameSeparator: '-' }] }
 )
+const AllSettings = Type.Object({
+  servers: Type.Array(ServerRecord),
+  // A Map, written as an object by `serializeRecords`: an object of the program's own would not keep the order of the servers.
+  mcpServers: Type.Unsafe<object>(
+    Type.Record(Type.String(), Open, {
+      description: 'The configs of the same servers by name, as a settings file has them',
+      examples: [{ issues: { url: 'https://mcp.example.com/mcp', enabled: true, owner: 'admin', visibility: 'public' } }]
+    })
+  ),
+  groups: Type.Array(GroupRecord),
+  systemConfig: Shown
+})
 const Exported = Type.Object(
   {
     mcpServers: Open,
@@ -32,14 +44,13 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       tags,
       summary: 'All settings that you may see',
       description: 'Secrets are masked. Of the system configuration, users who are not admins see only what a client needs.',
-      response: { 200: Success(Type.Object({ servers: Type.Array(ServerRecord), groups: Type.Array(GroupRecord), systemConfig: Shown })) }
+      response: { 200: Success(AllSettings) }
     },
     config: { effect: 'read' },
     preSerialization: serializeRecords
   }, async (request) => {
     const principal = principalOf(request)
-    const servers = app.servers.list(principal)
-    const data = { servers, groups: app.groups.all(principal), systemConfig: app.system.get(principal) }
+    const data = { ...app.servers.listed(principal), groups: app.groups.all(principal), systemConfig: app.system.get(principal) }
     return { success: true as const, data }
   })
 
@@ -64,7 +75,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     reply
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')
       .type('application/json')
-      .serializer((value: unknown) => JSON.stringify(value, null, 2))
+      .serializer((value: unknown) => app.export.text(value as typeof data))
     return data
   })
 }

@@ -148,7 +148,7 @@ const deleted = (answer: Answer): void => {
 }
 
 const serverRecord = (value: unknown): void => {
-  members(value, ['name', 'status', 'error', 'tools', 'prompts', 'resources', 'config', 'createdAt'], ['connectedAt', 'oauth'])
+  members(value, ['name', 'enabled', 'status', 'error', 'tools', 'prompts', 'resources', 'config', 'createdAt'], ['connectedAt', 'oauth'])
   assert.ok(
     ['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled'].includes(String(at(value, 'status'))),
     JSON.stringify(value)
@@ -534,7 +534,7 @@ const covered = (url: string): Map<string, Row> =>
         who: 'anybody',
         async good (admin, bob) {
           const data = envelope(await admin.ask('GET', '/settings'), 200, 'no message')
-          members(data, ['servers', 'groups', 'systemConfig'])
+          members(data, ['servers', 'mcpServers', 'groups', 'systemConfig'])
           for (const record of data.servers as Json[]) serverRecord(record)
           for (const record of data.groups as Json[]) groupRecord(record)
           assert.deepEqual(
@@ -1449,7 +1449,7 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       type: 'streamable-http',
       url: remote.href,
       description: 'every member',
-      headers: { Authorization: `Bearer ${secrets.header}`, 'X-Plain': 'plain' },
+      headers: { Authorization: `Bearer ${secrets.header}`, 'X-Plain': 'plain', 'X-None': '', 'X-Variable': '${' + 'NAME}' },
       keepAliveInterval: 30_000,
       enableKeepAlive: false,
       enabled: false,
@@ -1519,6 +1519,10 @@ test('what GET gave, sent back by PUT, changes nothing', async (t) => {
       const before = await stored(hub)
       const shown = await admin.server(name)
       for (const [what, secret] of Object.entries(secrets)) assert.ok(!JSON.stringify(shown).includes(secret), `${what} is shown`)
+      if (name === 'remote') {
+        const { 'X-None': none, 'X-Variable': variable } = at(shown, 'config', 'headers') as Json
+        assert.deepEqual([none, variable], ['', '${' + 'NAME}'], 'what is no secret is shown')
+      }
       for (const body of [{ config: shown.config }, { ...shown }]) {
         const answer = await admin.ask('PUT', `/servers/${name}`, body)
         const record = fine(answer)
@@ -1996,19 +2000,31 @@ test('the system configuration', async (t) => {
     assert.equal(at(await (await fetch(`${hub.url}/public-config`)).json(), 'data', 'skipAuth'), false)
   })
 
-  await t.test('bearerAuthKey becomes a key once', async () => {
-    const old = 'the-one-key-of-an-older-version'
-    const answer = await put({ routing: { bearerAuthKey: old } })
-    assert.ok(!answer.text.includes(old), answer.text)
-    if (answer.status !== 200) { refused(answer, 400); return }
-    const listed = list(await admin.ask('GET', '/auth/keys'))
-    assert.ok(!JSON.stringify(await admin.system()).includes(old))
-    assert.ok(
-      listed.some(({ name }) => name === 'default') || at(await admin.system(), 'routing', 'bearerAuthKey') !== undefined,
-      JSON.stringify(listed)
-    )
-    refused(await put({ routing: { bearerAuthKey: 'another-key-of-an-older-version' } }), 400, 'what would be thrown away is not taken')
-    fine(await put({ routing: { bearerAuthKey: null } }))
+  await t.test('bearerAuthKey on a gateway with keys is ignored; without keys it becomes one, and the answer and the log say what it opens', async (t) => {
+    const made = 'a-key-that-a-client-made-up'
+    for (const hasKeys of [true, false]) {
+      const { hub, admin } = await started(t, {}, hasKeys ? {} : { bearerKeys: [] })
+      const answer = await admin.ask('PUT', '/system-config', { routing: { enableBearerAuth: true, bearerAuthKey: made } })
+      fine(answer)
+      assert.ok(!answer.text.includes(made), answer.text)
+      assert.ok(!JSON.stringify(await admin.system()).includes(made))
+      assert.match(
+        String(at(answer.body, 'message')),
+        hasKeys ? /"routing\.bearerAuthKey" was ignored/ : /management API with the rights of an admin\. To narrow it/
+      )
+      const status = async (): Promise<number> => (await send(`${hub.url}/mcp`, { key: made, body: initialize() })).status
+      assert.equal(await status(), hasKeys ? 401 : 200)
+      assert.equal(/management API with the rights of an admin/.test(hub.output()), !hasKeys)
+      const keyNames = list(await admin.ask('GET', '/auth/keys')).map(({ name }) => name)
+      assert.equal(keyNames.includes('default'), !hasKeys)
+      assert.ok(!(await readFile(hub.settingsPath, 'utf8')).includes(made))
+      // Once only, whether keys are left or not.
+      const again = await admin.ask('PUT', '/system-config', { routing: { bearerAuthKey: `${made}-again` } })
+      fine(again)
+      assert.match(String(at(again.body, 'message')), /"routing\.bearerAuthKey" was ignored/)
+      assert.deepEqual(list(await admin.ask('GET', '/auth/keys')).map(({ name }) => name), keyNames)
+      fine(await admin.ask('PUT', '/system-config', { routing: { bearerAuthKey: null } }))
+    }
   })
 
   await t.test('bearerAuthKey that is edited into the file of a running gateway, too', async (t) => {
@@ -2431,6 +2447,27 @@ test('new names, owners, visibility, pages', async (t) => {
     deleted(await admin.ask('DELETE', '/servers/planted'))
   })
 
+  await t.test('a variable alone is shown, and is no more expanded after an admin\'s edit than before', async () => {
+    const config = {
+      url: 'https://mcp.example.com/${' + 'NAME}',
+      headers: { 'X-Home': '${' + 'HOME}', 'X-None': '', 'X-Mixed': 'a ${' + 'HOME}' },
+      enabled: false
+    }
+    await bob.ok('POST', '/servers', { name: 'planted', config })
+    const byUser = async (): Promise<unknown> => at(await onDisk(hub), 'mcpServers', 'planted', 'storedByUser')
+    const shown = (await admin.server('planted')).config as Json
+    assert.deepEqual([shown.url, shown.headers], [config.url, { ...config.headers, 'X-Mixed': `${MASK}` }])
+    // Not one mask among them: what stays is the variable.
+    for (const { headers, url } of [{ headers: { 'X-Home': '${' + 'HOME}' }, url: 'https://mcp.example.com/' }, { url: config.url }]) {
+      await admin.ok('PUT', '/servers/planted', { config: { url, headers, enabled: false, description: 'edited' } })
+      assert.equal(await byUser(), true)
+      await bob.ok('PUT', '/servers/planted', { config })
+    }
+    await admin.ok('PUT', '/servers/planted', { config: { url: 'https://mcp.example.com/', headers: { 'X-Home': 'x', 'X-None': '' } } })
+    assert.equal(await byUser(), undefined)
+    deleted(await admin.ask('DELETE', '/servers/planted'))
+  })
+
   await t.test('visibilityDefaulted: kept where it is sent back or nothing is said, gone where it is meant', async () => {
     const put = async (config: Json): Promise<unknown[]> => {
       await admin.ok('PUT', '/servers/other', { config: { url: fake.url, enabled: false, ...config } })
@@ -2579,6 +2616,97 @@ test('new names, owners, visibility, pages', async (t) => {
 })
 
 // ---- export and audit -----------------------------------------------------------------------------
+
+test('records as clients of such services read them', async (t) => {
+  const fake = await startUpstream(t, offers)
+  const { hub, admin, bob } = await started(
+    t,
+    {
+      zebra: { url: fake.url, visibility: 'public', createdAt: '2020-01-02T03:04:05.000Z', headers: { 'X-Key': canary('header') } },
+      7: { url: fake.url, enabled: false },
+      alpha: { url: fake.url, enabled: false, visibility: 'public' }
+    },
+    { groups: [{ id: '33333333-3333-4333-8333-333333333333', name: 'ownerless', servers: ['zebra'] }] }
+  )
+
+  await t.test('`enabled` and `createdAt` stand beside `config`, in whatever answers a server', async () => {
+    const answers = [
+      ...list(await admin.ask('GET', '/servers')),
+      ...(at(await admin.ok('GET', '/settings'), 'servers') as Json[]),
+      await admin.ok('POST', '/servers', { name: 'made', config: { url: fake.url, enabled: false, createdAt: 'yesterday' } }),
+      await admin.server('zebra'),
+      await admin.ok('PUT', '/servers/made', { config: { url: fake.url } }),
+      await admin.ok('POST', '/servers/alpha/toggle', { enabled: true }),
+      await admin.ok('POST', '/servers/alpha/toggle', { enabled: false }),
+      await admin.ok('POST', '/servers/zebra/reload'),
+      ...list(await bob.ask('GET', '/servers'))
+    ]
+    assert.ok(answers.length > 10)
+    for (const record of answers) {
+      assert.equal(record.enabled, at(record, 'config', 'enabled'), JSON.stringify(record))
+      assert.equal(record.enabled, record.status !== 'disabled')
+      assert.ok(!Object.hasOwn(record.config as Json, 'createdAt'), JSON.stringify(record))
+      if (record.name === 'zebra') assert.equal(record.createdAt, '2020-01-02T03:04:05.000Z')
+      if (record.name === 'made') assert.ok(!Number.isNaN(Date.parse(String(record.createdAt))))
+    }
+    await admin.ok('PUT', '/servers/zebra', { config: (await admin.server('zebra')).config })
+    assert.equal(at(await onDisk(hub), 'mcpServers', 'zebra', 'createdAt'), '2020-01-02T03:04:05.000Z')
+    deleted(await admin.ask('DELETE', '/servers/made'))
+  })
+
+  await t.test('`mcpServers` in the settings: the same servers by name, filtered and masked as they are', async () => {
+    for (const who of [admin, bob]) {
+      const answer = await who.ask('GET', '/settings')
+      const data = fine(answer)
+      const records = data.servers as Json[]
+      assert.deepEqual(data.mcpServers, Object.fromEntries(records.map(({ name, config }) => [name, config])))
+      const positions = records.map(({ name }) => answer.text.indexOf(`${JSON.stringify(name)}:{`))
+      assert.ok(positions.every((at) => at > 0), 'each is a member')
+      assert.deepEqual(positions, [...positions].sort((one, other) => one - other), 'in the order of the servers')
+    }
+    assert.deepEqual(Object.keys((await bob.ok('GET', '/settings')).mcpServers as Json), ['zebra', 'alpha'])
+  })
+
+  await t.test('servers keep their order in an exported file, though names that are numbers come first in objects', async (t) => {
+    await admin.ok('POST', '/servers', { name: '3', config: { url: fake.url, enabled: false } })
+    const order = list(await admin.ask('GET', '/servers')).map(({ name }) => name)
+    assert.deepEqual(order, ['7', 'zebra', 'alpha', '3'])
+    const { text } = await admin.ask('GET', '/mcp-settings/export?download=1')
+    assert.deepEqual([...text.matchAll(/^ {4}"([^"]+)": \{$/gm)].map(([, name]) => name).slice(0, 4), order)
+    const reply = await fetch(`${hub.url}/api/mcp-settings/export?includeSecrets=true&download=1`, { headers: admin.headers })
+    const other = await Api.login(await startHub(t, { settings: await reply.text() }))
+    assert.deepEqual(list(await other.ask('GET', '/servers')).map(({ name }) => name), order)
+    deleted(await admin.ask('DELETE', '/servers/3'))
+  })
+
+  await t.test('a group without an owner is the admins\'', async () => {
+    assert.equal((await admin.ok('GET', '/groups/ownerless')).owner, 'admin')
+    for (const route of ['/groups', '/settings', '/mcp-settings/export']) {
+      const data = at((await admin.ask('GET', route)).body, 'data')
+      const groups = (Array.isArray(data) ? data : at(data, 'groups')) as Json[]
+      assert.equal(groups.find(({ name }) => name === 'ownerless')?.owner, 'admin', route)
+    }
+    await admin.ok('PUT', '/groups/ownerless', { description: 'x' })
+    assert.equal(at(await onDisk(hub), 'groups', '0', 'owner'), 'admin')
+  })
+
+  await t.test('the bare name of a member keeps its selectors and its alias', async () => {
+    const member = { name: 'zebra', tools: ['echo'], prompts: [], resources: 'all', alias: 'z' }
+    for (const route of ['/groups/kept', '/groups/kept/servers/batch']) {
+      await admin.ok('POST', '/groups', { name: 'kept', servers: [member] }, 201)
+      const listed = list(await admin.ask('GET', '/groups')).find(({ name }) => name === 'kept')?.servers
+      assert.deepEqual(listed, ['zebra'])
+      for (const servers of [listed, ['alpha', 'zebra'], ['zebra']]) {
+        await admin.ok('PUT', route, { servers })
+        const now = (await admin.ok('GET', '/groups/kept')).servers as unknown[]
+        assert.deepEqual(now.find((each) => typeof each === 'object'), member, `${route} ${JSON.stringify(servers)}`)
+      }
+      await admin.ok('PUT', route, { servers: [{ name: 'zebra' }] })
+      assert.deepEqual((await admin.ok('GET', '/groups/kept')).servers, ['zebra'], 'an object says what it selects: all')
+      deleted(await admin.ask('DELETE', '/groups/kept'))
+    }
+  })
+})
 
 test('export', async (t) => {
   const fake = await startUpstream(t, offers)

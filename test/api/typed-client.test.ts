@@ -295,6 +295,9 @@ assert.equal(state, 'connected')
 
 const record = (await hub.GET('/api/servers/{name}', byName)).data?.data
 assert.equal(record?.tools[0]?.enabled, true)
+assert.equal(record?.enabled, true)
+const all = (await hub.GET('/api/settings')).data?.data
+assert.deepEqual(Object.keys(all?.mcpServers ?? {}), all?.servers.map(({ name }) => name))
 const back = await hub.PUT('/api/servers/{name}', { ...byName, body: { config: record?.config ?? {} } })
 assert.deepEqual(back.data?.data.config, record?.config)
 

@@ -329,6 +329,21 @@ export function storeContract (name: string, open: Open, { alone = false, model 
     }
   )
 
+  it('the order of servers is stored, though names that are numbers come first in objects', async ({ store, reopen }) => {
+    await store.load()
+    const order = (snapshot: Snapshot): string[] => [...snapshot.servers.keys()]
+    const wanted = ['b', '7', 'a', '0', '__proto__', '10', 'a-b']
+    for (const name of wanted) assert.equal(order(await change(store, () => [server(name)])).at(-1), name)
+    assert.deepEqual(order(await change(store, () => [server('7', 'changed'), user('x', true)])), wanted)
+    const rename = { entity: 'mcpServers', key: 'a', value: { command: 'node' }, rename: '3' } as const
+    assert.deepEqual(order(await change(store, () => [rename])), ['b', '7', '3', '0', '__proto__', '10', 'a-b'])
+    const next = await reopen()
+    assert.deepEqual(order(await next.load()), ['b', '7', '3', '0', '__proto__', '10', 'a-b'])
+    assert.deepEqual(order(await change(next, () => [remove('mcpServers', '7')])), ['b', '3', '0', '__proto__', '10', 'a-b'])
+    assert.deepEqual(order(await change(next, () => [server('7')])), ['b', '3', '0', '__proto__', '10', 'a-b', '7'])
+    assert.deepEqual(order(await (await reopen()).load()), ['b', '3', '0', '__proto__', '10', 'a-b', '7'])
+  })
+
   it('200 changes at once all arrive', async ({ store, reopen }) => {
     await Promise.all(Array.from({ length: 200 }, async (_, n) => await change(store, () => [server(`s${n}`)])))
     assert.equal((await (await reopen()).load()).servers.size, 200)

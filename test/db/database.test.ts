@@ -94,7 +94,7 @@ void test('10,000 servers and 10,000 keys: loaded within 3 s, and a key is found
   assert.ok(Math.max(...times) < 3_000, `loaded in ${times.join()} ms`)
 
   const [one, all] = [await Settings.open((await openPostgres(t, many(0, 1))).store), await Settings.open(store)].map(
-    (each) => new Keys(each, true)
+    (each) => new Keys(each, true, () => {})
   )
   assert.ok(one && all)
   // A string of its own each time, as a header is: what differs is how many keys there are, and nothing else.

@@ -105,6 +105,42 @@ onFile(
   }
 )
 
+/** Servers in the order of this text, whatever JavaScript makes of their names. */
+const textOrder = `{
+  "0": "kept", "note": {"mcpServers": {"9": 1}, "quoted": "\\"mcpServers\\": {"},
+  "mcpServers": {"lost": {}},
+  "mcpServers": {
+    "b": {"command": "node", "env": {"2": "x", "1": "y"}, "args": ["{", "\\\\", "\\"7\\":"]},
+    "1": {"command": "node"}, "\\u0061": {"command": "node"}, "0": {"command": "node"}, "b:1": {"command": "node"},
+    "1": {"command": "node", "description": "the last of two"}
+  }
+}`
+
+onFile(
+  'servers are in the order of the text, also those with numbers as names, after each write, edit and restart',
+  textOrder,
+  async ({ store, path, reopen }) => {
+    const order = ({ servers }: Snapshot): string[] => [...servers.keys()]
+    const first = await store.load()
+    assert.deepEqual(order(first), ['b', '1', 'a', '0', 'b:1'])
+    assert.equal(first.servers.get('1')?.config.description, 'the last of two')
+    const next = await change(store, () => [server('5'), { entity: 'users', key: 'u', value: { username: 'u' } }])
+    assert.deepEqual(order(next), ['b', '1', 'a', '0', 'b:1', '5'])
+    assert.equal(next.servers.get('b'), first.servers.get('b'), 'what did not change is the same object')
+    const text = await readFile(path, 'utf8')
+    assert.match(text, /\n {4}"b": \{\n {6}"command": "node",/, 'as people read it')
+    assert.deepEqual([...text.matchAll(/^ {4}"([^"]+)": \{/gm)].map(([, name]) => name), ['mcpServers', 'b', '1', 'a', '0', 'b:1', '5'])
+    assert.deepEqual(
+      (JSON.parse(text) as Document)[0],
+      'kept',
+      'what is unknown stays'
+    )
+    await writeFile(path, text.replace('"1": {', '"8": {').replace('"5": {', '"1": {'))
+    assert.deepEqual(order(await store.load()), ['b', '8', 'a', '0', 'b:1', '1'], 'an edit of nothing but their order counts')
+    assert.deepEqual(order(await (await reopen()).load()), ['b', '8', 'a', '0', 'b:1', '1'])
+  }
+)
+
 onFile('others cannot read it once it is loaded', { bearerKeys: [{ id: 'k', name: 'k', token: 'thk_1' }] }, async ({ store, path }) => {
   await chmod(path, 0o644)
   await store.load()

@@ -1191,7 +1191,7 @@ test('keys and routes', async (t) => {
     })
     await connected(hub, 6)
     const anonymous = await Session.open(`${hub.url}/mcp`, { key: null })
-    assert.deepEqual(await anonymous.tools(), ['open-echo', 'defaulted-echo', 'admins-echo'])
+    assert.deepEqual(await anonymous.tools(), ['defaulted-echo', 'admins-echo', 'open-echo'])
     assert.equal(text(await anonymous.call('open-echo', { message: 'hello' })), 'hello')
     assert.ok(failed(await anonymous.request('tools/call', { name: 'closed-echo', arguments: {} })))
     for (const name of ['closed', 'grouped', 'bobs']) {

@@ -198,7 +198,7 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
   await t.test(
     'a resource that a result links to is read where it comes from, by whom it was given to, as far as that may be',
     async () => {
-      await api(hub, 'PUT', '/groups/crew', { servers: ['a'] })
+      await api(hub, 'PUT', '/groups/crew', { servers: [{ name: 'a' }] })
       const session = await Session.open(`${hub.url}/mcp/crew`)
       const bob = await Session.open(`${hub.url}/mcp`, { key: bobs.token })
       const read = async (by: Session): Promise<number | string> => {
@@ -240,6 +240,55 @@ test('what is withdrawn from a session reaches it no more', { timeout }, async (
     )
     stream.close()
   })
+})
+
+test('an exposed name means the same while its server is away, after a restart, or lists less', { timeout }, async (t) => {
+  const tools = { a: [tool('b-c'), tool('x')], ab: [tool('c'), tool('d')] }
+  const first = await startUpstream(t, { on: ({ method }) => method === 'tools/list' ? { tools: tools.a } : undefined })
+  const second = await startUpstream(t, {
+    tools: tools.ab,
+    resources: [{ uri: 'x:1', name: 'of the second' }],
+    on: ({ method }) => method === 'resources/read' ? { contents: [{ uri: 'x:1', text: 'of the second' }] } : undefined
+  })
+  const given = settings({ 'a-b': http(second.url, { owner: 'bob', visibility: 'public' }), a: http(first.url), 'a-x': http(second.url) }, {
+    users: [{ username: 'bob' }]
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'tool-hub-'))
+  t.after(() => { rmSync(folder, { recursive: true, force: true }) })
+  const hub = await startHub(t, { settings: given, env: { DATA_DIR: folder } })
+  await connected(hub, 3)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const listed = await session.tools()
+  assert.deepEqual(listed.slice(0, 4), ['a-b-c', 'a-x', 'a-x-c', 'a-x-d'], 'the admins\' first, each in the order of configuration')
+  assert.deepEqual(listed.slice(4).map((name) => name.replace(/_[0-9a-f]{8}$/, '_#')), ['a-b-c_#', 'a-b-d_#'], 'then the users\'')
+  const ofUser = listed[4] ?? ''
+  const reached = async (by: Session, name: string): Promise<string> => {
+    const [before, other] = [first.count('tools/call'), second.count('tools/call')]
+    await by.request('tools/call', { name, arguments: {} })
+    if (first.count('tools/call') > before) return 'first'
+    return second.count('tools/call') > other ? 'second' : 'none'
+  }
+  assert.deepEqual([await reached(session, 'a-b-c'), await reached(session, ofUser)], ['first', 'second'])
+  const own = await Session.open(`${hub.url}/mcp/a-b`)
+  assert.equal(await reached(own, ofUser), 'second', 'its own route takes that name, too')
+
+  tools.a = [tool('x')]
+  await first.broadcast('notifications/tools/list_changed', {})
+  await until(async () => !(await session.tools()).includes('a-b-c'), 5_000, 'the name is still listed')
+  assert.deepEqual([await reached(session, 'a-b-c'), await reached(session, ofUser)], ['none', 'second'])
+  tools.a = [tool('b-c'), tool('x')]
+  await first.broadcast('notifications/tools/list_changed', {})
+  await until(async () => (await session.tools()).includes('a-b-c'), 5_000, 'the name is not back')
+  await first.close()
+  await until(async () => at(await api(hub, 'GET', '/servers/a'), 'data', 'status') !== 'connected', 10_000, 'it is still connected')
+  assert.deepEqual([await reached(session, 'a-b-c'), await reached(session, ofUser)], ['none', 'second'])
+  await hub.stop()
+
+  const again = await startHub(t, { settings: given, env: { DATA_DIR: folder } })
+  await connected(again, 2)
+  const later = await Session.open(`${again.url}/mcp`)
+  assert.deepEqual(await later.tools(), listed, 'from the catalogue that was kept')
+  assert.deepEqual([await reached(later, 'a-b-c'), await reached(later, ofUser)], ['none', 'second'])
 })
 
 test('lists that fail', { timeout }, async (t) => {

@@ -6,8 +6,9 @@ import { plainClass } from '../../protocol/capabilities.ts'
 import { kinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { showsApps, withoutApps } from '../../plugins/gateway/apps.ts'
+import { ClaimsByServer, type Claims } from '../../plugins/gateway/claims.ts'
 import { convertArguments } from '../../plugins/json-schema/arguments.ts'
-import { exposedName, otherName } from '../../plugins/gateway/names.ts'
+import { exposedName, itemOtherName, otherName } from '../../plugins/gateway/names.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import { foldSurface, hiddenKey, isHidden, readerOf, type Surface, type SurfaceInput, type Target } from '../../plugins/gateway/surface.ts'
 import { TaskOwners } from '../../plugins/gateway/task-owners.ts'
@@ -140,12 +141,29 @@ test('visibleServers: the servers behind a view', async (t) => {
     assert.deepEqual(names('admin', { kind: 'global' }), [...snapshot.servers.keys()].filter((name) => !['off', 'broken'].includes(name)))
     assert.deepEqual(names('bob', { kind: 'global' }), names('admin', { kind: 'global' }).filter((name) => name !== 'a'))
   })
+  await t.test('admins\' servers first, whatever stands where, within each the order of configuration', async () => {
+    const mixed = snapshotOf({
+      admins: ['root'],
+      servers: {
+        u1: { owner: 'ann' },
+        r: { owner: 'root' },
+        u2: { owner: 'gone' },
+        none: {},
+        admin: { owner: 'admin' }
+      },
+      groups: [{ id: 'g', name: 'g', members: ['u2', 'none', 'u1', 'r'] }]
+    })
+    const shown = (scope: Scope): string[] =>
+      visibleServers(mixed, makeView(principals.admin, scope), 'default').map(({ label, ofAdmin }) => `${label}${ofAdmin ? '' : ' of a user'}`)
+    assert.deepEqual(shown({ kind: 'global' }), ['r', 'none', 'admin', 'u1 of a user', 'u2 of a user'])
+    assert.deepEqual(shown(group('g')), ['none', 'r', 'u2 of a user', 'u1 of a user'])
+  })
   await t.test('a group in its own order, under its aliases, without what is gone or not to be seen', async () => {
-    assert.deepEqual(names('admin', group('g')), ['mine', 'z'])
+    assert.deepEqual(names('admin', group('g')), ['z', 'mine'])
     assert.deepEqual(names('bob', group('g')), ['z'])
     assert.deepEqual(names('admin', group('e')), [])
     assert.deepEqual(names('admin', group('no such')), [])
-    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[0]?.member.tools, ['x'])
+    assert.deepEqual(visibleServers(snapshot, makeView(principals.admin, group('g')), 'default')[1]?.member.tools, ['x'])
   })
   await t.test('a single server', async () => {
     assert.deepEqual(names('ann', { kind: 'server', name: 'a' }), ['a'])
@@ -356,11 +374,18 @@ const section = (
   server: { name, config },
   label: member.alias ?? name,
   member: { name, ...member },
+  ofAdmin: config.owner === undefined || config.owner === 'admin',
   provider: undefined,
   catalogue: lists && catalogueOf(lists, more)
 })
+/** Claims of what servers list now, and, where it is given, of what they listed before. */
+const claimsWith = (book: ClaimsByServer) => ({ server, catalogue }: Section): Claims => {
+  const claims = book.of(server)
+  claims.note(catalogue ? [catalogue] : [])
+  return claims
+}
 const fold = (sections: Section[], more: Partial<SurfaceInput> = {}, before?: Surface): Surface =>
-  foldSurface({ raw: false, separator: '-', apps: false, sections, ...more }, before)
+  foldSurface({ raw: false, separator: '-', apps: false, sections, claimsOf: claimsWith(new ClaimsByServer()), ...more }, before)
 /** Where a name leads, without the item itself. */
 const leadsTo = (target: Target | undefined): Omit<Target, 'item'> | undefined =>
   target && { provider: target.provider, key: target.key }
@@ -509,6 +534,148 @@ test('foldSurface: what a view sees', async (t) => {
         { provider: 'a-b', key: 'c' }
       ]
     )
+  })
+
+  /** The meaning of each name of a fold: `<provider>/<own name>`. */
+  const meanings = (surface: Surface, kind: ListKind): Map<string, string> =>
+    new Map([...surface.parts[kind].targets].map(([name, { provider, key }]) => [name, `${provider}/${key}`]))
+
+  await t.test('a name stays with its server while that is away, lists less, or lists it again', async () => {
+    const one = (tools: string[]): Lists => ({ tools: tools.map((name) => ({ name })) })
+    const [a, ab] = [section('a', undefined), section('a-b', undefined)]
+    const claimsOf = claimsWith(new ClaimsByServer())
+    const now = (listsOfA: Lists | undefined, listsOfAb: Lists | undefined): Array<[string, string]> => {
+      const sections = [{ ...a, catalogue: listsOfA && catalogueOf(listsOfA) }, { ...ab, catalogue: listsOfAb && catalogueOf(listsOfAb) }]
+      return [...meanings(fold(sections, { claimsOf }), 'tools')]
+    }
+    const other = (name: string, key: string): string => itemOtherName(name, 'a-b', key)
+    assert.deepEqual(now(undefined, one(['c', 'd'])), [[other('a-b-c', 'c'), 'a-b/c'], [other('a-b-d', 'd'), 'a-b/d']], 'before it is known')
+    assert.deepEqual(now(one(['b-c']), one(['c', 'd'])), [['a-b-c', 'a/b-c'], [other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']])
+    assert.deepEqual(now(one([]), one(['c', 'd'])), [[other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']], 'it lists less')
+    assert.deepEqual(now(undefined, one(['c'])), [[other('a-b-c', 'c'), 'a-b/c']], 'it is away')
+    assert.deepEqual(
+      now(one(['b-c', 'b-d']), one(['c', 'd'])),
+      [['a-b-c', 'a/b-c'], [itemOtherName('a-b-d', 'a', 'b-d'), 'a/b-d'], [other('a-b-c', 'c'), 'a-b/c'], ['a-b-d', 'a-b/d']],
+      'what was free meanwhile stays with who had it'
+    )
+    assert.deepEqual(now(one(['b-d']), undefined), [[itemOtherName('a-b-d', 'a', 'b-d'), 'a/b-d']], 'also while that is away')
+  })
+
+  await t.test('a user\'s server never has a name that an admin\'s could have, known or not', async () => {
+    const user: ServerConfig = { owner: 'ann' }
+    for (const lists of [undefined, {}, { tools: [{ name: 'b-c' }] }]) {
+      const surface = fold([section('a', lists), section('a-b', { tools: [{ name: 'c' }], prompts: [{ name: 'p' }] }, { config: user })])
+      assert.notEqual(surface.parts.tools.targets.get('a-b-c')?.provider, 'a-b')
+      assert.equal(surface.parts.tools.targets.get(itemOtherName('a-b-c', 'a-b', 'c'))?.provider, 'a-b')
+      assert.equal(surface.parts.prompts.targets.get('a-b-p'), undefined)
+    }
+    const longer = fold([section('a-b', {}), section('a', { tools: [{ name: 'b-c' }, { name: 'x' }] }, { config: user })])
+    assert.deepEqual([...meanings(longer, 'tools').values()], ['a/b-c', 'a/x'])
+    assert.deepEqual([...meanings(longer, 'tools').keys()].slice(1), ['a-x'], 'others are named as ever')
+    assert.equal(longer.parts.tools.targets.get('a-b-c'), undefined)
+  })
+
+  await t.test('a plain name never looks like another server\'s name with a hash', async () => {
+    const hashed = itemOtherName('a-b-c', 'a-b', 'c')
+    const surface = fold([section('a', { tools: [{ name: 'b-c' }, { name: hashed.slice(2) }] }), section('a-b', undefined)])
+    assert.equal(surface.parts.tools.targets.get(hashed), undefined)
+    assert.equal(surface.parts.tools.targets.size, 2)
+    assert.deepEqual(await keys(fold([section('s', { tools: [{ name: 'of_20240101' }] })]), 'tools'), ['s-of_20240101'])
+  })
+
+  await t.test('a name that gets shorter once more is known is good in its former form', async () => {
+    const surface = fold([section('a', {}), section('a-b', { tools: [{ name: 'c' }] })])
+    assert.deepEqual([...surface.parts.tools.targets.keys()], ['a-b-c'])
+    assert.equal(surface.parts.tools.aliases.get(itemOtherName('a-b-c', 'a-b', 'c'))?.provider, 'a-b')
+  })
+
+  await t.test('a name of half a megabyte of separators costs nothing', async () => {
+    const begun = performance.now()
+    fold([section('a', { tools: [{ name: '-'.repeat(500_000) }] }), section('b'.repeat(128), {})])
+    assert.ok(performance.now() - begun < 500)
+  })
+
+  await t.test('a URI stays with the server that listed it, template or not, and is read nowhere else', async () => {
+    const lists = (uris: string[], templates: string[] = []): Lists =>
+      ({ resources: uris.map((uri) => ({ uri })), resourceTemplates: templates.map((uriTemplate) => ({ uriTemplate })) })
+    const [a, b] = [section('a', undefined), section('b', undefined)]
+    const claimsOf = claimsWith(new ClaimsByServer())
+    const at = (ofA: Lists | undefined, ofB: Lists | undefined): Surface => fold(
+      [{ ...a, catalogue: ofA && catalogueOf(ofA) }, { ...b, catalogue: ofB && catalogueOf(ofB) }],
+      { claimsOf }
+    )
+    const readers = (surface: Surface, ...uris: string[]): unknown[] => uris.map((uri) => readerOf(surface, uri)?.provider)
+    const ofB = lists(['x:1', 'x:2'], ['x:{n}', 'y:{n}'])
+    assert.deepEqual(readers(at(lists(['x:1'], ['y:{n}']), ofB), 'x:1', 'x:2', 'x:3', 'y:1'), ['a', 'b', 'b', 'a'])
+    for (const ofA of [lists([]), undefined]) {
+      const surface = at(ofA, ofB)
+      assert.deepEqual(readers(surface, 'x:1', 'x:2', 'x:3', 'y:1'), [undefined, 'b', 'b', undefined])
+      assert.deepEqual(await keys(surface, 'resources'), ['x:2'])
+      assert.deepEqual(await keys(surface, 'resourceTemplates'), ['x:{n}'])
+      assert.deepEqual([isHidden(surface, 'b', 'x:1'), isHidden(surface, 'a', 'x:1'), isHidden(surface, 'b', 'x:9')], [true, false, false])
+    }
+    const late = at(lists(['x:1', 'x:2'], ['x:3{n}', 'y:{n}']), ofB)
+    assert.deepEqual(readers(late, 'x:1', 'x:2', 'x:31', 'y:1'), ['a', 'b', 'b', 'a'], 'what comes late takes nothing')
+    // With another configuration all begins anew.
+    const anew = fold([section('a', lists([])), section('b', ofB)], { claimsOf })
+    assert.deepEqual(readers(anew, 'x:1', 'y:1'), ['b', 'b'])
+  })
+
+  await t.test('a user\'s server takes no URI that an admin\'s lists or has a template for', async () => {
+    const user: ServerConfig = { owner: 'ann' }
+    const surface = fold([
+      section('a', { resources: [{ uri: 'x:1' }], resourceTemplates: [{ uriTemplate: 'x:a/{n}' }, { uriTemplate: '{+all}' }] }),
+      section(
+        'u',
+        {
+          resources: [{ uri: 'x:1' }, { uri: 'x:a/b/c' }, { uri: 'x:2' }],
+          resourceTemplates: [{ uriTemplate: 'x:a/b/{n}' }, { uriTemplate: 'x:a/{n}' }, { uriTemplate: 'x:{n}' }]
+        },
+        { config: user }
+      )
+    ])
+    assert.deepEqual(
+      ['x:1', 'x:a/b/c', 'x:a/b/d', 'x:2', 'x:3'].map((uri) => readerOf(surface, uri)?.provider),
+      ['a', 'a', 'a', 'u', 'u']
+    )
+    assert.deepEqual(await keys(surface, 'resources'), ['x:1', 'x:2'])
+  })
+
+  await t.test('whatever comes and goes, no name changes its meaning, and no URI goes to a later server', async () => {
+    const part = fc.string({ unit: fc.constantFrom('a', 'b', '-'), minLength: 1, maxLength: 4 })
+    const servers = fc.uniqueArray(
+      fc.record({ name: part, ofUser: fc.boolean() }),
+      { selector: ({ name }) => name, minLength: 2, maxLength: 4 }
+    )
+    const lists = fc.option(fc.record({ tools: fc.uniqueArray(part, { maxLength: 4 }), uris: fc.uniqueArray(fc.nat(5), { maxLength: 4 }) }))
+    const steps = fc.array(fc.array(lists, { minLength: 4, maxLength: 4 }), { minLength: 2, maxLength: 8 })
+    fc.assert(fc.property(servers, steps, (given, all) => {
+      const ranked = [...given.filter(({ ofUser }) => !ofUser), ...given.filter(({ ofUser }) => ofUser)]
+      const sections = ranked.map(({ name, ofUser }) => section(name, undefined, { config: ofUser ? { owner: 'ann' } : {} }))
+      const claimsOf = claimsWith(new ClaimsByServer())
+      const known = new Map<string, string>()
+      const rankOf = new Map(ranked.map(({ name }, at) => [name, at]))
+      const owners = new Map<string, number>()
+      for (const step of all) {
+        const surface = fold(sections.map((each, at) => {
+          const found = step[at]
+          const catalogue = found && catalogueOf({
+            tools: found.tools.map((name) => ({ name })),
+            resources: found.uris.map((n) => ({ uri: `x:${n}` }))
+          })
+          return { ...each, catalogue: catalogue ?? undefined }
+        }), { claimsOf })
+        for (const [name, meaning] of meanings(surface, 'tools')) {
+          assert.equal(known.get(name) ?? meaning, meaning, name)
+          known.set(name, meaning)
+        }
+        for (const [uri, { provider }] of surface.parts.resources.targets) {
+          const at = rankOf.get(provider) ?? -1
+          assert.ok(at <= (owners.get(uri) ?? Infinity), `${uri} went to ${provider}`)
+          owners.set(uri, at)
+        }
+      }
+    }), { seed, numRuns: 1_000 })
   })
 
   await t.test('a URI that two list is the first one\'s, and read there', async () => {

@@ -1307,10 +1307,11 @@ test('credentials are optional: each caller reaches what it may, and the rest is
     otherKey({ id: '44444444-4444-4444-8444-444444444444', token: fourth, accessType: 'groups', allowedGroups: ['closed'] }),
     otherKey({ id: '55555555-5555-4555-8555-555555555555', token: fifth, enabled: false })
   ]
-  const every = ['shared', 'defaulted', 'ofadmin', 'shut', 'grouped', 'anns', 'annsnew', 'bobs']
+  // Admins' servers first, then users'.
+  const every = ['defaulted', 'ofadmin', 'shut', 'grouped', 'shared', 'anns', 'annsnew', 'bobs']
   const inOrder = (names: string[]): string[] => every.filter((name) => names.includes(name))
   const bearer = (token: string): Record<string, string> => ({ authorization: `Bearer ${token}` })
-  const anyone = { default: ['shared', 'defaulted', 'ofadmin'], public: ['shared'], all: every, off: [] }
+  const anyone = { default: ['defaulted', 'ofadmin', 'shared'], public: ['shared'], all: every, off: [] }
 
   for (const reach of ['default', 'public', 'all', 'off'] as const) {
     await t.test(`PUBLIC_TOOLS=${reach}`, async (t) => {
@@ -1622,7 +1623,9 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
     snapshot: () => ({ ...snapshot, version: world.version }),
     access: { open: () => view },
     gateway: {
-      sections: () => [{ server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, provider, catalogue: catalogue() }]
+      sections: () => [
+        { server: { name: 'big', config: {} }, label: 'big', member: { name: 'big' }, ofAdmin: true, provider, catalogue: catalogue() }
+      ]
     },
     basePath: ''
   })

@@ -1,4 +1,5 @@
 import { isObject, keyMembers, type Document } from '../../apply.ts'
+import { orderedEntries, orderedObject } from '../../order.ts'
 import type { Change } from '../../store.ts'
 import { tableNames, type TableName } from '../tables.ts'
 
@@ -50,7 +51,7 @@ function isForSections (name: string, value: unknown): boolean {
 function entriesOf (table: OwnTable, value: unknown): Array<[name: string, entry: unknown]> {
   if (isMissing(value) || !hasTableType(table, value)) return []
   if (table === 'systemConfig') return [['systemConfig', value]]
-  return Array.isArray(value) ? value.map((entry) => ['', entry]) : Object.entries(value as object)
+  return Array.isArray(value) ? value.map((entry) => ['', entry]) : orderedEntries(value as Record<string, unknown>)
 }
 
 /** Converts rows to a document. Sections with the same rows as in the former version are the same objects. */
@@ -63,7 +64,7 @@ export function toDocument (rows: Rows, former?: { rows: Rows, document: Documen
     if (first === undefined) return []
     if (name === 'systemConfig') return [[name, first.entry]]
     return [
-      [name, isList(name) ? rows[name].map(({ entry }) => entry) : Object.fromEntries(rows[name].map((row) => [row.name, row.entry]))]
+      [name, isList(name) ? rows[name].map(({ entry }) => entry) : orderedObject(rows[name].map((row) => [row.name, row.entry]))]
     ]
   })
   return Object.fromEntries([...own, ...rows.sections.map(({ name, entry }): [string, unknown] => [name, entry])])
@@ -112,7 +113,7 @@ function updateMembers (former: readonly Row[], next: Record<string, unknown>, c
     if (value !== undefined && row !== undefined) rowsByName.set(rename, row)
   }
   let position = nextPosition(former)
-  const rows = Object.entries(next).map(([name, entry]): Row => {
+  const rows = orderedEntries(next).map(([name, entry]): Row => {
     const row = rowsByName.get(name)
     if (row === undefined) return { position: position++, name, entry }
     return row.entry === entry && row.name === name ? row : { position: row.position, name, entry }

@@ -19,11 +19,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { effect: 'change' }
     },
-    async (request) => ({
-      success: true as const,
-      data: await app.system.update(principalOf(request), request.body),
-      message: 'The system configuration was changed'
-    })
+    async (request) => {
+      const { data, warning } = await app.system.update(principalOf(request), request.body)
+      const message = 'The system configuration was changed'
+      return { success: true as const, data, message: warning === undefined ? message : `${message}. ${warning}` }
+    }
   )
 }
 export default routes

@@ -1,0 +1,130 @@
+import type { ListKind } from '../../protocol/lists.ts'
+import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
+import type { Claims } from './claims.ts'
+import { looksHashed } from './names.ts'
+import { itemKindOf, type Section } from './section.ts'
+
+/** A section of a merged route, and everything that its server lists or has listed. */
+interface Claimant { readonly at: number, readonly section: Section, readonly claims: Claims }
+
+/**
+ * Decides which server a name, URI or template belongs to, on a route that merges several. Admins' servers come before users', then the
+ * order of configuration decides; but what a server begins to list while another one of its rank has the name stays with that one. A
+ * server that is away, or does not list an item any more, keeps what it had: so a name never changes its meaning while the configuration
+ * stays. What another server will list cannot be known, therefore a name that might become that of an earlier one is not given away where
+ * the earlier one is an admin's and the later one a user's, or where nothing is known of the earlier one yet.
+ */
+export class Precedence {
+  readonly #claimants: readonly Claimant[]
+  readonly #separator: string
+  /** By label and separator: an item whose name begins with both might be named by this section. */
+  readonly #byPrefix = new Map<string, Claimant[]>()
+  readonly #prefixLengths = new Set<number>()
+  readonly #longestPrefix: number
+  /** The claimants of each URI and template, mostly one, made when first asked for. */
+  readonly #byKey = new Map<ListKind, Map<string, Claimant | Claimant[]>>()
+
+  /** @param claimsOf the claims of each section's server */
+  constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => Claims) {
+    this.#separator = separator
+    this.#claimants = sections.map((section, at) => ({ at, section, claims: claimsOf(section) }))
+    for (const claimant of this.#claimants) {
+      const prefix = claimant.section.label + separator
+      this.#prefixLengths.add(prefix.length)
+      const others = this.#byPrefix.get(prefix)
+      if (others) others.push(claimant)
+      else this.#byPrefix.set(prefix, [claimant])
+    }
+    this.#longestPrefix = Math.max(0, ...this.#prefixLengths)
+  }
+
+  get claimants (): readonly Claimant[] { return this.#claimants }
+
+  /**
+   * Whether a section may show a tool or prompt under its plain name, `<label><separator><own name>`. `won`: it may, though another section
+   * could have an item of that name.
+   */
+  plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
+    const own = this.#claimants[at]
+    if (!own) return 'lost'
+    const name = own.section.label + this.#separator + key
+    const isHashLike = looksHashed(name)
+    let isOwn = !(isHashLike && name.length === 64)
+    let isContested = false
+    // Only as far as labels reach: a server may list names of a megabyte of separators.
+    const end = Math.min(name.length, this.#longestPrefix)
+    for (let found = name.indexOf(this.#separator, 1); found !== -1; found = name.indexOf(this.#separator, found + 1)) {
+      const length = found + this.#separator.length
+      if (length > end) break
+      if (!this.#prefixLengths.has(length)) continue
+      for (const rival of this.#byPrefix.get(name.slice(0, length)) ?? []) {
+        if (isSameMember(rival, own)) continue
+        isContested = true
+        // Another name that a rival got for an item of its own must not be the plain name of this one.
+        if (isHashLike || !this.#nameStays(own, key, rival, name.slice(length), kind)) isOwn = false
+      }
+    }
+    if (!isOwn) return 'lost'
+    return isContested ? 'won' : 'own'
+  }
+
+  /** Whether the name stays with `own`, though a rival might list an item under it. */
+  #nameStays (own: Claimant, key: string, rival: Claimant, rivalKey: string, kind: ListKind): boolean {
+    if (rival.at > own.at) return takes(own, key, rival, rivalKey, kind)
+    if (rival.section.ofAdmin !== own.section.ofAdmin || !rival.claims.isKnown) return false
+    return !takes(rival, rivalKey, own, key, kind)
+  }
+
+  /** Whether a resource or template belongs to a section. */
+  ownsUri (at: number, kind: 'resources' | 'resourceTemplates', key: string): boolean {
+    const own = this.#claimants[at]
+    return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
+  }
+
+  /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
+  ownerOf (uri: string): Section | undefined { return this.#owner('resources', uri)?.section }
+
+  /** @param also counts as a claimant, whatever is remembered */
+  #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
+    let owner: Claimant | undefined
+    const known = [this.#claimantsOf(kind).get(key) ?? []].flat()
+    const all = also === undefined || known.includes(also) ? known : [...known, also].sort((one, other) => one.at - other.at)
+    for (const each of all) {
+      if (each !== also && !shows(each.section, kind, key)) continue
+      if (!owner || !takes(owner, key, each, key, kind)) owner = each
+    }
+    return owner
+  }
+
+  #claimantsOf (kind: 'resources' | 'resourceTemplates'): Map<string, Claimant | Claimant[]> {
+    let byKey = this.#byKey.get(kind)
+    if (byKey) return byKey
+    this.#byKey.set(kind, byKey = new Map())
+    for (const claimant of this.#claimants) {
+      for (const key of claimant.claims.keys(kind)) {
+        const others = byKey.get(key)
+        if (Array.isArray(others)) others.push(claimant)
+        else byKey.set(key, others ? [others, claimant] : claimant)
+      }
+    }
+    return byKey
+  }
+}
+
+/** Whether an earlier section has precedence over a later one that lists, or might list, the same. */
+function takes (earlier: Claimant, earlierKey: string, later: Claimant, laterKey: string, kind: ListKind): boolean {
+  const first = earlier.claims.first(kind, earlierKey)
+  if (first === undefined) return false
+  if (first.isInitial || earlier.section.ofAdmin !== later.section.ofAdmin) return true
+  return first.reading <= (later.claims.first(kind, laterKey)?.reading ?? Infinity)
+}
+
+/** A group may name one server twice. */
+const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant): boolean =>
+  one.server.name === other.server.name && one.label === other.label
+
+/** Whether a section shows items of this key: an admin may have disabled them, and a group selects. */
+export function shows ({ server, member }: Section, kind: ListKind, key: string): boolean {
+  const section = itemKindOf(kind)
+  return selects(member, section, key) && isEnabled(overrideOf(server.config, section, key))
+}
