@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
+import { LineReader } from './line-reader.ts'
 import { guardGroup, killGroup, killMarked } from './process-group.ts'
 import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
@@ -227,15 +228,11 @@ export class StdioTransport implements Transport {
 
 /** Reads the child's stderr line by line, for as long as it lives; long lines are cut. */
 function drain (child: ChildProcess, onLine: (line: string) => void): void {
-  let rest = ''
+  const lines = new LineReader(keptLine, (line) => { if (line.trim() !== '') onLine(line.trimEnd()) })
   child.stderr?.setEncoding('utf8')
   child.stderr?.on('error', () => {})
-  child.stderr?.on('data', (text: string) => {
-    const lines = (rest + text).split('\n')
-    rest = (lines.pop() ?? '').slice(0, keptLine)
-    for (const line of lines) if (line.trim() !== '') onLine(line.trimEnd())
-  })
-  child.stderr?.once('end', () => { if (rest.trim() !== '') onLine(rest.trimEnd()) })
+  child.stderr?.on('data', (text: string) => { lines.push(text) })
+  child.stderr?.once('end', () => { lines.push('\n') })
 }
 
 function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
