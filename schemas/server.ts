@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { maxEntries, OpenApiConfig, securityProblem } from './openapi-upstream.ts'
+import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 
 /** An admin's override of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
@@ -34,9 +35,7 @@ export const ServerConfig = Type.Object({
   visibilityDefaulted: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
-  storedByUser: Type.Optional(
-    Type.Boolean({ description: 'Set by the gateway: stored last by a user without admin rights, so limited to public addresses' })
-  ),
+  storedByUser: StoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
   idleTimeoutMs: Type.Optional(Milliseconds()),

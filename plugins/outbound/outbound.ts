@@ -2,6 +2,7 @@ import { lookup } from 'node:dns'
 import { Agent, type Dispatcher } from 'undici'
 import { UpstreamError } from '../../protocol/errors.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { addressPlaces, writtenByUser } from '../../schemas/stored-by-user.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { Allowed } from './allowed.ts'
@@ -17,8 +18,11 @@ export interface Reach {
   proxy?: ServerConfig['proxy']
 }
 
-/** The reach of a server. It depends on who stored the config last, and not on its owner. */
-export const reachOf = ({ storedByUser, proxy }: ServerConfig): Reach => ({ trusted: storedByUser !== true, proxy })
+/** The reach of a server. It depends on who wrote its addresses, and not on its owner. */
+export function reachOf ({ storedByUser, proxy }: ServerConfig): Reach {
+  const isUsers = writtenByUser(storedByUser)
+  return { trusted: !addressPlaces.some((place) => isUsers(...place)), proxy }
+}
 
 export interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */

@@ -5,6 +5,7 @@ import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { maskConfig, unmask } from '../secrets/mask.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
+import { afterAdminsEdit } from './authorship.ts'
 import { withDefaults } from './present.ts'
 import { checkMayRun, managed } from './rights.ts'
 import { targetOf } from './target.ts'
@@ -29,9 +30,7 @@ export function toStore (
   if (stored) managed(snapshot, principal, name)
   // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
   const { storedByUser: _ours, ...own } = sent
-  const { config, hadMasks } = withSecrets(own, stored)
-  // An admin who sends back the mask of a user's secret has not seen it, and so does not vouch for it.
-  const byUser = !principal.isAdmin || (hadMasks && stored?.config.storedByUser === true)
+  const config = withSecrets(own, stored)
   const wrong = problemOf(ServerConfig, config)
   if (wrong) {
     const path = ['config', wrong.path].filter((part) => part !== '').join('.')
@@ -41,10 +40,11 @@ export function toStore (
   checkMayRun(principal, checked, usersMayRun)
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
+  const storedByUser = principal.isAdmin ? afterAdminsEdit(stored?.config, checked) : true
   return {
     entity: 'mcpServers',
     key: name,
-    value: { ...withOwner(snapshot, principal, checked, stored), ...(byUser ? { storedByUser: true } : {}) }
+    value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
   }
 }
 
@@ -79,10 +79,10 @@ function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig
 
 /**
  * Replaces masks by the stored secrets.
- * @returns the config, and whether it had masks
+ * @returns the config
  * @throws InvalidInput for a mask that stands for no secret, or when the secrets would be sent to another target
  */
-function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): { config: unknown, hadMasks: boolean } {
+function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
   const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
   if (unknown.length > 0) {
     throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
@@ -91,5 +91,5 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
   if (stored && hadMasks && targetOf(config) !== targetOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
   }
-  return { config, hadMasks }
+  return config
 }
