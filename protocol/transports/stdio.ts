@@ -5,7 +5,8 @@ import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { LineReader } from './line-reader.ts'
-import { guardGroup, killGroup, killMarked } from './process-group.ts'
+import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
+import { mayEnter, type ProcessUser } from './process-user.ts'
 import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 export interface StdioOptions {
@@ -14,6 +15,8 @@ export interface StdioOptions {
   /** The whole environment of the child. */
   env: Record<string, string>
   cwd?: string
+  /** The user that the child runs as, instead of this process's; needs root. */
+  user?: ProcessUser
   /** Called for each line of the child's stderr (at most 8 KiB of it), and of its stdout that is no message. */
   onLine: (line: string) => void
   /** Removes secrets from a line, before the line is cut. */
@@ -67,10 +70,18 @@ export class StdioTransport implements Transport {
   get pid (): number | undefined { return this.#child?.pid }
 
   async start (receiver: Receiver): Promise<void> {
-    const { command, args, env, cwd } = this.#options
+    const { command, args, env, user } = this.#options
+    let { cwd } = this.#options
     this.#receiver = receiver
+    // Not the gateway's own folder, which may be closed to that user.
+    if (user && cwd === undefined) cwd = await mayEnter(user.home, user) ? user.home : '/'
+    else if (user && cwd !== undefined && !await mayEnter(cwd, user)) {
+      const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
+      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
+    }
     const child = spawn(command, args, {
       cwd,
+      ...(user && { uid: user.uid, gid: user.gid }),
       env: { ...env, TOOL_HUB_CHILD: this.#mark },
       detached: true,
       windowsHide: true,
@@ -120,8 +131,11 @@ export class StdioTransport implements Transport {
     if (!child?.pid) return
     this.#closing = true
     this.#receiver = undefined
+    // Before it ends: what a process leaves behind has another parent afterwards.
+    const descendants = await descendantsOf(child.pid)
     child.stdin?.end()
     await killGroup(child.pid, this.#gone ?? Promise.resolve(), this.#options.grace ?? 2_000)
+    await killAll(descendants)
     await killMarked(this.#mark)
     child.stdout?.destroy()
     child.stderr?.destroy()

@@ -13,8 +13,11 @@ export interface Expanded {
   hide: (text: string) => string
 }
 
-/** The gateway's own secrets, which no config gets. Compared in upper case: on some systems names are not case-sensitive. */
-const ours = [/^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY)$/, /_CLIENT_SECRET$/, /^SOCIAL_AUTH_/, /^PG/]
+/**
+ * The gateway's own secrets and the files that hold them, which no config gets. Compared in upper case: on some systems names are not
+ * case-sensitive.
+ */
+const ours = [/^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY)(_FILE)?$/, /_CLIENT_SECRET(_FILE)?$/, /^SOCIAL_AUTH_/, /^PG/]
 export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
 
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
