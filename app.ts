@@ -37,6 +37,7 @@ import apiRoutes from './routes/api/index.ts'
 import { jsonBodies } from './routes/bodies.ts'
 import mcpRoutes from './routes/mcp/index.ts'
 import openRoutes from './routes/open/index.ts'
+import type { ProcessUser } from './protocol/transports/process-user.ts'
 import healthRoutes from './routes/public/health.ts'
 import publicRoutes from './routes/public/index.ts'
 import loginRoutes from './routes/public/login.ts'
@@ -55,6 +56,8 @@ export interface AppOptions {
   drainTimeout: number
   /** The environment that children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
+  /** The user that children run as; undefined: the gateway's own. */
+  childUser?: ProcessUser
   /** The admin's password under the development script. */
   developmentPassword?: string
 }
@@ -108,7 +111,8 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     cache: options.catalogueCache,
     initTimeout: options.initTimeout,
     requestTimeout: options.requestTimeout,
-    environment: options.environment
+    environment: options.environment,
+    childUser: options.childUser
   })
   await app.register(auth)
   await app.register(downstream)

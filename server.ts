@@ -6,14 +6,17 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, buildWaitingRoom, type AppOptions } from './app.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
+import { findChildUser } from './plugins/config/child-user.ts'
+import { readEnvironment } from './plugins/config/environment.ts'
 import { openVault } from './plugins/secrets/vault.ts'
-import { milliseconds, readEnv, type Env } from './schemas/env.ts'
+import { milliseconds, type Env } from './schemas/env.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
 
 async function start (): Promise<void> {
-  const env = readEnv(process.env)
+  const env = readEnvironment(process.env)
+  const childUser = findChildUser(env.CHILD_USER)
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
   const { version } = JSON.parse(
@@ -52,6 +55,7 @@ async function start (): Promise<void> {
     requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
     environment: process.env,
+    childUser,
     developmentPassword
   })
   log = app.log

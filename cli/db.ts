@@ -10,8 +10,9 @@ import { openDatabase } from '../db/postgres/open.ts'
 import { exportDocument, importDocument } from '../db/postgres/settings/transfer.ts'
 import { readSettings } from '../db/seed.ts'
 import type { Vault } from '../db/store.ts'
+import { readEnvironment } from '../plugins/config/environment.ts'
 import { openVault } from '../plugins/secrets/vault.ts'
-import { milliseconds, readEnv, type Env } from '../schemas/env.ts'
+import { milliseconds, type Env } from '../schemas/env.ts'
 
 const usage = `db:migrate                        creates or updates the tables
 db:import [file] [--replace]      stores a settings file in an empty database; --replace: replaces existing settings
@@ -45,7 +46,7 @@ async function run (args: string[]): Promise<void> {
     export: exportFile
   }[command ?? '']
   if (work === undefined || more.length > 0) throw new Error(usage)
-  const env = readEnv(process.env)
+  const env = readEnvironment(process.env)
   if (env.DB_URL === undefined) {
     throw new Error('DB_URL is not set: it names the database. Without it, the gateway keeps its settings in a file.')
   }

@@ -15,9 +15,10 @@ const cell = (text: string): string => text.replaceAll('|', '\\|')
 
 /** One row for each variable, in the order of the schema. */
 export function envTable (): string {
-  const rows = Object.entries<TSchema>(Env.properties).map(
-    ([name, schema]) => `| \`${name}\` | ${cell(shown(schema.default))} | ${cell(schema.description ?? '')} |`
-  )
+  const rows = Object.entries<TSchema>(Env.properties).map(([name, schema]) => {
+    const description = `${schema.description ?? ''}${schema.secret === true ? `. Or \`${name}_FILE\`: the file that holds it` : ''}`
+    return `| \`${name}\` | ${cell(shown(schema.default))} | ${cell(description)} |`
+  })
   return ['| variable | default | what it is |', '| --- | --- | --- |', ...rows].join('\n')
 }
 

@@ -9,6 +9,9 @@ import { StringEnum } from './string-enum.ts'
 const Duration = (value: string, description: string) =>
   Type.String({ default: value, pattern: '^[0-9]+(ms|s|m|h|d)?$', expected: 'a duration, as "500ms", "30s", "10m", "24h"', description })
 
+/** A secret. */
+const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
+
 /** All environment variables of Tool-Hub. The table in the README is generated from this schema. */
 export const Env = Type.Object({
   PORT: Type.Integer({
@@ -33,6 +36,7 @@ export const Env = Type.Object({
   ),
   DB_URL: Type.Optional(
     Type.String({
+      secret: true,
       description:
         'A database instead of the settings file: `postgres://<user>:<password>@<host>:<port>/<database>`, or `pglite://<folder>` for an ' +
         'embedded PostgreSQL, which needs no server. An empty database is initialized with the content of the settings file'
@@ -41,6 +45,7 @@ export const Env = Type.Object({
   DB_STARTUP_TIMEOUT: Duration('60s', 'How long to wait for the database at the start'),
   ENCRYPTION_KEY: Type.Optional(
     Type.String({
+      secret: true,
       description:
         'Encrypts secrets in the database: 32 bytes in hex (`openssl rand -hex 32`) or base64, or a passphrase of 16 characters or more. ' +
         'Of several, comma-separated, the first encrypts and all decrypt. Unset: `encryption.key` in `DATA_DIR`, generated once. ' +
@@ -76,23 +81,34 @@ export const Env = Type.Object({
       'Servers that callers without credentials can use; on MCP, while bearer auth is off. `default`: public ones, and those of admins ' +
       'that never had a visibility; `public`: public ones only; `all`: all; `off`: as `default`, and the open tool routes are closed'
   }),
-  JWT_SECRET: Type.Optional(
-    Type.String({ description: 'Signs login tokens, at least 32 random bytes. Unset: a random one, so that logins end with the process' })
-  ),
+  JWT_SECRET: Secret('Signs login tokens, at least 32 random bytes. Unset: a random one, so that logins end with the process'),
   JWT_EXPIRES_IN: Type.String({
     default: '24h',
     pattern: '^0*([1-9][0-9]{3,}(ms)?|[1-9][0-9]*[smhd])$',
     expected: 'a duration of at least a second, as "30m", "24h"',
     description: 'How long a login lasts'
   }),
-  ADMIN_PASSWORD: Type.Optional(
-    Type.String({ description: 'Password of the user `admin`, created when there are no users. Unset: a random one, printed once' })
-  ),
+  ADMIN_PASSWORD: Secret('Password of the user `admin`, created when there are no users. Unset: a random one, printed once'),
   ALLOW_REGISTRATION: Type.Boolean({
     default: false,
     description: 'Lets anybody create an account without admin rights by `POST /api/auth/register`; otherwise only admins can'
   }),
   ALLOW_USER_STDIO: Type.Boolean({ default: false, description: 'Lets users without admin rights store servers that run commands' }),
+  CHILD_USER: Type.Optional(
+    Type.String({
+      pattern: '^([A-Za-z_][A-Za-z0-9_.-]*\\$?|[0-9]+(:[0-9]+)?)$',
+      expected: 'the name of a user, or its number, as "mcp", "1000", "1000:1000"',
+      description:
+        'The user that servers which are commands run as, where the gateway is started by root: a name, `uid` or `uid:gid`. Their files ' +
+        'and the `npx` cache are then that user\'s, and they can read neither the gateway\'s environment nor its settings'
+    })
+  ),
+  METRICS: StringEnum(['admin', 'public', 'off'], {
+    default: 'admin',
+    description:
+      'Who may read `/metrics`. `admin`: who sends the credential of an admin, such as a system key good for everything, in ' +
+      '`Authorization`; `public`: everybody, with the names of servers only for who may see them; `off`: nobody (404)'
+  }),
   OUTBOUND_ALLOW: Type.String({
     default: '',
     description:
@@ -109,6 +125,10 @@ export const Env = Type.Object({
   DRAIN_TIMEOUT: Duration('5s', 'How long calls in flight may take after SIGTERM')
 })
 export type Env = Static<typeof Env>
+
+/** The variables that are secrets: each may be given by a file, which `<NAME>_FILE` names. */
+export const secretNames: readonly string[] =
+  Object.entries<TSchema>(Env.properties).filter(([, schema]) => schema.secret === true).map(([name]) => name)
 
 /** Reads the environment by its schema. @throws Error that names the variable and its expected value */
 export function readEnv (environment: Readonly<Record<string, string | undefined>>): Env {

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { OpenApiConfig, securityProblem } from './openapi-upstream.ts'
+import { maxEntries, OpenApiConfig, securityProblem } from './openapi-upstream.ts'
+import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 
 /** An admin's override of one tool, prompt or resource of a server, by its own name (a resource: its URI). */
@@ -9,7 +10,8 @@ export const ItemOverride = Type.Object({
 })
 export type ItemOverride = Static<typeof ItemOverride>
 
-const Overrides = Type.Optional(Type.Record(Type.String(), ItemOverride))
+const Texts = () => Type.Record(Type.String(), Type.String(), { maxProperties: maxEntries })
+const Overrides = Type.Optional(Type.Record(Type.String(), ItemOverride, { maxProperties: maxEntries }))
 const Milliseconds = (minimum = 1) => Type.Integer({ minimum, maximum: 2 ** 31 - 1 })
 
 /** The config of an upstream server. Unknown members are kept unchanged. */
@@ -20,11 +22,11 @@ export const ServerConfig = Type.Object({
     })
   ),
   command: Type.Optional(Type.String({ description: 'Executable, for stdio' })),
-  args: Type.Optional(Type.Array(Type.String())),
-  env: Type.Optional(Type.Record(Type.String(), Type.String())),
+  args: Type.Optional(Type.Array(Type.String(), { maxItems: maxEntries })),
+  env: Type.Optional(Texts()),
   cwd: Type.Optional(Type.String()),
   url: Type.Optional(Type.String({ description: 'Address, for sse, streamable-http and openapi' })),
-  headers: Type.Optional(Type.Record(Type.String(), Type.String())),
+  headers: Type.Optional(Texts()),
   keepAliveInterval: Type.Optional(Milliseconds(1_000)),
   enableKeepAlive: Type.Optional(Type.Boolean()),
   enabled: Type.Optional(Type.Boolean()),
@@ -33,13 +35,11 @@ export const ServerConfig = Type.Object({
   visibilityDefaulted: Type.Optional(Type.Boolean()),
   description: Type.Optional(Type.String()),
   createdAt: Type.Optional(Type.String({ description: 'ISO 8601, set by the gateway' })),
-  storedByUser: Type.Optional(
-    Type.Boolean({ description: 'Set by the gateway: stored last by a user without admin rights, so limited to public addresses' })
-  ),
+  storedByUser: StoredByUser,
   isolation: Type.Optional(StringEnum(['auto', 'shared', 'session', 'user'])),
   startOnDemand: Type.Optional(Type.Boolean()),
   idleTimeoutMs: Type.Optional(Milliseconds()),
-  passthroughHeaders: Type.Optional(Type.Array(Type.String())),
+  passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxEntries })),
   sharedWithUsers: Type.Optional(Type.Array(Type.String())),
   oauth: Type.Optional(Type.Object({})),
   proxy: Type.Optional(

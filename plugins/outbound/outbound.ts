@@ -1,6 +1,7 @@
 import { Agent, type Dispatcher } from 'undici'
 import { UpstreamError } from '../../protocol/errors.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { addressPlaces, writtenByUser } from '../../schemas/stored-by-user.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { Allowed } from './allowed.ts'
@@ -19,8 +20,11 @@ export interface Reach {
   owner?: string
 }
 
-/** The reach of a server. It depends on who stored the config last, and not on its owner. */
-export const reachOf = ({ storedByUser, proxy, owner }: ServerConfig): Reach => ({ trusted: storedByUser !== true, proxy, owner })
+/** The reach of a server. It depends on who wrote its addresses, and not on its owner. */
+export function reachOf ({ storedByUser, proxy, owner }: ServerConfig): Reach {
+  const isUsers = writtenByUser(storedByUser)
+  return { trusted: !addressPlaces.some((place) => isUsers(...place)), proxy, owner }
+}
 
 export interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */

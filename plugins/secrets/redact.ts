@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
 import { mask, maskConfig } from './mask.ts'
+import { SecretScanner } from './scan.ts'
 
 /** Min length of a secret that is redacted, in characters: a shorter one would be found within ordinary words. */
 const shortest = 6
@@ -13,11 +14,18 @@ export function redactor (config: Readonly<Record<string, unknown>>): (text: str
   collect(config, maskConfig(config), found)
   const secrets = [...found]
     .flatMap((each) => [each, JSON.stringify(each).slice(1, -1), coded(encodeURIComponent, each)])
-    .filter((each, at, all) => all.indexOf(each) === at)
     .filter((each) => each.length >= shortest)
-    // The longest first, since one secret may be part of another.
-    .sort((a, b) => b.length - a.length)
-  return (text) => secrets.reduce((rest, secret) => rest.includes(secret) ? rest.replaceAll(secret, mask(secret)) : rest, text)
+  if (secrets.length === 0) return (text) => text
+  const scanner = new SecretScanner(secrets)
+  return (text) => {
+    const parts: string[] = []
+    let from = 0
+    for (const { start, end } of scanner.search(text)) {
+      parts.push(text.slice(from, start), mask(text.slice(start, end)))
+      from = end
+    }
+    return from === 0 ? text : parts.join('') + text.slice(from)
+  }
 }
 
 /** Collects the secret parts of all values that differ from their shown form. */

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
+import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage, canSee } from '../access/visibility.ts'
@@ -171,12 +172,16 @@ export class Servers {
   /**
    * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
    * @returns the item as it is shown now; with its name only when no list of the server is known to have it
-   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden
+   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than `maxEntries` overrides
    */
   async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
     await this.#settings.change((snapshot) => {
       const server = this.#withItem(snapshot, principal, name, kind, key)
-      return [{ entity: 'mcpServers', key: name, value: withOverride(server.config, kind, key, change) }]
+      const value = withOverride(server.config, kind, key, change)
+      if (Object.keys(value[kind] ?? {}).length > Math.max(maxEntries, Object.keys(server.config[kind] ?? {}).length)) {
+        throw new errors.InvalidInput(`A server has at most ${maxEntries} overrides of its ${kind}: reset one first`)
+      }
+      return [{ entity: 'mcpServers', key: name, value }]
     }, principal)
     const server = visible(this.#settings.current, principal, name)
     return findItem(kind, key, server, this.#gateway.catalogues(name)) ?? unlistedItem(kind, key, server)

@@ -7,7 +7,7 @@ import { isMask } from '../secrets/mask.ts'
 const addressMembers = new Set(['servers', 'host', 'basePath', 'schemes', 'tokenUrl', 'openIdConnectUrl'])
 
 /** The values of those members, at any depth. @param schema the description, or its text, which then counts as a whole */
-function addressesOf (schema: unknown): unknown[] {
+export function addressesOf (schema: unknown): unknown[] {
   if (!isObject(schema) && !Array.isArray(schema)) return typeof schema === 'string' ? [schema] : []
   return Object.entries(schema)
     .flatMap(([key, value]) => (addressMembers.has(key) ? [value] : addressesOf(value)))

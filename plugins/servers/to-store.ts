@@ -1,11 +1,11 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
-import { isObject } from '../../protocol/json.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { maskConfig, unmask } from '../secrets/mask.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
+import { afterAdminsEdit } from './authorship.ts'
 import { withDefaults } from './present.ts'
 import { checkMayRun, managed } from './rights.ts'
 import { targetOf } from './target.ts'
@@ -30,11 +30,7 @@ export function toStore (
   if (stored) managed(snapshot, principal, name)
   // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
   const { storedByUser: _ours, ...own } = sent
-  const { config, hadMasks } = withSecrets(own, stored)
-  // An admin who sends back the mask of a user's secret has not seen it, and so does not vouch for it. Nor does one who sends back a
-  // variable that a user wrote: it would be expanded from then on, and sent where the user wants it.
-  const isUsers = stored?.config.storedByUser === true
-  const byUser = !principal.isAdmin || (isUsers && (hadMasks || keepsVariable(config, maskConfig(stored.config))))
+  const config = withSecrets(own, stored)
   const wrong = problemOf(ServerConfig, config)
   if (wrong) {
     const path = ['config', wrong.path].filter((part) => part !== '').join('.')
@@ -44,21 +40,12 @@ export function toStore (
   checkMayRun(principal, checked, usersMayRun)
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
+  const storedByUser = principal.isAdmin ? afterAdminsEdit(stored?.config, checked) : true
   return {
     entity: 'mcpServers',
     key: name,
-    value: { ...withOwner(snapshot, principal, checked, stored), ...(byUser ? { storedByUser: true } : {}) }
+    value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
   }
-}
-
-/** Whether a config has a text with a variable (`${NAME}`) at a place where it was shown before; in a list, at any place of it. */
-function keepsVariable (config: unknown, shown: unknown): boolean {
-  if (typeof config === 'string') return config === shown && /\$\{[A-Za-z_]\w*\}/.test(config)
-  if (Array.isArray(config)) {
-    return Array.isArray(shown) && config.some((each) => shown.some((one) => keepsVariable(each, one)))
-  }
-  return isObject(config) && isObject(shown) &&
-    Object.entries(config).some(([key, each]) => Object.hasOwn(shown, key) && keepsVariable(each, shown[key]))
 }
 
 /**
@@ -92,10 +79,10 @@ function withOwner (snapshot: Snapshot, principal: Principal, sent: ServerConfig
 
 /**
  * Replaces masks by the stored secrets.
- * @returns the config, and whether it had masks
+ * @returns the config
  * @throws InvalidInput for a mask that stands for no secret, or when the secrets would be sent to another target
  */
-function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): { config: unknown, hadMasks: boolean } {
+function withSecrets (sent: Record<string, unknown>, stored: Server | undefined): unknown {
   const { value: config, unknown } = unmask(sent, stored?.config, stored && maskConfig(stored.config))
   if (unknown.length > 0) {
     throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
@@ -104,5 +91,5 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
   if (stored && hadMasks && targetOf(config) !== targetOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
   }
-  return { config, hadMasks }
+  return config
 }

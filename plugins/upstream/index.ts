@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
 import { userOf } from '../access/owner.ts'
+import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import { Upstreams } from './upstreams.ts'
@@ -15,13 +16,15 @@ export interface UpstreamOptions {
   initTimeout: number
   requestTimeout: number
   environment: Readonly<Record<string, string | undefined>>
+  /** The user that children run as; undefined: the gateway's own. */
+  childUser?: ProcessUser
 }
 
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
-export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment }) => {
+export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
-    transport: { outbound: app.outbound, environment, install: () => app.settings.current.system.install },
+    transport: { outbound: app.outbound, environment, childUser, install: () => app.settings.current.system.install },
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
     userOf: (config) => userOf(app.settings.current, config),

@@ -72,7 +72,7 @@ export class Upstream implements Provider {
     this.#passes = passthrough.names.length > 0
     this.warnings = [
       ...expand(config, deps.transport.environment).warnings,
-      ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to store this server for that`),
+      ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to write it for that`),
       ...passthrough.warnings
     ]
     const warn = (sentence: string): void => { deps.log('warn', sentence) }

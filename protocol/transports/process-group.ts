@@ -34,16 +34,56 @@ export async function killGroup (pgid: number, gone: Promise<void>, grace: numbe
   await Promise.race([gone, sleep(1_000, undefined, { ref: false })])
 }
 
+/** A process, told apart from a later one with its id by the time of its start. */
+interface ProcessId { readonly pid: number, readonly started: string }
+
+/** The parent and the start of a process, by /proc (proc(5)); undefined: it is gone, or this is another system. */
+async function statOf (pid: number): Promise<{ parent: number, started: string } | undefined> {
+  const text = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
+  // The name of the command stands in parentheses, and may hold some, and spaces.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  const [parent, started] = [fields[1], fields[19]]
+  return parent === undefined || started === undefined ? undefined : { parent: Number(parent), started }
+}
+
+/** The ids of all processes. Linux only, since it reads /proc; on other systems there are none. */
+async function allProcesses (): Promise<number[]> {
+  const names = await readdir('/proc').catch(() => [])
+  return names.filter((name) => /^\d+$/.test(name)).map(Number)
+}
+
+/** The processes that a process started, and those that these started, whatever group they are in now. */
+export async function descendantsOf (root: number): Promise<ProcessId[]> {
+  const children = new Map<number, ProcessId[]>()
+  // One after the other: there may be more processes than files that this process may open.
+  for (const pid of await allProcesses()) {
+    const stat = await statOf(pid)
+    if (!stat) continue
+    const siblings = children.get(stat.parent)
+    if (siblings) siblings.push({ pid, started: stat.started })
+    else children.set(stat.parent, [{ pid, started: stat.started }])
+  }
+  const found = [...children.get(root) ?? []]
+  for (const { pid } of found) found.push(...children.get(pid) ?? [])
+  return found
+}
+
+/** Kills those of the processes that still run. */
+export async function killAll (processes: readonly ProcessId[]): Promise<void> {
+  for (const { pid, started } of processes) {
+    if ((await statOf(pid))?.started !== started) continue
+    try { process.kill(pid, 'SIGKILL') } catch {}
+  }
+}
+
 /**
- * Kills descendants that have left the group (daemons call setsid) but kept the environment of the child. Linux only, since it reads
- * /proc; on other systems they cannot be found.
+ * Kills descendants that have left the group (daemons call setsid) but kept the environment of the child. Linux only. One that has also
+ * emptied its environment is found by `descendantsOf` alone, for as long as its parent runs.
  */
 export async function killMarked (mark: string): Promise<void> {
-  const pids = await readdir('/proc').catch(() => [])
-  // One after the other: there may be more processes than files that this process may open.
-  for (const pid of pids.filter((name) => /^\d+$/.test(name))) {
+  for (const pid of await allProcesses()) {
     const environ = await readFile(`/proc/${pid}/environ`, 'latin1').catch(() => '')
     if (!environ.includes(`TOOL_HUB_CHILD=${mark}\0`)) continue
-    try { process.kill(Number(pid), 'SIGKILL') } catch {}
+    try { process.kill(pid, 'SIGKILL') } catch {}
   }
 }

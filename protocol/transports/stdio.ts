@@ -4,7 +4,9 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
-import { guardGroup, killGroup, killMarked } from './process-group.ts'
+import { LineReader } from './line-reader.ts'
+import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
+import { mayEnter, type ProcessUser } from './process-user.ts'
 import {
   answeredId,
   messagesIn,
@@ -22,6 +24,8 @@ export interface StdioOptions {
   /** The whole environment of the child. */
   env: Record<string, string>
   cwd?: string
+  /** The user that the child runs as, instead of this process's; needs root. */
+  user?: ProcessUser
   /** Called for each line of the child's stderr (at most 8 KiB of it), and of its stdout that is no message. */
   onLine: (line: string) => void
   /** Removes secrets from a line, before the line is cut. */
@@ -80,10 +84,18 @@ export class StdioTransport implements Transport {
   get pid (): number | undefined { return this.#child?.pid }
 
   async start (receiver: Receiver): Promise<void> {
-    const { command, args, env, cwd } = this.#options
+    const { command, args, env, user } = this.#options
+    let { cwd } = this.#options
     this.#receiver = receiver
+    // Not the gateway's own folder, which may be closed to that user.
+    if (user && cwd === undefined) cwd = await mayEnter(user.home, user) ? user.home : '/'
+    else if (user && cwd !== undefined && !await mayEnter(cwd, user)) {
+      const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
+      throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
+    }
     const child = spawn(command, args, {
       cwd,
+      ...(user && { uid: user.uid, gid: user.gid }),
       env: { ...env, TOOL_HUB_CHILD: this.#mark },
       detached: true,
       windowsHide: true,
@@ -133,8 +145,11 @@ export class StdioTransport implements Transport {
     if (!child?.pid) return
     this.#closing = true
     this.#receiver = undefined
+    // Before it ends: what a process leaves behind has another parent afterwards.
+    const descendants = await descendantsOf(child.pid)
     child.stdin?.end()
     await killGroup(child.pid, this.#gone ?? Promise.resolve(), this.#options.grace ?? 2_000)
+    await killAll(descendants)
     await killMarked(this.#mark)
     child.stdout?.destroy()
     child.stderr?.destroy()
@@ -258,15 +273,11 @@ export class StdioTransport implements Transport {
 
 /** Reads the child's stderr line by line, for as long as it lives; long lines are cut. */
 function drain (child: ChildProcess, onLine: (line: string) => void): void {
-  let rest = ''
+  const lines = new LineReader(keptLine, (line) => { if (line.trim() !== '') onLine(line.trimEnd()) })
   child.stderr?.setEncoding('utf8')
   child.stderr?.on('error', () => {})
-  child.stderr?.on('data', (text: string) => {
-    const lines = (rest + text).split('\n')
-    rest = (lines.pop() ?? '').slice(0, keptLine)
-    for (const line of lines) if (line.trim() !== '') onLine(line.trimEnd())
-  })
-  child.stderr?.once('end', () => { if (rest.trim() !== '') onLine(rest.trimEnd()) })
+  child.stderr?.on('data', (text: string) => { lines.push(text) })
+  child.stderr?.once('end', () => { lines.push('\n') })
 }
 
 function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {

@@ -2435,16 +2435,28 @@ test('new names, owners, visibility, pages', async (t) => {
     await bob.ok('POST', '/servers', { name: 'again', config })
   })
 
-  await t.test('an admin who sends back what a user stored, masks and all, does not stand for it', async () => {
-    const config = { url: 'https://mcp.example.com/mcp', headers: { 'X-Home': '$' + '{HOME}-and-more' }, enabled: false }
+  await t.test('an admin stands for the values that his edit writes, and for no other that a user stored', async () => {
+    const home = '$' + '{HOME}'
+    const config = { url: 'https://mcp.example.com/mcp', headers: { 'X-Home': `${home}-and-more`, 'X-Plain': home }, enabled: false }
     await bob.ok('POST', '/servers', { name: 'planted', config })
-    const byUser = async (): Promise<unknown> => at(await onDisk(hub), 'mcpServers', 'planted', 'storedByUser')
-    const shown = (await admin.server('planted')).config as Json
-    await admin.ok('PUT', '/servers/planted', { config: { ...shown, description: 'about to be renamed' } })
+    const byUser = async (name = 'planted'): Promise<unknown> => at(await onDisk(hub), 'mcpServers', name, 'storedByUser')
     assert.equal(await byUser(), true)
-    await admin.ok('PUT', '/servers/planted', { config })
-    assert.equal(await byUser(), undefined, 'who says it in plain stands for it')
-    deleted(await admin.ask('DELETE', '/servers/planted'))
+    const all = ['/url', '/headers/X-Home', '/headers/X-Plain']
+    const shown = (await admin.server('planted')).config as Json
+    await admin.ok('PUT', '/servers/planted', { config: { ...shown, description: 'masks and all' } })
+    assert.deepEqual(await byUser(), all)
+    await admin.ok('PUT', '/servers/planted', { config: { ...config, description: 'in plain' } })
+    assert.deepEqual(await byUser(), all, 'what is sent back as it was is not written')
+    await admin.ok('PUT', '/servers/planted', { config, newName: 'renamed' })
+    assert.deepEqual(await byUser('renamed'), all, 'nor what has another name')
+    const headers = { 'X-Other': `${home}-and-more`, 'X-Plain': `${home}/mine`, 'X-New': home }
+    await admin.ok('PUT', '/servers/renamed', { config: { ...config, headers } })
+    assert.deepEqual(await byUser('renamed'), ['/url', '/headers/X-Other'])
+    await admin.ok('PUT', '/servers/renamed', { config: { ...config, url: 'https://mcp.example.com/', headers: { 'X-New': home } } })
+    assert.equal(await byUser('renamed'), undefined)
+    await bob.ok('PUT', '/servers/renamed', { config: { ...config, headers: { 'X-New': home } } })
+    assert.equal(await byUser('renamed'), true, "a user's edit makes all of it the user's")
+    deleted(await admin.ask('DELETE', '/servers/renamed'))
   })
 
   await t.test('a variable alone is shown, and is no more expanded after an admin\'s edit than before', async () => {

@@ -3,8 +3,15 @@ import { test } from 'node:test'
 import { Value } from '@sinclair/typebox/value'
 import Fastify from 'fastify'
 import { assetPath, readAsset } from '../../plugins/config/assets.ts'
+import { findChildUser } from '../../plugins/config/child-user.ts'
+import { readEnvironment } from '../../plugins/config/environment.ts'
 import config from '../../plugins/config/index.ts'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { Env } from '../../schemas/env.ts'
+import { childEnvironment } from '../../plugins/upstream/links/environment.ts'
+import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
 import { path } from '../helpers/hub.ts'
 
 const env = { ...(Value.Default(Env, {}) as Env), BASE_PATH: '/hub/', ENCRYPTION_KEY: 'a key', DB_URL: 'postgres://a:b@c/d' }
@@ -32,4 +39,53 @@ test('assets are found from the package, wherever the process runs', async () =>
   assert.equal(assetPath('icons/tool-hub.svg'), path('assets/icons/tool-hub.svg'))
   assert.match(await readAsset('icons/tool-hub.svg'), /^<svg /)
   await assert.rejects(readAsset('icons/none.svg'), { code: 'ENOENT' })
+})
+
+test('secrets come from files, too', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-secrets-'))
+  t.after(async () => { await rm(folder, { recursive: true }) })
+  const file = async (name: string, content: string): Promise<string> => {
+    await writeFile(join(folder, name), content)
+    return join(folder, name)
+  }
+  const secrets = Object.entries(Env.properties).filter(([, schema]) => 'secret' in schema).map(([name]) => name)
+  assert.deepEqual(secrets.sort(), ['ADMIN_PASSWORD', 'DB_URL', 'ENCRYPTION_KEY', 'JWT_SECRET'])
+  for (const name of secrets as Array<'JWT_SECRET' | 'DB_URL'>) {
+    const variable = `${name}_FILE`
+    for (const end of ['', '\n', '\r\n']) assert.equal(readEnvironment({ [variable]: await file('one', `canary ${name} ${end}`) })[name], `canary ${name} `)
+    assert.equal(readEnvironment({ [variable]: await file('one', 'a\n\n') })[name], 'a\n', 'one line break is cut off')
+    assert.equal(readEnvironment({ [name]: 'x', [variable]: '' })[name], 'x')
+    const path = await file('one', 'canary')
+    for (const [environment, said] of [
+      [{ [name]: 'canary', [variable]: path }, new RegExp(`^Error: ${name} and ${variable} are both set`)],
+      [{ [variable]: join(folder, 'canary') }, new RegExp(`^Error: The file that ${variable} names cannot be read \\(ENOENT\\)`)],
+      [{ [variable]: folder }, new RegExp(`${variable} names cannot be read \\(EISDIR\\)`)],
+      [{ [variable]: await file('empty', '\n') }, new RegExp(`${variable} names is empty`)],
+      [{ [variable]: await file('large', 'canary'.repeat(20_000)) }, new RegExp(`${variable} names is too large`)]
+    ] as const) {
+      assert.throws(() => readEnvironment(environment), (error) => {
+        assert.match(String(error), said)
+        assert.doesNotMatch(String(error), /canary/)
+        return true
+      })
+    }
+    assert.ok(isOurs(variable) && isOurs(variable.toLowerCase()))
+    assert.equal(expand({ env: { A: `$${`{${variable}}`}` } }, { [variable]: path }).config.env?.A, `$${`{${variable}}`}`)
+    assert.deepEqual(childEnvironment({ command: 'x' }, { [variable]: path }, {}), {})
+  }
+  assert.ok(isOurs('IDP_CLIENT_SECRET_FILE') && !isOurs('SSL_CERT_FILE'))
+})
+
+test('CHILD_USER is a user of the system, and needs root', async () => {
+  const passwd = 'root:x:0:0:root:/:/bin/sh\nmcp:x:1000:1001:an agent:/:/bin/sh\nlost:x:7:7::/no/such/folder:/bin/false\n'
+  const find = (text: string | undefined, uid: number | undefined = 0) => findChildUser(text, { uid, passwd })
+  assert.equal(find(undefined, 1000), undefined)
+  assert.deepEqual(find('mcp'), { uid: 1000, gid: 1001, home: '/', name: 'mcp' })
+  assert.deepEqual(find('1000'), find('mcp'))
+  assert.deepEqual(find('1000:5'), { uid: 1000, gid: 5, home: '/', name: 'mcp' })
+  assert.deepEqual(find('4711'), { uid: 4711, gid: 4711, home: '/', name: '4711' })
+  assert.equal(find('lost')?.home, '/')
+  assert.throws(() => find('nobody-here'), /CHILD_USER: there is no user "nobody-here"/)
+  for (const uid of [1000, undefined]) assert.throws(() => findChildUser('mcp', { uid, passwd }), /started by root/)
+  for (const wrong of ['a b', '-1', '1:', 'a:b', '../x']) assert.throws(() => readEnvironment({ CHILD_USER: wrong }), /the name of a user, or its number/)
 })

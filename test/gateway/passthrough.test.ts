@@ -155,8 +155,16 @@ test('expand: ${NAME} from the environment', async (t) => {
     assert.deepEqual([config.url, config.headers], ['http://h/${FOO}', { a: '${FOO}' }])
     assert.deepEqual(
       warnings,
-      ['headers', 'url'].map((place) => `\${FOO} in ${place} is not filled in: an admin has to store this server for that`)
+      ['headers', 'url'].map((place) => `\${FOO} in ${place} is not filled in: an admin has to write this value for that`)
     )
+  })
+  await t.test('value by value: what an admin wrote beside it is filled in', async () => {
+    const { config, warnings } = expand(
+      { storedByUser: ['/url', '/headers/a~1b', '/args/1'], url: '${BASE}', headers: { 'a/b': '${FOO}', c: '${FOO}' }, args: ['${FOO}', '${FOO}'] },
+      environment
+    )
+    assert.deepEqual([config.url, config.headers, config.args], ['${BASE}', { 'a/b': '${FOO}', c: 'foo-value' }, ['foo-value', '${FOO}']])
+    assert.equal(warnings.length, 3)
   })
   await t.test('values are taken out of what is shown again', async () => {
     assert.equal(
@@ -257,6 +265,7 @@ test('childEnvironment: what a child is given', async (t) => {
     const env = { ...to(hijacks, 'x'), A: '1', LDAP: '2' }
     assert.deepEqual(childEnvironment({ env, storedByUser: true }, given, {}), { ...minimal, A: '1', LDAP: '2' })
     assert.deepEqual(withheldNames({ env, storedByUser: true }), hijacks)
+    assert.deepEqual(withheldNames({ env, storedByUser: ['/env/A', '/env/BASH_ENV'] }), ['BASH_ENV'])
     assert.deepEqual(childEnvironment({ env }, given, {}), { ...minimal, ...env })
   })
   await t.test('other addresses count from the next connection on', async (t) => {

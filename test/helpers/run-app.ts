@@ -6,9 +6,10 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp } from '../../app.ts'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
+import { readEnvironment } from '../../plugins/config/environment.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
 import { openVault } from '../../plugins/secrets/vault.ts'
-import { milliseconds, readEnv } from '../../schemas/env.ts'
+import { milliseconds } from '../../schemas/env.ts'
 import type { HubOptions } from './hub.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -40,7 +41,7 @@ export interface RunningApp {
  * @throws Error as server.ts prints it
  */
 export async function runApp (environment: Readonly<Record<string, string>>): Promise<RunningApp> {
-  const env = readEnv(environment)
+  const env = readEnvironment(environment)
   const dataDir = env.DATA_DIR ?? join(dirname(env.SETTINGS_PATH), '.tool-hub')
   let output = ''
   const print = (text: string): void => { output += text }

@@ -532,7 +532,15 @@ test('credentials', async (t) => {
       passed = {}
       await client.call('get')
       assert.equal(api.last().headers.authorization, 'Bearer tok')
-      await client.call('elsewhere')
+      const before = api.seen.length
+      const refusal = await client.call('elsewhere')
+      assert.equal(refusal.isError, true)
+      assert.match(String(refusal.content[0]?.text), /at another server than the credentials/)
+      assert.doesNotMatch(String(refusal.content[0]?.text), /localhost/, 'its clients are not told which')
+      assert.match(client.warnings.join(), /operations at http:\/\/localhost:\d+, which are not called/)
+      assert.equal(api.seen.length, before)
+      const bare = await connect({ type: 'none' }, { headers: { 'X-Fixed': 'f', Cookie: 'a=b' } }, () => ({ authorization: 'Bearer mine' }))
+      await bare.call('elsewhere')
       const { headers, url } = api.last()
       assert.deepEqual(
         [url, headers.host, headers.authorization, headers['x-fixed'], headers.cookie],
@@ -540,6 +548,44 @@ test('credentials', async (t) => {
       )
     }
   )
+
+  await t.test('a description that is fetched chooses no other origin for what is configured', async () => {
+    const away = `http://localhost:${api.port}`
+    const describe = (servers: unknown, tokenUrl: string, operation: object = {}): void => {
+      const flow = { type: 'oauth2', flows: { clientCredentials: { tokenUrl, scopes: {} } } }
+      const described = { '/get': { get: { operationId: 'get', ...ok, ...operation } }, '/open': paths['/open'] }
+      const document = openapi(described, { components: { securitySchemes: { flow } }, servers })
+      api.at('/fetched.json', (_request, response) => { json(response, document) })
+    }
+    const url = `${api.url}/fetched.json`
+    const bearer = { type: 'http', scheme: 'bearer', token: 'canary' }
+    const configOf = (security: object, more: ServerConfig = {}): ServerConfig =>
+      ({ type: 'openapi', url, headers: { 'X-Fixed': 'canary' }, ...more, openapi: { security, ...more.openapi } }) as ServerConfig
+    const isTold = (): boolean => JSON.stringify(api.seen).includes('canary')
+    api.seen.length = 0
+    for (const server of [`${away}/v1`, `//localhost:${api.port}/v1`]) {
+      describe([{ url: server }], '/token')
+      await assert.rejects(restClient(t, configOf(bearer)), refused(/names http:\/\/localhost:\d+ as its server, .* give the address of the API as "url"/))
+      const bare = await restClient(t, configOf({ type: 'none' }))
+      await bare.call('get')
+      assert.equal(api.last().headers.host, `localhost:${api.port}`)
+      assert.ok(!isTold(), 'calls go there, configured headers do not')
+      const word = await restClient(t, configOf(bearer, { url: `${away}/v1`, openapi: { url } }))
+      await word.call('get')
+      assert.deepEqual([api.last().headers.authorization, api.last().headers['x-fixed']], ['Bearer canary', 'canary'], "with an admin's word")
+      api.seen.length = 0
+    }
+    describe([{ url: '/v1' }], '/token', { servers: [{ url: away }] })
+    const one = await restClient(t, configOf(bearer))
+    assert.equal((await one.call('get')).isError, true)
+    await one.call('open')
+    assert.deepEqual([api.seen.length, api.last().url, api.last().headers['x-fixed']], [1, '/v1/open', 'canary'])
+    api.seen.length = 0
+    describe([{ url: '/v1' }], `${away}/token`)
+    const flowing = await restClient(t, configOf({ type: 'oauth2', clientId: 'id', clientSecret: 'canary' }, { headers: {} }))
+    await assert.rejects(flowing.call('get'), /needs a "tokenUrl": the description states none at the server itself/)
+    assert.equal(api.seen.length, 0)
+  })
 
   await t.test('configured headers go as UTF-8; one that cannot be sent is told of, and nothing is', async () => {
     const utf8 = (value: string | string[] | undefined): string => Buffer.from(String(value), 'latin1').toString()

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -1227,6 +1230,21 @@ test('stdio: a child and its streams', async (t) => {
     await child.transport.close()
     await until(() => marked(mark).length === 0, 1_000, 'somebody is left')
     assert.equal(child.closed(), undefined, 'an end of our own is not told')
+  })
+
+  await t.test('also what left its group and emptied its environment', { skip: linux }, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'tool-hub-child-'))
+    t.after(async () => { await rm(folder, { recursive: true }) })
+    const file = join(folder, 'pid')
+    const child = await sh(t, `env -i "$(command -v setsid)" sh -c 'echo $$ > ${file}; exec /bin/sleep 62' & echo '{"jsonrpc":"2.0","method":"ready"}'; wait`, {
+      env: { PATH: process.env.PATH ?? '' }
+    })
+    const pid = async (): Promise<number> => Number(await readFile(file, 'utf8'))
+    await until(async () => child.heard.length > 0 && await pid() > 0)
+    await child.transport.close()
+    const left = await pid()
+    // A process that has ended has no command line, even if nobody has asked for its end.
+    await until(async () => await readFile(`/proc/${left}/cmdline`, 'utf8').catch(() => '') === '', 1_000, 'it is left')
   })
 
   await t.test('so does the child\'s own end', { skip: linux }, async (t) => {

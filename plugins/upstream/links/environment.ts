@@ -1,4 +1,5 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 import type { Environment } from './variables.ts'
 
 /** The package indexes for package managers that a child runs (`systemConfig.install`). */
@@ -38,9 +39,11 @@ const pythonNames = ['UV_DEFAULT_INDEX', 'UV_INDEX_URL', 'PIP_INDEX_URL']
 /** Variables that make a program run other code than its own. */
 const hijacks = /^(LD_.*|DYLD_.*|NODE_OPTIONS|PYTHONSTARTUP|BASH_ENV|GIT_SSH_COMMAND)$/i
 
-/** The names in `env` that a child does not get, since the config was stored by a user who is no admin. */
-export const withheldNames = ({ env = {}, storedByUser }: ServerConfig): string[] =>
-  storedByUser === true ? Object.keys(env).filter((name) => hijacks.test(name)) : []
+/** The names in `env` that a child does not get, since a user who is no admin wrote them. */
+export function withheldNames ({ env = {}, storedByUser }: ServerConfig): string[] {
+  const isUsers = writtenByUser(storedByUser)
+  return Object.keys(env).filter((name) => hijacks.test(name) && isUsers('env', name))
+}
 
 /**
  * The whole environment of a child.

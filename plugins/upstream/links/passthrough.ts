@@ -61,11 +61,11 @@ export function passthroughOf (config: ServerConfig, remote: boolean): { names: 
  */
 export function passedOn (server: string, names: readonly string[], headers: Headers): Passed | undefined {
   let passed: Record<string, string> | undefined
-  const hop = headers.connection === undefined ? undefined : textOf(headers.connection)?.toLowerCase().split(',').map((each) => each.trim())
+  const hop = headers.connection === undefined ? undefined : namesIn(textOf(headers.connection) ?? '')
   for (const name of names) {
     const value = textOf(headers[name])
     // Headers that the client names in `Connection` are for the gateway only (RFC 9110 §7.6.1).
-    if (value === undefined || hop?.includes(name) === true || holdsOurToken(value)) continue
+    if (value === undefined || hop?.has(name) === true || holdsOurToken(value)) continue
     const problem = problemOf(value)
     if (problem !== undefined) {
       throw new RpcError(
@@ -78,6 +78,9 @@ export function passedOn (server: string, names: readonly string[], headers: Hea
   }
   return passed
 }
+
+/** The names that a list holds, in lower case. */
+const namesIn = (list: string): Set<string> => new Set(list.toLowerCase().split(',').map((each) => each.trim()))
 
 /** The reason why a value cannot be sent; undefined when it can. */
 function problemOf (value: string): string | undefined {

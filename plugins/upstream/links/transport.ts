@@ -1,6 +1,7 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import { SseTransport } from '../../../protocol/transports/sse.ts'
+import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
@@ -26,6 +27,8 @@ export interface TransportDeps {
   outbound: Outbound
   /** The gateway's own environment: children get parts of it, and variables are filled in from it. */
   environment: Environment
+  /** The user that children run as; undefined: the gateway's own. */
+  childUser?: ProcessUser
   /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
   /** Called for each line that a child prints which is no message. */
@@ -45,15 +48,16 @@ export interface TransportDeps {
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
-  { outbound, environment, install, onLine, redact, sharedApi, warn }: TransportDeps & { warn: (sentence: string) => void },
+  { outbound, environment, childUser, install, onLine, redact, sharedApi, warn }: TransportDeps & { warn: (sentence: string) => void },
   passed?: () => Passed | undefined
 ): Transport {
   if (kind === 'stdio') {
     return new StdioTransport({
       command: config.command ?? '',
       args: config.args ?? [],
-      env: childEnvironment(config, environment, install?.() ?? {}),
+      env: childEnvironment(config, childUser ? environmentOf(childUser, environment) : environment, install?.() ?? {}),
       cwd: config.cwd,
+      user: childUser,
       onLine,
       redact,
       meter: memory
@@ -76,6 +80,10 @@ export function makeTransport (
     ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, meter: memory })
     : new HttpTransport({ url, headers, passed, dispatcher, meter: memory })
 }
+
+/** The gateway's environment, with the home and the name of another user. */
+const environmentOf = ({ home, name }: ProcessUser, environment: Environment): Environment =>
+  ({ ...environment, HOME: home, USER: name, LOGNAME: name, TMPDIR: undefined })
 
 const lowerCased = (headers: Record<string, string>): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

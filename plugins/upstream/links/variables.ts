@@ -1,4 +1,5 @@
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
@@ -12,23 +13,27 @@ export interface Expanded {
   hide: (text: string) => string
 }
 
-/** The gateway's own secrets, which no config gets. Compared in upper case: on some systems names are not case-sensitive. */
-const ours = [/^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY)$/, /_CLIENT_SECRET$/, /^SOCIAL_AUTH_/, /^PG/]
+/**
+ * The gateway's own secrets and the files that hold them, which no config gets. Compared in upper case: on some systems names are not
+ * case-sensitive.
+ */
+const ours = [/^(JWT_SECRET|DB_URL|ADMIN_PASSWORD|ENCRYPTION_KEY)(_FILE)?$/, /_CLIENT_SECRET(_FILE)?$/, /^SOCIAL_AUTH_/, /^PG/]
 export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.test(name.toUpperCase()))
 
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
 const shortestHidden = 4
 
 /**
- * Replaces `${NAME}` by its value in the environment, in `env`, `headers`, `url` and `args`. Values are not expanded again. Configs that a
- * user without admin rights stored are not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
+ * Replaces `${NAME}` by its value in the environment, in `env`, `headers`, `url` and `args`. Values are not expanded again. What a user
+ * without admin rights wrote is not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
  */
 export function expand (config: ServerConfig, environment: Environment): Expanded {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
-  const fill = (text: string, place: string): string => text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (written, name: string) => {
+  const isUsers = writtenByUser(config.storedByUser)
+  const fill = (text: string, place: string, ...within: Array<string | number>): string => text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (written, name: string) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
-    if (config.storedByUser === true) warnings.add(`${written} in ${place} is not filled in: an admin has to store this server for that`)
+    if (isUsers(place, ...within)) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
     else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
     else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
     else {
@@ -39,14 +44,14 @@ export function expand (config: ServerConfig, environment: Environment): Expande
   })
   const { env, headers, url, args } = config
   const all = (map: Record<string, string>, place: string): Record<string, string> =>
-    Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place)]))
+    Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place, name)]))
   const expanded: ServerConfig = {
     ...config,
     ...(env && { env: all(env, 'env') }),
     // Values from files often end with a line break, which headers must not contain.
     ...(headers && { headers: Object.fromEntries(Object.entries(all(headers, 'headers')).map(([name, text]) => [name, text.trim()])) }),
     ...(url !== undefined && { url: fill(url, 'url') }),
-    ...(args && { args: args.map((arg) => fill(arg, 'args')) })
+    ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) })
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
   const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)

@@ -137,12 +137,14 @@ export class Credentials {
     const { type, tokenUrl = defaults.tokenUrl, url = defaults.openIdConnectUrl } = this.#security
     if (type === 'oauth2') {
       if (tokenUrl === undefined) {
-        throw new UpstreamError('refused', '"openapi.security" of type "oauth2" needs a "tokenUrl": the description does not state it')
+        const lack = 'needs a "tokenUrl": the description states none at the server itself'
+        throw new UpstreamError('refused', `"openapi.security" of type "oauth2" ${lack}`)
       }
       return tokenUrl
     }
     if (url === undefined) {
-      throw new UpstreamError('refused', '"openapi.security" of type "openIdConnect" needs a "url": the description does not state it')
+      const lack = 'needs a "url": the description states none at the server itself'
+      throw new UpstreamError('refused', `"openapi.security" of type "openIdConnect" ${lack}`)
     }
     const discoveryUrl = url.includes('/.well-known/') ? url : `${url.replace(/\/$/, '')}${discoveryPath}`
     const headers = { accept: 'application/json' }

@@ -5,7 +5,7 @@ import { limits } from '../../../limits/index.ts'
 import { reachOf, type Outbound } from '../../../outbound/outbound.ts'
 import type { Api } from '../api.ts'
 import { toHeader } from '../headers.ts'
-import type { CompiledDescription, OperationPlan } from '../plan.ts'
+import type { CompiledDescription, OperationPlan, SecurityDefaults } from '../plan.ts'
 import { ArgumentError } from '../problems.ts'
 import { toRequest, type ApiRequest } from './request.ts'
 import { errorResult, toToolResult, type ApiResponse } from './result.ts'
@@ -15,6 +15,7 @@ export interface OperationCallerOptions {
   outbound: Outbound
   /** Headers of the client that the connection is for, used where a call has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
+  warn: (sentence: string) => void
 }
 
 /** A `tools/call`: the tool's name, `params` as text, and the headers of its client. */
@@ -31,14 +32,25 @@ const noTimeout = 2 ** 31 - 1
 /** Calls the operations of an API as tools. */
 export class OperationCaller {
   readonly #options: OperationCallerOptions
+  /** Origins of which was warned that they get no credentials. */
+  readonly #warned = new Set<string>()
 
   constructor (options: OperationCallerOptions) {
     this.#options = options
   }
 
-  /** @throws UpstreamError where neither the configuration nor the description states the URL of the API */
+  /**
+   * @throws UpstreamError where neither the configuration nor the description states the URL of the API, and where the description states
+   * one that must not get the configured credentials
+   */
   assertServer (compiled: CompiledDescription): void {
-    this.#defaultServer(compiled)
+    const { origin } = new URL(this.#defaultServer(compiled))
+    if (!this.#hasCredentials || origin === this.#credentialOrigin(compiled)) return
+    throw new UpstreamError(
+      'refused',
+      `the description names ${origin} as its server, which is not where it was fetched from: to send the credentials of ` +
+      '"openapi.security" there, give the address of the API as "url", and that of the description as "openapi.url"'
+    )
   }
 
   /**
@@ -58,8 +70,12 @@ export class OperationCaller {
       throw error
     }
     const { credentials } = api
-    const { securityDefaults } = compiled
-    const isConfigured = this.#addHeaders(request, headers)
+    const securityDefaults = this.#securityDefaults(compiled)
+    const isConfigured = this.#addHeaders(request, headers, compiled)
+    if (!isConfigured && !plan.anonymous && this.#hasCredentials) {
+      this.#warnOf(request.origin)
+      return errorResult('This operation is at another server than the credentials of this API are for, so it was not called')
+    }
     const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
     const response = await this.#fetch(request, signal)
     if (response.status !== 401 || token === undefined) return toToolResult(response)
@@ -71,16 +87,14 @@ export class OperationCaller {
   }
 
   /**
-   * Adds the headers of the configuration and of the client. Where the configuration states the URL of the API, they are sent to its
-   * origin only.
+   * Adds the headers of the configuration and of the client. They are sent to the origin of the credentials only.
    * @returns whether the request may carry them, and credentials
    */
-  #addHeaders (request: ApiRequest, headers: OperationCall['headers']): boolean {
+  #addHeaders (request: ApiRequest, headers: OperationCall['headers'], compiled: CompiledDescription): boolean {
     const { config, passed } = this.#options
     request.headers.set('user-agent', request.headers.get('user-agent') ?? 'tool-hub')
     if (!request.headers.has('accept')) request.headers.set('accept', 'application/json, text/*;q=0.9, */*;q=0.8')
-    const configuredUrl = this.#configuredUrl
-    if (configuredUrl !== undefined && new URL(configuredUrl).origin !== request.origin) return false
+    if (this.#credentialOrigin(compiled) !== request.origin) return false
     for (const [given, value] of Object.entries({ ...(headers ?? passed?.()), ...config.headers })) {
       const [name, sent] = toHeader(given, value)
       if (name === 'cookie') request.cookies.push(sent)
@@ -111,6 +125,40 @@ export class OperationCaller {
       // "refused" keeps the link: an API that is unreachable is no reason to read its description again.
       throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('refused', error.message) : error
     }
+  }
+
+  /** The configuration states credentials. */
+  get #hasCredentials (): boolean {
+    const { openapi } = this.#options.config
+    return openapi?.security !== undefined && openapi.security.type !== 'none'
+  }
+
+  /**
+   * The one origin that configured headers and credentials are sent to: that of the configured URL of the API, else that of the
+   * description's address (DECISIONS §15). A description that is fetched does not choose another; one that the configuration holds does.
+   */
+  #credentialOrigin (compiled: CompiledDescription): string | undefined {
+    const { url, openapi } = this.#options.config
+    const stated = this.#configuredUrl ?? (openapi?.schema === undefined ? openapi?.url ?? url : compiled.serverUrl)
+    return stated === undefined || !URL.canParse(stated) ? undefined : new URL(stated).origin
+  }
+
+  /** The security schemes of the description, without addresses that a fetched description may not choose. */
+  #securityDefaults (compiled: CompiledDescription): SecurityDefaults {
+    const { securityDefaults } = compiled
+    if (this.#options.config.openapi?.schema !== undefined) return securityDefaults
+    const origin = this.#credentialOrigin(compiled)
+    const admitted = (address: string | undefined): string | undefined =>
+      address !== undefined && URL.canParse(address) && new URL(address).origin === origin ? address : undefined
+    const { apiKey, tokenUrl, openIdConnectUrl } = securityDefaults
+    return { apiKey, tokenUrl: admitted(tokenUrl), openIdConnectUrl: admitted(openIdConnectUrl) }
+  }
+
+  /** Tells those who manage the server, once for each origin. */
+  #warnOf (origin: string): void {
+    if (this.#warned.has(origin) || this.#warned.size >= limits.openapi.warnings) return
+    this.#warned.add(origin)
+    this.#options.warn(`its description has operations at ${origin}, which are not called, since its credentials are for another origin`)
   }
 
   /** The URL of the API as the configuration states it; `url` alone is the description's. */

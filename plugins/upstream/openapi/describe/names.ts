@@ -6,7 +6,13 @@ const maxNameLength = 64
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
 /** A text with only the characters that a tool's name may have (MCP, "Tool Names"). */
-const toNameCharacters = (text: string): string => text.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+|_+$/g, '')
+function toNameCharacters (text: string): string {
+  const name = text.replace(/[^A-Za-z0-9_.-]+/g, '_').replace(/^_+/, '')
+  // Not by `/_+$/`, which looks at each run of underscores once for each of them.
+  let end = name.length
+  while (name[end - 1] === '_') end--
+  return name.slice(0, end)
+}
 
 /**
  * Assigns a unique tool name to each operation: its operationId, or else its method and path. Characters that no name may have become
@@ -33,12 +39,17 @@ export class ToolNames {
  */
 export class ArgumentNames {
   readonly #assigned = new Set<string>()
+  /** The number that each numbered name had last. */
+  readonly #counts = new Map<string, number>()
 
   has (name: string): boolean { return this.#assigned.has(name) }
 
   assign (name: string, location: string): string {
-    let unique = this.#assigned.has(name) ? `${name}_${location}` : name
-    for (let count = 2; this.#assigned.has(unique); count++) unique = `${name}_${location}_${count}`
+    const named = `${name}_${location}`
+    let unique = this.#assigned.has(name) ? named : name
+    let count = this.#counts.get(named) ?? 1
+    while (this.#assigned.has(unique)) unique = `${named}_${++count}`
+    if (count > 1) this.#counts.set(named, count)
     this.#assigned.add(unique)
     return unique
   }

@@ -1,0 +1,33 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+/**
+ * The values of a config that a user without admin rights wrote, as JSON Pointers (`/url`, `/headers/x-api-key`, `/args/0`); true: all.
+ * The gateway sets it. Such a value is not expanded, and such an address must be public.
+ */
+export const StoredByUser = Type.Optional(
+  Type.Union([Type.Boolean(), Type.Array(Type.String())], {
+    description: 'Set by the gateway: the values that a user without admin rights wrote (JSON Pointers; true: all), with fewer rights'
+  })
+)
+export type StoredByUser = Static<typeof StoredByUser> | undefined
+
+/** The JSON Pointer of a value (RFC 6901). */
+export const pointerTo = (...path: ReadonlyArray<string | number>): string =>
+  path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
+
+/** A test whether a user wrote the value at a path. */
+export function writtenByUser (storedByUser: StoredByUser): (...path: ReadonlyArray<string | number>) => boolean {
+  if (storedByUser === true) return () => true
+  const pointers = new Set(storedByUser === undefined || storedByUser === false ? [] : storedByUser)
+  return (...path) => pointers.size > 0 && pointers.has(pointerTo(...path))
+}
+
+/** The places of addresses: whether a user wrote one of them decides about what the server may reach. */
+export const addressPlaces = [
+  ['url'],
+  ['proxy'],
+  ['openapi', 'url'],
+  ['openapi', 'schema'],
+  ['openapi', 'security', 'tokenUrl'],
+  ['openapi', 'security', 'url']
+] as const

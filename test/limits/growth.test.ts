@@ -1,0 +1,263 @@
+// Nothing that a stranger, a user or a server can size costs more than its size: each input is handled at two sizes, one four times the
+// other, and the CPU that the larger takes must be about four times as much. What is quadratic takes sixteen times as much.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'tap'
+import { apply } from '../../db/apply.ts'
+import { read } from '../../db/document.ts'
+import { share } from '../../db/json/share.ts'
+import type { Snapshot } from '../../db/store.ts'
+import { Audit } from '../../plugins/audit/audit.ts'
+import { List } from '../../plugins/gateway/list.ts'
+import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
+import { resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { maskConfig, unmask } from '../../plugins/secrets/mask.ts'
+import { redactor } from '../../plugins/secrets/redact.ts'
+import { KeyFile } from '../../plugins/secrets/key-file.ts'
+import { toKey } from '../../plugins/secrets/key.ts'
+import { KeyRing } from '../../plugins/secrets/ring.ts'
+import { SealedVault } from '../../plugins/secrets/vault.ts'
+import { targetOf } from '../../plugins/servers/target.ts'
+import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
+import { childEnvironment } from '../../plugins/upstream/links/environment.ts'
+import { passedOn, passthroughOf } from '../../plugins/upstream/links/passthrough.ts'
+import { expand } from '../../plugins/upstream/links/variables.ts'
+import { ArgumentNames, ToolNames } from '../../plugins/upstream/openapi/describe/names.ts'
+import { EventStreamParser } from '../../protocol/event-stream.ts'
+import { withMembers } from '../../protocol/json.ts'
+import { makeCatalogue } from '../../protocol/lists.ts'
+import { parseMessage } from '../../protocol/message.ts'
+import { LineReader } from '../../protocol/transports/line-reader.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { appFor } from '../helpers/app.ts'
+import { at, KEY, settings } from '../helpers/client.ts'
+
+/** Linear work takes 4 times as long, and `n log n` a little more; half of the distance to 16 is for the garbage collector and others. */
+const mostGrowth = 8
+
+/** CPU time of this process in ms. */
+async function cpuOf (work: () => unknown): Promise<number> {
+  const before = process.cpuUsage()
+  await work()
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
+}
+
+/** @param prepare makes an input of a size, and returns the work on it */
+async function growth (prepare: (size: number) => () => unknown, size: number): Promise<{ small: number, large: number }> {
+  const best = async (work: () => unknown): Promise<number> => {
+    let least = Infinity
+    for (let run = 0; run < 3; run++) least = Math.min(least, await cpuOf(work))
+    return least
+  }
+  const small = await best(prepare(size))
+  return { small, large: await best(prepare(4 * size)) }
+}
+
+const indices = (count: number): number[] => Array.from({ length: count }, (_, at) => at)
+const mapOf = <Value>(count: number, value: (at: number) => Value): Record<string, Value> =>
+  Object.fromEntries(indices(count).map((at) => [`x-name-${at}`, value(at)]))
+const secret = (at: number): string => `Bearer secret-${at * 7_919}-of-mine`
+const headersOf = (count: number): ServerConfig => ({ url: 'http://h.example/', headers: mapOf(count, secret) })
+
+const snapshotOf = (servers: Record<string, ServerConfig>): Snapshot => read({ mcpServers: servers }, 1).snapshot
+const catalogueOf = (count: number, kind: 'tools' | 'resourceTemplates') => makeCatalogue({
+  name: 'many',
+  version: '1',
+  ...(kind === 'tools'
+    ? { tools: indices(count).map((at) => ({ name: `tool-${at}`, inputSchema: { type: 'object' } })) }
+    : { resourceTemplates: indices(count).map((at) => ({ name: 't', uriTemplate: `files://host-${at}/{path}` })) })
+})
+const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSurface({
+  raw: false,
+  separator: '-',
+  apps: false,
+  sections: [{
+    server: { name: 'many', config: { url: 'http://h.example/', tools: mapOf(count, () => ({ enabled: true })) } },
+    label: 'many',
+    member: { name: 'many' },
+    provider: undefined,
+    catalogue: catalogueOf(count, kind)
+  }]
+})
+
+const vault = new SealedVault(new KeyRing([toKey(randomBytes(32))], new KeyFile('/nowhere')))
+
+/** Each input: the size of the smaller one, and the work. */
+const inputs: Record<string, [size: number, prepare: (size: number) => () => unknown]> = {
+  'headers of a config: what is redacted': [4_000, (size) => () => { redactor(headersOf(size)) }],
+  'headers of a config: a line that is searched': [10_000, (size) => {
+    const redact = redactor(headersOf(size))
+    const line = indices(2_000).map(secret).join(' and ')
+    return () => { redact(line) }
+  }],
+  'headers of a config: masked': [8_000, (size) => () => { maskConfig({ ...headersOf(size) }) }],
+  'headers of a config: sealed and opened': [4_000, (size) => () => {
+    const { value, sealed } = vault.hide({ ...headersOf(size) }, 'p')
+    vault.reveal(value, sealed, 'p')
+  }],
+  'headers of a config: filled in': [5_000, (size) => {
+    const config = { url: 'http://h.example/', headers: mapOf(size, () => `$${'{ONE}'} and $${'{TWO}'}`) }
+    const environment = { ONE: 'first', TWO: 'second' }
+    return () => { expand(config, environment) }
+  }],
+  'one header of many words': [8_000, (size) => () => {
+    redactor({ headers: { authorization: indices(size).map((at) => `secret-${at}`).join(' ') } })
+  }],
+  'one long secret': [4_000, (size) => {
+    const redact = redactor({ env: { LONG: 'a'.repeat(size) } })
+    return () => { redact('a'.repeat(size)) }
+  }],
+  'arguments of a command: sent back with their masks': [10_000, (size) => {
+    const stored = { args: indices(size).flatMap((at) => ['--token', secret(at)]) }
+    const shown = maskConfig(stored)
+    return () => { unmask(shown, stored, shown) }
+  }],
+  'environment of a child': [8_000, (size) => {
+    const config = { command: 'x', env: mapOf(size, secret) }
+    return () => { childEnvironment(config, {}, { npmRegistry: 'http://r.example/' }) }
+  }],
+  'passed-on headers': [5_000, (size) => {
+    const names = indices(size).map((at) => `x-name-${at}`)
+    const headers = { ...mapOf(size, () => 'v'), connection: indices(size).map((at) => `x-other-${at}`).join(', ') }
+    return () => { passedOn('s', passthroughOf({ url: 'http://h/', passthroughHeaders: names }, true).names, headers) }
+  }],
+  'the target of a description': [8_000, (size) => {
+    const config = { openapi: { schema: { paths: mapOf(size, () => ({ servers: [{ url: 'http://a/' }] })) } } }
+    return () => { targetOf(config) }
+  }],
+  'names of operations': [8_000, (size) => () => {
+    const names = new ToolNames()
+    for (const at of indices(size)) names.assign('same', 'GET', `/p${at}`)
+  }],
+  'a name of underscores': [100_000, (size) => () => { new ToolNames().assign(`a${'_'.repeat(size)}a`, 'GET', '/p') }],
+  'names of arguments': [10_000, (size) => () => {
+    const names = new ArgumentNames()
+    for (let at = 0; at < size; at++) names.assign('same', 'query')
+  }],
+  'a list of tools: read': [5_000, (size) => {
+    const result = JSON.stringify({ tools: indices(size).map((at) => ({ name: `tool-${at}`, inputSchema: { type: 'object' } })) })
+    return async () => { await readList('tools', async () => result, () => {}) }
+  }],
+  'a list of tools: shown': [5_000, (size) => () => { surfaceOf(size, 'tools') }],
+  'a list of tools: compared': [20_000, (size) => {
+    const [one, other] = [0, 1].map(() => new List('tools', indices(size).map((at) => ({ text: `{"name":"tool-${at}"}` })), '{}'))
+    return () => { assert.ok(one !== undefined && other !== undefined && one.equals(other)) }
+  }],
+  'resource templates': [5_000, (size) => {
+    const surface = surfaceOf(size, 'resourceTemplates')
+    return () => { for (let run = 0; run < 20; run++) readerOf(surface, `files://other/${'x'.repeat(500)}`) }
+  }],
+  'events in pieces of one byte': [50_000, (size) => {
+    const bytes = Buffer.from(`data: ${'x'.repeat(size)}\n\n`)
+    return () => {
+      let events = 0
+      const parser = new EventStreamParser(() => { events++ }, Infinity)
+      for (let from = 0; from < bytes.length; from++) parser.push(bytes.subarray(from, from + 1))
+      assert.equal(events, 1)
+    }
+  }],
+  'events of many lines': [50_000, (size) => {
+    const bytes = Buffer.from('data: x\r\n'.repeat(size))
+    return () => { new EventStreamParser(() => {}, Infinity).push(bytes) }
+  }],
+  "a child's line in pieces of one character": [50_000, (size) => () => {
+    const reader = new LineReader(Infinity, () => {})
+    for (let from = 0; from < size; from++) reader.push('x')
+    reader.push('\n')
+  }],
+  'a message with many members': [20_000, (size) => {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: { arguments: mapOf(size, () => '\\"\\\\') } })
+    return () => { withMembers(text, { params: '{}' }); parseMessage(text, 200) }
+  }],
+  'a message with many members of its own': [20_000, (size) => {
+    const text = `{"jsonrpc":"2.0","id":1,"method":"x",${'"params":{},'.repeat(size)}"x":1}`
+    return () => { parseMessage(text, 200) }
+  }],
+  'a string of escapes': [200_000, (size) => {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: { x: '\\"'.repeat(size) } })
+    return () => { parseMessage(text, 200) }
+  }],
+  'a batch': [10_000, (size) => {
+    const text = JSON.stringify(indices(size).map((id) => ({ jsonrpc: '2.0', id, method: 'ping' })))
+    return () => { parseMessage(text, 200) }
+  }],
+  'a JSON pointer': [100_000, (size) => {
+    const pointer = `/${'~1'.repeat(size)}${'/x'.repeat(size)}`
+    return () => { resolvePointer({}, pointer) }
+  }],
+  'the audit of many changes': [2_000, (size) => {
+    const former = snapshotOf({})
+    const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
+    const next = snapshotOf(Object.fromEntries(changes.map(({ key, value }) => [key, value])))
+    return () => { new Audit(limits.audit, () => {}).add({ by: 'admin', changes, former, next }) }
+  }],
+  'settings: many changes': [5_000, (size) => {
+    const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
+    return () => { apply({ mcpServers: {} }, changes) }
+  }],
+  'settings: read again': [5_000, (size) => {
+    const text = JSON.stringify({ bearerKeys: indices(size).map((at) => ({ id: `k${at}`, allowedServers: ['a', 'b'] })) })
+    const [former, next] = [0, 1].map(() => JSON.parse(text) as Record<string, unknown>)
+    return () => { share(former ?? {}, next ?? {}) }
+  }]
+}
+
+for (const [what, [size, prepare]] of Object.entries(inputs)) {
+  test(`${what}: four times as much takes about four times as long`, async (t) => {
+    let seen = await growth(prepare, size)
+    // Another try for a machine that was busy: what is quadratic stays so.
+    if (seen.large > mostGrowth * seen.small) seen = await growth(prepare, size)
+    const { small, large } = seen
+    t.comment(`${size}: ${small.toFixed(1)} ms, ${4 * size}: ${large.toFixed(1)} ms`)
+    assert.ok(large <= mostGrowth * small + 2, `${size}: ${small} ms, ${4 * size}: ${large} ms`)
+  })
+}
+
+const bounded = {
+  headers: mapOf(401, secret),
+  env: mapOf(401, secret),
+  args: indices(401).map(String),
+  passthroughHeaders: indices(401).map((at) => `x-${at}`),
+  tools: mapOf(401, () => ({ enabled: false })),
+  prompts: mapOf(401, () => ({ enabled: false })),
+  resources: mapOf(401, () => ({ enabled: false }))
+}
+
+test('a config has at most 400 entries of a kind', async (t) => {
+  const many = { url: 'http://127.0.0.1:9/', headers: mapOf(50_000, secret), description: 'kept' }
+  const full = { url: 'http://127.0.0.1:9/', enabled: false, tools: mapOf(400, () => ({ enabled: false })) }
+  const app = await appFor(t, settings({ many, full, fine: { url: 'http://127.0.0.1:9/', headers: mapOf(400, secret) } }))
+  const ask = async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) =>
+    await app.inject({ method, url: `/api${url}`, payload, headers: { authorization: `Bearer ${KEY}` } })
+
+  await t.test('a stored one with more is kept and not connected, and says why', async () => {
+    assert.match(app.settings.current.problems.join('\n'), /server "many" is not connected: "headers": .*no more than 400/)
+    assert.equal(app.upstreams.get('many'), undefined)
+    const answer = await ask('GET', '/servers/many')
+    const record = at(answer.json(), 'data')
+    assert.equal(at(record, 'config', 'description'), 'kept')
+    assert.match(String(at(record, 'error')), /no more than 400/)
+    assert.ok(app.upstreams.get('fine'))
+  })
+
+  await t.test('one that is sent with more is refused', async () => {
+    for (const [member, value] of Object.entries(bounded)) {
+      const answer = await ask('POST', '/servers', { name: 'new', config: { url: 'http://127.0.0.1:9/', [member]: value } })
+      assert.equal(answer.statusCode, 400, member)
+      assert.match(answer.json<{ message: string }>().message, new RegExp(`config\\.${member}.*400`))
+    }
+    const config = { type: 'openapi', openapi: { schema: {}, passthroughHeaders: bounded.passthroughHeaders } }
+    assert.equal((await ask('POST', '/servers', { name: 'new', config })).statusCode, 400)
+  })
+
+  await t.test('overrides one by one do not pass it', async () => {
+    const more = await ask('POST', '/servers/full/tools/another/toggle', { enabled: false })
+    assert.equal(more.statusCode, 400)
+    assert.match(more.json<{ message: string }>().message, /at most 400 overrides/)
+    assert.equal((await ask('POST', '/servers/full/tools/x-name-1/toggle', { enabled: true })).statusCode, 200)
+    assert.equal((await ask('POST', '/servers/full/tools/another/toggle', { enabled: false })).statusCode, 200)
+    assert.equal(app.settings.current.servers.get('full')?.problem, undefined)
+  })
+})
