@@ -145,6 +145,17 @@ export const limits = {
   restCallsPerCaller: 250,
   /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
   checkedSchema: 256 * 1024,
+  /**
+   * Input schemas that are validated without a timeout, since their cost is known (`plugins/json-schema/weight.ts`). `schema`: max size of
+   * one, in characters; `depth`: max nesting of one; `work`: max weight of one times the size of the arguments. Beyond: with a timeout.
+   */
+  untimedChecks: { schema: 32 * 1024, depth: 32, work: 4_096 },
+  /**
+   * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
+   * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. `owners`: max owners
+   * whose time is counted; beyond: the oldest that spent nothing lately is forgotten.
+   */
+  schemaCpu: { perSecond: 80, burst: 100, owners: 10_000 },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */

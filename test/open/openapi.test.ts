@@ -18,6 +18,7 @@ import { OpenApi } from '../../plugins/openapi/openapi.ts'
 import { toOperation } from '../../plugins/openapi/operation.ts'
 import { SchemaTranslator } from '../../plugins/openapi/translate.ts'
 import { writeBody, writeHead, writeServers } from '../../plugins/openapi/write.ts'
+import { Disconnect } from '../../plugins/tools/disconnect.ts'
 import { InFlightCalls } from '../../plugins/tools/in-flight-calls.ts'
 import { makeCatalogue, type Catalogue, type Item } from '../../protocol/lists.ts'
 import type { Provider } from '../../protocol/provider.ts'
@@ -1025,7 +1026,8 @@ test('tools over plain HTTP', async (t) => {
         assert.deepEqual(args(await within(4_000, name, post(hub, `/api/tools/hostile/${name}`, given))), given)
         assert.deepEqual(args(await post(hub, `/api/tools/hostile/${name}`, given)), given)
       }
-      refused(await get(hub, '/api/tools/hostile/good?n=x'), 400)
+      // Others are validated again once their owner's CPU time allows.
+      await until(async () => (await get(hub, '/api/tools/hostile/good?n=x')).status === 400)
       assert.deepEqual(
         args(
           await within(
@@ -1455,7 +1457,7 @@ test('nobody takes all places of plain calls, and no server that does not answer
     } as never
   )
   const run = async (key: string, server: string): Promise<string> =>
-    await runs.run({ view: { principal: { key } }, cancel: () => {} } as never, server, new AbortController().signal)
+    await runs.run({ view: { principal: { key } }, cancel: () => {} } as never, server, new Disconnect())
   const all = Array.from({ length: 250 }, async (_, n) => await run('anonymous', `s${n}`))
   await assert.rejects(run('anonymous', 'free'), { code: 'TH_TOO_MANY_CALLS' })
   all.push(...Array.from({ length: 249 }, async (_, n) => await run(`user ${n}`, 's0')))
