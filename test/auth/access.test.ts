@@ -7,11 +7,12 @@ import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { originRules } from '../../plugins/auth/origin.ts'
+import { exposureSigns } from '../../plugins/auth/warn-open.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { bearerKey, spawnHub, until } from '../helpers/hub.ts'
+import { bearerKey, spawnHub, startHub, until } from '../helpers/hub.ts'
 
 const secret = 'a secret of the test that is long enough'
 const password = bcrypt.hashSync('Same-1234', 4)
@@ -886,3 +887,39 @@ test(
     assert.equal((await fetch(`${url}/health`)).status, 200)
   }
 )
+
+test('the signs that others than this machine come', async () => {
+  const table: Array<[host: string, allowedHosts: string, baseUrl: string | undefined, signs: string[]]> = [
+    ['127.0.0.1', '', undefined, []],
+    ['localhost', 'localhost, 127.0.0.1:3000', 'http://localhost:3000', []],
+    ['::1', '', 'http://[::1]:3000', []],
+    ['0.0.0.0', '', undefined, ['HOST=0.0.0.0']],
+    ['127.0.0.1', 'hub.example.com', undefined, ['ALLOWED_HOSTS=hub.example.com']],
+    ['127.0.0.1', '', 'https://hub.example.com', ['install.baseUrl=https://hub.example.com']],
+    ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
+  ]
+  for (const [host, allowedHosts, baseUrl, signs] of table) assert.deepEqual(exposureSigns({ host, allowedHosts, baseUrl }), signs)
+})
+
+test('tools that are open to the world are warned of, even while bearer keys are required', async (t) => {
+  const server = { url: 'http://127.0.0.1:9/mcp' }
+  const mcpServers = {
+    unmarked: server,
+    marked: { ...server, visibility: 'public' },
+    own: { ...server, visibility: 'private' },
+    disabled: { ...server, enabled: false }
+  }
+  const published = { install: { baseUrl: 'https://hub.example.com' } }
+  const said = async (systemConfig: object, env: Record<string, string>, servers: object = mcpServers): Promise<string[]> => {
+    const hub = await startHub(t, { settings: { mcpServers: servers, systemConfig }, env })
+    return hub.output().split('\n').filter((line) => line.includes('without credentials, under'))
+  }
+  const [warning = ''] = await said(published, {})
+  assert.equal((JSON.parse(warning) as { level: unknown }).level, 40)
+  assert.match(warning, /tools of 2 of its servers .*\/api\/tools.*enableBearerAuth.*install\.baseUrl=https.*PUBLIC_TOOLS=public/)
+  assert.equal((await said({}, { ALLOWED_HOSTS: 'hub.example.com' })).length, 1)
+  assert.equal((await said({}, {})).length, 0, 'nobody else comes')
+  assert.equal((await said(published, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
+  assert.equal((await said(published, { PUBLIC_TOOLS: 'off' })).length, 0)
+  assert.equal((await said(published, {}, { own: mcpServers.own })).length, 0, 'nothing is open')
+})
