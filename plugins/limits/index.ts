@@ -31,6 +31,11 @@ export const limits = {
   /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
 
+  /**
+   * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole of it; beyond: 408,
+   * and the connection is closed. `interval`: how often connections are checked, which adds to both.
+   */
+  slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
   /** Max MCP sessions; beyond: 503. */
   sessions: 10_000,
   /** Max time that a connection of the SSE transport has to begin its session, in ms; beyond: it is closed. */

@@ -9,6 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import { originRules } from '../../plugins/auth/origin.ts'
 import { exposureSigns } from '../../plugins/auth/warn-open.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -238,6 +239,7 @@ test('names of the language and hostile names are names like others', async (t) 
     'constructor',
     'toString',
     'hasOwnProperty',
+    'prototype',
     'a/b',
     'a\\b',
     '..',
@@ -262,8 +264,8 @@ test('names of the language and hostile names are names like others', async (t) 
       ['/groups', { name, servers: [] }],
       ['/users', { username: name, password: 'Long-enough-1' }]
     ] as const) {
-      // A username is letters, digits and @ . _ - +, and these are no more than that.
-      const fits = path === '/users' && /^[\w.@+-]{1,128}$/.test(name) && /\w/.test(name)
+      // A username is letters, digits and @ . _ - +.
+      const fits = path === '/users' && name === '_x'
       assert.equal(await send('POST', path, body), fits ? 201 : 400, `POST ${path} ${JSON.stringify(name)}`)
     }
     const encoded = encodeURIComponent(name.replace('\uD800', 'x'))
@@ -444,7 +446,14 @@ test('a query with escapes that are no UTF-8 is refused, after who asks', async 
 test('a body of another type: what to send, in every dialect', async (t) => {
   const { app, url } = await start(t)
   for (const path of ['/api/servers', '/api/auth/login', '/api/tools/a/b', '/mcp']) {
-    for (const type of ['text/plain', 'nonsense', undefined]) {
+    for (const type of [
+      'text/plain',
+      'nonsense',
+      undefined,
+      'application/json; charset=latin1',
+      'application/json;charset="UTF-16"',
+      'application/json; boundary=x; Charset = utf-7'
+    ]) {
       const reply = await fetch(`${url}${path}`, {
         method: 'POST',
         headers: {
@@ -922,4 +931,28 @@ test('tools that are open to the world are warned of, even while bearer keys are
   assert.equal((await said(published, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
   assert.equal((await said(published, { PUBLIC_TOOLS: 'off' })).length, 0)
   assert.equal((await said(published, {}, { own: mcpServers.own })).length, 0, 'nothing is open')
+})
+
+test('who sends slowly is cut off in time, head or body', async (t) => {
+  assert.ok(limits.slowSenders.request + limits.slowSenders.interval <= 35_000)
+  const app = await appFor(t, {}, {}, { slowSenders: { headers: 300, request: 600, interval: 100 } })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const head = 'POST /api/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  const begun = ['POST /mcp HTTP/1.1\r\nHost: loc', `${head}Content-Length: 1000\r\n\r\n{"username":`]
+  for (const [at, part] of begun.entries()) {
+    const started = Date.now()
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => { socket.write(part) })
+      // One byte at a time keeps no connection.
+      const drip = setInterval(() => { if (socket.writable) socket.write('x') }, 50)
+      let received = ''
+      socket.on('data', (chunk) => { received += String(chunk) })
+      socket.on('error', reject)
+      socket.on('close', () => { clearInterval(drip); resolve(received) })
+    }).catch(String)
+    const took = Date.now() - started
+    assert.ok(took >= (at === 0 ? 250 : 550) && took < 5_000, `${took} ms`)
+    if (answer.startsWith('HTTP')) assert.match(answer, /^HTTP\/1\.1 408 /)
+  }
 })
