@@ -21,6 +21,7 @@ import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
 import counters from './plugins/limits/counters.ts'
+import { limits } from './plugins/limits/index.ts'
 import throttle from './plugins/auth/throttle.ts'
 import unread from './plugins/limits/unread.ts'
 import metrics from './plugins/metrics/index.ts'
@@ -54,6 +55,8 @@ export interface AppOptions {
   initTimeout: number
   requestTimeout: number
   drainTimeout: number
+  /** Replaces `limits.slowSenders`. */
+  slowSenders?: { readonly headers: number, readonly request: number, readonly interval: number }
   /** The environment that children may inherit from. */
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
@@ -74,20 +77,20 @@ const lastChance = 1_000
 
 /** The whole program as one list: each line needs only lines above it. Not listening yet. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
-  const { env, version } = options
+  const { env, version, slowSenders = limits.slowSenders } = options
   const basePath = basePathOf(env)
   const app = Fastify({
     logger: options.logger,
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies(env.TRUST_PROXY),
-    requestTimeout: 30_000,
+    requestTimeout: slowSenders.request,
     forceCloseConnections: 'idle',
     // While the app closes, clients may still answer questions and cancel; new requests are refused where they arrive.
     return503OnClosing: false,
     routerOptions: { maxParamLength: 24 * 1024, ignoreTrailingSlash: true },
     frameworkErrors: byPath(basePath),
     clientErrorHandler: clientError,
-    http: { headersTimeout: 15_000, maxHeaderSize }
+    http: { headersTimeout: slowSenders.headers, connectionsCheckingInterval: slowSenders.interval, maxHeaderSize }
   })
 
   app.setValidatorCompiler(compileValidator)
@@ -176,7 +179,8 @@ export async function buildWaitingRoom ({ logger, env }: Pick<AppOptions, 'logge
     logger,
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
-    requestTimeout: 30_000,
+    requestTimeout: limits.slowSenders.request,
+    http: { headersTimeout: limits.slowSenders.headers, connectionsCheckingInterval: limits.slowSenders.interval },
     frameworkErrors: envelope
   })
   const problem = 'waiting for the database'

@@ -3,8 +3,8 @@ import { figuresOf, type Figures } from './figures.ts'
 import type { Endpoint } from './session.ts'
 import { cell, table } from './table.ts'
 
-/** An endpoint to measure. Its CPU time is measured if its pid is given. */
-export interface Target { name: string, endpoint: Endpoint, pid?: number }
+/** An endpoint to measure. Its CPU time is measured if its pid is given. `job`: its own, in place of the comparison's. */
+export interface Target { name: string, endpoint: Endpoint, pid?: number, job?: Job }
 
 export interface Comparison {
   /** Measured alternately. One of them has the name `reference`. */
@@ -46,8 +46,8 @@ export async function compare ({ targets, job, load, rounds, log }: Comparison):
 async function measure (targets: Target[], job: Job, { calls, inFlight }: Load): Promise<Round> {
   const drives = new Map(targets.map(({ name }): [string, Driven[]] => [name, []]))
   for (let slice = 0; slice < slices; slice++) {
-    for (const { name, endpoint, pid } of slice % 2 === 0 ? targets : targets.toReversed()) {
-      drives.get(name)?.push(await drive(endpoint, job, { calls: Math.ceil(calls / slices), inFlight }, pid))
+    for (const { name, endpoint, pid, job: own = job } of slice % 2 === 0 ? targets : targets.toReversed()) {
+      drives.get(name)?.push(await drive(endpoint, own, { calls: Math.ceil(calls / slices), inFlight }, pid))
     }
   }
   return new Map([...drives].map(([name, driven]) => [name, figuresOf(driven)]))

@@ -1,13 +1,15 @@
 import { Connection } from './connection.ts'
-import { Session, resultOf, type Endpoint } from './session.ts'
+import { PlainRequests, Session, type Endpoint } from './session.ts'
 import { cpuTime } from './cpu.ts'
 
-/** A JSON-RPC request that is sent many times. `id` counts from 1. */
+/** A request that is sent many times: by default of JSON-RPC. `id` counts from 1. */
 export interface Job {
-  /** The request as JSON text. */
+  /** The body of the request as JSON text. */
   request: (id: number) => string
   /** Whether a `result` is correct for the request with this id. */
   isCorrect: (result: unknown, id: number) => boolean
+  /** The request is plain HTTP, without a session, and the body of the response is the result. */
+  isPlain?: true
 }
 
 export interface Load { calls: number, inFlight: number }
@@ -16,7 +18,7 @@ export interface Load { calls: number, inFlight: number }
 export interface Driven { cpu: number, wall: number, latencies: number[] }
 
 /**
- * Sends `calls` requests in one session, with `inFlight` at any time, each on its own connection.
+ * Sends `calls` requests, in one session where they are MCP's, with `inFlight` at any time, each on its own connection.
  * @throws at the first wrong response
  */
 export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: Load, pid?: number): Promise<Driven> {
@@ -24,7 +26,7 @@ export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: 
   try {
     const [first] = connections
     if (first === undefined) throw new Error('nothing in flight')
-    const session = await Session.open(first, endpoint)
+    const session = job.isPlain ? new PlainRequests(endpoint) : await Session.open(first, endpoint)
     const latencies: number[] = []
     let sent = 0
     const work = async (connection: Connection): Promise<void> => {
@@ -33,7 +35,7 @@ export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: 
         const began = performance.now()
         const response = await connection.send(session.encode(job.request(id)))
         latencies.push(performance.now() - began)
-        if (!job.isCorrect(resultOf(response, id), id)) throw new Error(`wrong response to request ${id}: ${response.body.slice(0, 500)}`)
+        if (!job.isCorrect(session.resultOf(response, id), id)) throw new Error(`wrong response to request ${id}: ${response.body.slice(0, 500)}`)
       }
     }
     const used = (): number => pid === undefined ? 0 : cpuTime(pid)

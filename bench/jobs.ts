@@ -9,6 +9,13 @@ export const echoCall: Job = {
   }
 }
 
+/** The same call of `echo` over plain HTTP: POST /api/tools/:server/echo. */
+export const plainEchoCall: Job = {
+  request: (id) => `{"message":"${message(id)}"}`,
+  isCorrect: echoCall.isCorrect,
+  isPlain: true
+}
+
 const message = (id: number): string => `call ${id} of the bench, a short line of plain text`
 
 /** `tools/list` with `count` tools on one page. */

@@ -8,11 +8,12 @@ import { call } from './call.ts'
 import { override } from './gateway.ts'
 import { idle } from './idle.ts'
 import { list } from './list.ts'
+import { plainCall } from './plain-call.ts'
 import { Processes } from './processes.ts'
 import { machine, writeResults } from './results.ts'
 import { start } from './start.ts'
 
-const all = { call, list, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = { call, plain: plainCall, list, idle, start, ...otherBuild === undefined ? {} : { against } }
 /** In ms. */
 const timeout = 20 * 60_000
 

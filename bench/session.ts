@@ -38,11 +38,36 @@ export class Session {
     return withBody(this.#head, body)
   }
 
+  resultOf (response: HttpResponse, id: number): unknown {
+    return resultOf(response, id)
+  }
+
   /** Ends the session by DELETE. */
   async end (connection: Connection): Promise<void> {
     const { status } = await connection.send(`${head('DELETE', this.endpoint)}Mcp-Session-Id: ${this.id}\r\n\r\n`)
     if (status >= 300) throw new Error(`${this.endpoint.path} answered DELETE with ${status}`)
   }
+}
+
+/** Requests of plain HTTP, whose response is the result as it is: they need no session. */
+export class PlainRequests {
+  readonly #head: string
+
+  constructor ({ port, path, token }: Endpoint) {
+    this.#head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\n`
+  }
+
+  encode (body: string): string {
+    return withBody(this.#head, body)
+  }
+
+  /** @throws where the status is not 200 */
+  resultOf ({ status, body }: HttpResponse, id: number): unknown {
+    if (status !== 200) throw new Error(`request ${id} was answered ${status}: ${body.slice(0, 500)}`)
+    return JSON.parse(body)
+  }
+
+  async end (): Promise<void> {}
 }
 
 function head (method: string, { port, path, token }: Endpoint): string {

@@ -75,6 +75,9 @@ export interface Client {
   ask: (question: Question) => Promise<Response>
 }
 
+/** One object, since the class of capabilities is remembered by it. */
+const noCapabilities: ClientCapabilities = {}
+
 /** A client without capabilities that can be neither asked nor notified: a plain HTTP caller, or the gateway itself. */
 export class PlainClient implements Client {
   readonly id: string
@@ -82,7 +85,7 @@ export class PlainClient implements Client {
   readonly principal: string | undefined
   readonly ownLinks: boolean
   readonly owner: string
-  readonly capabilities = {}
+  readonly capabilities = noCapabilities
   readonly listener = undefined
 
   constructor (id: string, user: string, principal?: string, ownLinks = false, owner = id) {

@@ -1,8 +1,9 @@
 import type { FastifyReply } from 'fastify'
+import { Disconnect } from '../plugins/tools/disconnect.ts'
 
-/** A signal that aborts when the connection of a reply closes, after the answer or before. */
-export function disconnectSignal (reply: FastifyReply): AbortSignal {
-  const disconnected = new AbortController()
-  reply.raw.once('close', () => { disconnected.abort() })
-  return disconnected.signal
+/** Tells when the connection of a reply closes before the answer was sent. */
+export function disconnectOf ({ raw }: FastifyReply): Disconnect {
+  const disconnect = new Disconnect()
+  raw.once('close', () => { if (!raw.writableFinished) disconnect.happen() })
+  return disconnect
 }

@@ -1,6 +1,9 @@
-/** Names that servers and groups must not have, since they are part of a route or a member of `Object.prototype`. */
+/** Names that nothing may have, since an object may inherit a member of that name, or give it to others. */
+export const inheritedNames: readonly string[] = [...Object.getOwnPropertyNames(Object.prototype), 'prototype']
+
+/** Names that servers and groups must not have: those, and parts of routes. */
 const reserved = new Set([
-  ...Object.getOwnPropertyNames(Object.prototype),
+  ...inheritedNames,
   'call',
   'openapi',
   'openapi.json',

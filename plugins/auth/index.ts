@@ -15,7 +15,7 @@ import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
 import { loginToken, markOf, type LoginClaims } from './steps/jwt.ts'
 import { socialSession } from './steps/social-session.ts'
-import { warnOfSkippedAuth } from './warn-open.ts'
+import { warnOfOpenTools, warnOfSkippedAuth } from './warn-open.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { auth: Auth }
@@ -75,6 +75,7 @@ export default fp(async (app) => {
   const rules = originRules(host, allowedHosts, allowedOrigins)
   const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
   warnOfSkippedAuth(app, host)
+  warnOfOpenTools(app, anonymous)
 
   // On every route, since much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
@@ -124,7 +125,7 @@ export default fp(async (app) => {
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
-}, { name: 'auth', dependencies: ['config', 'keys', 'settings'] })
+}, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access'] })
 
 /** Max delay of a timer, in ms (Node: 2³¹ − 1). */
 const longestDelay = 24 * 3_600_000

@@ -18,13 +18,21 @@ export function bytesOf (size: string): number {
   return bytes
 }
 
+/** Whether a content type states an encoding of text other than UTF-8, in which JSON is always written (RFC 8259, 8.1). */
+function hasOtherCharset (contentType = ''): boolean {
+  if (!contentType.includes(';')) return false
+  const charset = /;\s*charset\s*=\s*(?:"([^"]*)"|([^\s;]*))/i.exec(contentType)
+  return charset !== null && !/^utf-?8$/i.test((charset[1] ?? charset[2] ?? '').trim())
+}
+
 /**
  * The whole body as text, unchanged.
  * @param limit in bytes
- * @throws TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding
+ * @throws TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other than UTF-8
  */
 export async function readText (payload: IncomingMessage, limit: number): Promise<string> {
-  if (payload.headers['content-encoding'] !== undefined) throw new errors.UnsupportedMediaType()
+  const { 'content-encoding': encoding, 'content-type': contentType } = payload.headers
+  if (encoding !== undefined || hasOtherCharset(contentType)) throw new errors.UnsupportedMediaType()
   if (Number(payload.headers['content-length'] ?? 0) > limit) throw new errors.TooLarge(limit)
   const chunks: Buffer[] = []
   let size = 0

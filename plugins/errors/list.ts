@@ -41,7 +41,11 @@ export const errors = {
   TooSlow: createError('TH_TOO_SLOW', 'The request took too long to arrive', 408),
   HeadersTooLarge: createError('TH_HEADERS_TOO_LARGE', 'The path and headers are larger than %s bytes together', 431),
   TooLarge: createError('TH_TOO_LARGE', 'The body is larger than %s bytes (routing.jsonBodyLimit)', 413),
-  UnsupportedMediaType: createError('TH_UNSUPPORTED_MEDIA_TYPE', 'The body must be application/json, without a content encoding', 415),
+  UnsupportedMediaType: createError(
+    'TH_UNSUPPORTED_MEDIA_TYPE',
+    'The body must be application/json in UTF-8, without a content encoding',
+    415
+  ),
   InvalidJson: createError('TH_INVALID_JSON', 'The body is not valid JSON%s', 400),
   InvalidInput: createError('TH_INVALID_INPUT', '%s', 400),
   InvalidChange: createError('TH_INVALID_CHANGE', '%s', 400),

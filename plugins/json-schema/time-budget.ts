@@ -1,4 +1,6 @@
 import { createContext, Script } from 'node:vm'
+import { BoundedMap } from '../limits/bounded-map.ts'
+import { limits } from '../limits/index.ts'
 
 /** Time for which work that exceeded its timeout is not started again, in ms. */
 const backoff = 60_000
@@ -8,6 +10,40 @@ const maxInBackoff = 10
 
 /** Max attempts at work that was stopped before it had used up its CPU time. */
 const maxAttempts = 5
+
+/** Min CPU time that work is started with, unless its timeout is shorter, in ms. */
+const minAllowance = 5
+
+/** The CPU time of all work on one owner's input: a token bucket. */
+export class CpuBudget {
+  /** In ms of CPU time. */
+  #left: number = limits.schemaCpu.burst
+  #updated = performance.now()
+
+  /** The CPU time that may be spent now, in ms. */
+  get left (): number {
+    const now = performance.now()
+    this.#left = Math.min(limits.schemaCpu.burst, this.#left + (now - this.#updated) / 1_000 * limits.schemaCpu.perSecond)
+    this.#updated = now
+    return this.#left
+  }
+
+  get isFull (): boolean { return this.left >= limits.schemaCpu.burst }
+
+  /** @param time in ms of CPU time */
+  spend (time: number): void { this.#left -= time }
+}
+
+/** The CPU budgets of owners, by name. One that is full is as good as a new one. */
+export class CpuBudgets {
+  readonly #budgets = new BoundedMap<string, CpuBudget>(limits.schemaCpu.owners, { isEvictable: (_owner, { isFull }) => isFull })
+
+  of (owner: string): CpuBudget {
+    let budget = this.#budgets.get(owner)
+    if (!budget) this.#budgets.set(owner, budget = new CpuBudget())
+    return budget
+  }
+}
 
 const context = createContext({ work: () => {} })
 const script = new Script('work()')
@@ -23,30 +59,47 @@ class TimeBudget {
   /**
    * Runs work synchronously.
    * @param timeout in ms of CPU time
-   * @returns undefined where the work exceeds the timeout or the stack, or did so within the last minute
+   * @param cpu the budget of the owner, from which the work's time is taken; the timeout is shorter where less is left
+   * @returns undefined where the work exceeds the timeout or the stack, or did so within the last minute, or the owner's budget is spent
    * @throws the error that the work throws
    */
-  run <Result> (name: string, timeout: number, work: () => Result): Result | undefined {
+  run <Result> (name: string, timeout: number, work: () => Result, cpu?: CpuBudget): Result | undefined {
     if (this.#isInBackoff(name)) return undefined
+    const allowance = Math.min(timeout, cpu?.left ?? timeout)
+    if (allowance < Math.min(timeout, minAllowance)) return undefined
     const before = process.cpuUsage()
     let result: Result | undefined
-    context.work = () => { result = work() }
-    for (let attempt = 1; ; attempt++) {
+    // The time that it takes to set the timeout is not the owner's.
+    let spent = 0
+    context.work = () => {
+      const start = performance.now()
       try {
-        script.runInContext(context, { timeout })
-        return result
-      } catch (error) {
-        const { code, name: errorName } = error as NodeJS.ErrnoException
-        // Schemas that refer to themselves, or are nested deeply, may exceed the stack.
-        const isTooDeep = errorName === 'RangeError'
-        if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT' && !isTooDeep) throw error
-        // The timeout is in wall-clock time, of which other processes may have had a part.
-        const { user, system } = process.cpuUsage(before)
-        const isCut = user + system < timeout * 1_000
-        if (!isTooDeep && isCut && attempt < maxAttempts) continue
-        this.#backoffs.set(name, Date.now() + backoff)
-        return undefined
+        result = work()
+      } finally {
+        spent = performance.now() - start
       }
+    }
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          script.runInContext(context, { timeout: Math.ceil(allowance) })
+          return result
+        } catch (error) {
+          const { code, name: errorName } = error as NodeJS.ErrnoException
+          // Schemas that refer to themselves, or are nested deeply, may exceed the stack.
+          const isTooDeep = errorName === 'RangeError'
+          if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT' && !isTooDeep) throw error
+          // The timeout is in wall-clock time, of which other processes may have had a part.
+          const { user, system } = process.cpuUsage(before)
+          spent = (user + system) / 1_000
+          if (!isTooDeep && spent < allowance && attempt < maxAttempts) continue
+          // Work that was given much less than its timeout may be started again once more is left.
+          if (isTooDeep || allowance >= timeout / 2) this.#backoffs.set(name, Date.now() + backoff)
+          return undefined
+        }
+      }
+    } finally {
+      cpu?.spend(spent)
     }
   }
 

@@ -8,12 +8,15 @@ import { parsePointer } from './json-pointer.ts'
 /** Validates arguments. Returns one short phrase for each error; an empty array: the arguments are valid. */
 export type Validator = (args: Record<string, unknown>) => string[]
 
-/** Runs work synchronously with a timeout in ms; undefined: the work exceeds it. */
+/** Runs work synchronously with a timeout in ms; undefined: the work exceeds it, or is not started. */
 export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
 
-/** In ms. The cost of a schema cannot be told by looking at it. */
-const compileTimeout = 250
+/** In ms of CPU time. The cost of most schemas cannot be told by looking at them. */
+const compileTimeout = 100
 const validateTimeout = 50
+
+/** Max errors that are put into words: a large value may have as many as it has parts. */
+const maxErrors = 100
 
 interface Pattern { test: (text: string) => boolean, toString: () => string }
 
@@ -64,21 +67,32 @@ const maxParameters = 100
  * schema that is neither, or refers to other documents, the usable parts are used. A schema over the size limit, or one that takes too
  * long, accepts everything: the upstream validates the arguments anyway.
  * @param size length of the schema's text, in characters
+ * @param isCheap whether these arguments are validated fast, so that no timeout is needed, which costs more than most validations
  */
-export function createValidator (schema: unknown, size: number, runWithTimeout: RunWithTimeout): Validator {
+export function createValidator (
+  schema: unknown,
+  size: number,
+  runWithTimeout: RunWithTimeout,
+  isCheap: (args: Record<string, unknown>) => boolean
+): Validator {
   if (!isObject(schema) || size > limits.checkedSchema) return acceptAll
   let validator: Validator | undefined
   return (args) => {
-    validator ??= compileWithTimeout(schema, runWithTimeout)
-    return runWithTimeout(validateTimeout, () => validator?.(args)) ?? []
+    const validate = validator ??= compileWithTimeout(schema, runWithTimeout)
+    if (!validate) return []
+    return isCheap(args) ? validate(args) : runWithTimeout(validateTimeout, () => validate(args)) ?? []
   }
 }
 
 function compileWithTimeout (schema: Record<string, unknown>, runWithTimeout: RunWithTimeout): Validator | undefined {
-  const ajv = instances ??= { draft2020: new Ajv2020(options), draft7: new Ajv(options) }
-  const validator = runWithTimeout(compileTimeout, () => compile(schema, ajv) ?? compileByParameter(schema, ajv))
+  let isStarted = false
+  const validator = runWithTimeout(compileTimeout, () => {
+    isStarted = true
+    const ajv = instances ??= { draft2020: new Ajv2020(options), draft7: new Ajv(options) }
+    return compile(schema, ajv) ?? compileByParameter(schema, ajv)
+  })
   // A compilation that was stopped leaves the instances in an unknown state.
-  if (!validator) instances = undefined
+  if (!validator && isStarted) instances = undefined
   return validator
 }
 
@@ -98,7 +112,7 @@ function compile (schema: Record<string, unknown>, { draft2020, draft7 }: AjvIns
 
 function errorsOf (validate: ValidateFunction, args: Record<string, unknown>): string[] {
   try {
-    return validate(args) ? [] : [...new Set((validate.errors ?? []).map(toPhrase))]
+    return validate(args) ? [] : [...new Set((validate.errors ?? []).slice(0, maxErrors).map(toPhrase))]
   } catch {
     // Ajv fails at a few combinations of keywords, and at schemas that refer to nothing but themselves.
     return []

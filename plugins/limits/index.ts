@@ -31,6 +31,11 @@ export const limits = {
   /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
 
+  /**
+   * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole of it; beyond: 408,
+   * and the connection is closed. `interval`: how often connections are checked, which adds to both.
+   */
+  slowSenders: { headers: 15_000, request: 30_000, interval: 5_000 },
   /** Max MCP sessions, with a share for each owner; beyond: 429 or 503. The same number of connections of the SSE transport. */
   sessions: 10_000,
   /** Max time that a connection of the SSE transport has to begin its session, in ms; beyond: it is closed. */
@@ -184,6 +189,17 @@ export const limits = {
   restSessionIdle: 30 * 60_000,
   /** Max size of an input schema by which arguments are validated, in characters; beyond: only the server validates them. */
   checkedSchema: 256 * 1024,
+  /**
+   * Input schemas that are validated without a timeout, since their cost is known (`plugins/json-schema/weight.ts`). `schema`: max size of
+   * one, in characters; `depth`: max nesting of one; `work`: max weight of one times the size of the arguments. Beyond: with a timeout.
+   */
+  untimedChecks: { schema: 32 * 1024, depth: 32, work: 4_096 },
+  /**
+   * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
+   * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. `owners`: max owners
+   * whose time is counted; beyond: the oldest that spent nothing lately is forgotten.
+   */
+  schemaCpu: { perSecond: 80, burst: 100, owners: 10_000 },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */

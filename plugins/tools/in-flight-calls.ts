@@ -2,6 +2,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { View } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import type { Disconnect } from './disconnect.ts'
 import type { PlainExchange } from './exchange.ts'
 
 /** A request that runs for a plain HTTP caller. */
@@ -27,12 +28,9 @@ export class InFlightCalls {
    * @returns the text of its result
    * @throws UpstreamFailed, UpstreamSlow, ShareError, Draining, InvalidInput, NoSuch, LimitReached; the refusal that `withdraw` gives
    */
-  async run (exchange: PlainExchange, server: string, gone: AbortSignal): Promise<string> {
+  async run (exchange: PlainExchange, server: string, gone: Disconnect): Promise<string> {
     if (this.#closing) throw new errors.Draining()
-    const leave = (): void => { exchange.cancel('the caller went away') }
-    // It may have gone while a server was waited for.
-    if (gone.aborted) leave()
-    else gone.addEventListener('abort', leave, { once: true })
+    gone.listen(() => { exchange.cancel('the caller went away') })
     const call: InFlightCall = { server, refusal: undefined }
     this.#running.set(exchange, call)
     try {

@@ -5,7 +5,10 @@ import type { Principal, View } from '../access/view.ts'
 import type { StandingOf } from '../auth/standings.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
+import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
+import { defaultOwner } from '../users/username.ts'
+import { Disconnect } from './disconnect.ts'
 import { callerOf, PlainExchange } from './exchange.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
@@ -19,8 +22,8 @@ export interface Caller {
   readonly headers: IncomingHttpHeaders
   /** The address that it called from. */
   readonly address: string
-  /** Aborts when it goes away. */
-  readonly gone: AbortSignal
+  /** Tells when it goes away. */
+  readonly gone: Disconnect
 }
 
 /** A tool of a server, as a route names it. `name`: the group or server that the route asks through, where it says so. */
@@ -36,6 +39,7 @@ export class Tools {
   readonly #ownHeaders: OwnHeaders
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
+  readonly #cpuBudgets = new CpuBudgets()
 
   constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
@@ -94,13 +98,13 @@ export class Tools {
     const query = fromQuery(search)
     const { group } = query
     // A tool's own argument of that name comes first.
-    const isArgument = body === undefined && inputOf(this.#gateway.catalogue(server), tool)?.names('group') === true
+    const isArgument = body === undefined && this.#inputOf(server, tool)?.names('group') === true
     const isWord = name === undefined && group !== undefined && !isArgument
     const view = this.#openView(caller.principal, server, name, isWord ? group : undefined)
     if (isWord && typeof group !== 'string') throw new errors.InvalidInput('The query names several groups; name one')
     if (isWord) delete query.group
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(view, server, tool)
-    const input = inputOf(this.#gateway.catalogue(server), tool)
+    const input = this.#inputOf(server, tool)
     const given = body === undefined ? query : fromBody(body)
     return await this.#run(caller, view, server, input, { name: exposed, arguments: input ? fitting(input, given) : given })
   }
@@ -129,7 +133,19 @@ export class Tools {
   /** The input of a tool, by one of the names that the view takes. */
   #input (view: View, name: string): ToolInput | undefined {
     const target = this.#gateway.lookUp(view, callerOf(view), 'tools', name)
-    return target && inputOf(this.#gateway.catalogue(target.provider), target.key)
+    return target && this.#inputOf(target.provider, target.key)
+  }
+
+  /** The input of a tool, by its own name. */
+  #inputOf (server: string, tool: string): ToolInput | undefined {
+    return inputOf(this.#gateway.catalogue(server), tool, () => this.#cpuBudgets.of(this.#ownerOf(server)))
+  }
+
+  /** The owner of a server; all admins are one. */
+  #ownerOf (server: string): string {
+    const { servers, users } = this.#access.snapshot
+    const owner = servers.get(server)?.config.owner ?? defaultOwner
+    return users.get(owner)?.isAdmin === true ? defaultOwner : owner
   }
 
   #exposed (view: View, server: string, tool: string): string | undefined {
@@ -170,7 +186,7 @@ export class Tools {
     try {
       return await this.#send(caller, view, server, 'tasks/result', { taskId })
     } catch (error) {
-      const stayed = { ...caller, gone: new AbortController().signal }
+      const stayed = { ...caller, gone: new Disconnect() }
       this.#send(stayed, view, server, 'tasks/cancel', { taskId }).catch(() => {})
       throw error
     }

@@ -1,7 +1,9 @@
 import { foldName } from '../../db/invariants.ts'
+import { inheritedNames } from '../../schemas/names.ts'
 
-/** Reserved names, folded: built-in identities and first segments of paths (DECISIONS §2). */
+/** Reserved names, folded: names of inherited members, built-in identities and first segments of paths (DECISIONS §2). */
 const reserved = new Set([
+  ...inheritedNames.map(foldName),
   'guest',
   'system',
   'anonymous',

@@ -681,6 +681,7 @@ test('the management API', async (t) => {
     ]) { refused(await admin.ask('POST', '/servers', { name, config }), 400, JSON.stringify(name)) }
     for (const name of [
       'constructor',
+      'prototype',
       '__proto__',
       'toString',
       'hasOwnProperty',

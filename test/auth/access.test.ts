@@ -7,11 +7,13 @@ import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
 import { originRules } from '../../plugins/auth/origin.ts'
+import { exposureSigns } from '../../plugins/auth/warn-open.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { bearerKey, spawnHub, until } from '../helpers/hub.ts'
+import { bearerKey, spawnHub, startHub, until } from '../helpers/hub.ts'
 
 const secret = 'a secret of the test that is long enough'
 const password = bcrypt.hashSync('Same-1234', 4)
@@ -237,6 +239,7 @@ test('names of the language and hostile names are names like others', async (t) 
     'constructor',
     'toString',
     'hasOwnProperty',
+    'prototype',
     'a/b',
     'a\\b',
     '..',
@@ -261,8 +264,8 @@ test('names of the language and hostile names are names like others', async (t) 
       ['/groups', { name, servers: [] }],
       ['/users', { username: name, password: 'Long-enough-1' }]
     ] as const) {
-      // A username is letters, digits and @ . _ - +, and these are no more than that.
-      const fits = path === '/users' && /^[\w.@+-]{1,128}$/.test(name) && /\w/.test(name)
+      // A username is letters, digits and @ . _ - +.
+      const fits = path === '/users' && name === '_x'
       assert.equal(await send('POST', path, body), fits ? 201 : 400, `POST ${path} ${JSON.stringify(name)}`)
     }
     const encoded = encodeURIComponent(name.replace('\uD800', 'x'))
@@ -443,7 +446,14 @@ test('a query with escapes that are no UTF-8 is refused, after who asks', async 
 test('a body of another type: what to send, in every dialect', async (t) => {
   const { app, url } = await start(t)
   for (const path of ['/api/servers', '/api/auth/login', '/api/tools/a/b', '/mcp']) {
-    for (const type of ['text/plain', 'nonsense', undefined]) {
+    for (const type of [
+      'text/plain',
+      'nonsense',
+      undefined,
+      'application/json; charset=latin1',
+      'application/json;charset="UTF-16"',
+      'application/json; boundary=x; Charset = utf-7'
+    ]) {
       const reply = await fetch(`${url}${path}`, {
         method: 'POST',
         headers: {
@@ -886,3 +896,63 @@ test(
     assert.equal((await fetch(`${url}/health`)).status, 200)
   }
 )
+
+test('the signs that others than this machine come', async () => {
+  const table: Array<[host: string, allowedHosts: string, baseUrl: string | undefined, signs: string[]]> = [
+    ['127.0.0.1', '', undefined, []],
+    ['localhost', 'localhost, 127.0.0.1:3000', 'http://localhost:3000', []],
+    ['::1', '', 'http://[::1]:3000', []],
+    ['0.0.0.0', '', undefined, ['HOST=0.0.0.0']],
+    ['127.0.0.1', 'hub.example.com', undefined, ['ALLOWED_HOSTS=hub.example.com']],
+    ['127.0.0.1', '', 'https://hub.example.com', ['install.baseUrl=https://hub.example.com']],
+    ['::', 'a.example', 'no address', ['HOST=::', 'ALLOWED_HOSTS=a.example']]
+  ]
+  for (const [host, allowedHosts, baseUrl, signs] of table) assert.deepEqual(exposureSigns({ host, allowedHosts, baseUrl }), signs)
+})
+
+test('tools that are open to the world are warned of, even while bearer keys are required', async (t) => {
+  const server = { url: 'http://127.0.0.1:9/mcp' }
+  const mcpServers = {
+    unmarked: server,
+    marked: { ...server, visibility: 'public' },
+    own: { ...server, visibility: 'private' },
+    disabled: { ...server, enabled: false }
+  }
+  const published = { install: { baseUrl: 'https://hub.example.com' } }
+  const said = async (systemConfig: object, env: Record<string, string>, servers: object = mcpServers): Promise<string[]> => {
+    const hub = await startHub(t, { settings: { mcpServers: servers, systemConfig }, env })
+    return hub.output().split('\n').filter((line) => line.includes('without credentials, under'))
+  }
+  const [warning = ''] = await said(published, {})
+  assert.equal((JSON.parse(warning) as { level: unknown }).level, 40)
+  assert.match(warning, /tools of 2 of its servers .*\/api\/tools.*enableBearerAuth.*install\.baseUrl=https.*PUBLIC_TOOLS=public/)
+  assert.equal((await said({}, { ALLOWED_HOSTS: 'hub.example.com' })).length, 1)
+  assert.equal((await said({}, {})).length, 0, 'nobody else comes')
+  assert.equal((await said(published, { PUBLIC_TOOLS: 'public' })).length, 0, 'the operator decided')
+  assert.equal((await said(published, { PUBLIC_TOOLS: 'off' })).length, 0)
+  assert.equal((await said(published, {}, { own: mcpServers.own })).length, 0, 'nothing is open')
+})
+
+test('who sends slowly is cut off in time, head or body', async (t) => {
+  assert.ok(limits.slowSenders.request + limits.slowSenders.interval <= 35_000)
+  const app = await appFor(t, {}, {}, { slowSenders: { headers: 300, request: 600, interval: 100 } })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const head = 'POST /api/auth/login HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n'
+  const begun = ['POST /mcp HTTP/1.1\r\nHost: loc', `${head}Content-Length: 1000\r\n\r\n{"username":`]
+  for (const [at, part] of begun.entries()) {
+    const started = Date.now()
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => { socket.write(part) })
+      // One byte at a time keeps no connection.
+      const drip = setInterval(() => { if (socket.writable) socket.write('x') }, 50)
+      let received = ''
+      socket.on('data', (chunk) => { received += String(chunk) })
+      socket.on('error', reject)
+      socket.on('close', () => { clearInterval(drip); resolve(received) })
+    }).catch(String)
+    const took = Date.now() - started
+    assert.ok(took >= (at === 0 ? 250 : 550) && took < 5_000, `${took} ms`)
+    if (answer.startsWith('HTTP')) assert.match(answer, /^HTTP\/1\.1 408 /)
+  }
+})

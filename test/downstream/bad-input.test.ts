@@ -200,7 +200,13 @@ test('bad requests', async (t) => {
       body: JSON.stringify(ping)
     })
     assert.equal(absent.status, 415, absent.body)
-    for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/json;charset="UTF-8"']) {
+    for (const type of [
+      'application/json; charset=utf-8',
+      'Application/JSON',
+      'application/json;charset="UTF-8"',
+      'application/json; Charset=UTF8',
+      'application/json; profile=x'
+    ]) {
       assert.equal((await session.post(JSON.stringify(ping), { 'content-type': type })).status, 200, type)
     }
     for (const reply of await both(gzipSync(JSON.stringify(ping)), { headers: { 'content-encoding': 'gzip' } })) assertRefused(reply, 415)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Value } from '@sinclair/typebox/value'
 import type { FastifyInstance } from 'fastify'
-import { buildApp } from '../../app.ts'
+import { buildApp, type AppOptions } from '../../app.ts'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
 import { Env } from '../../schemas/env.ts'
@@ -17,7 +17,12 @@ const noVault = {
 }
 
 /** The gateway within this process, ready, on a settings file of its own; closed after the test. For what cannot be asked from outside. */
-export async function appFor (t: Cleanup, settings: object, env: Partial<Env> = {}): Promise<FastifyInstance> {
+export async function appFor (
+  t: Cleanup,
+  settings: object,
+  env: Partial<Env> = {},
+  more: Partial<AppOptions> = {}
+): Promise<FastifyInstance> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-app-'))
   const settingsPath = join(folder, 'mcp_settings.json')
   await writeFile(settingsPath, JSON.stringify(settings), { mode: 0o600 })
@@ -32,7 +37,8 @@ export async function appFor (t: Cleanup, settings: object, env: Partial<Env> = 
     initTimeout: 10_000,
     requestTimeout: 10_000,
     drainTimeout: 100,
-    environment: { PATH: process.env.PATH }
+    environment: { PATH: process.env.PATH },
+    ...more
   })
   t.after(async () => {
     await app.close()

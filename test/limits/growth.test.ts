@@ -76,6 +76,7 @@ const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSu
   sections: [{
     server: { name: 'many', config: { url: 'http://h.example/', tools: mapOf(count, () => ({ enabled: true })) } },
     label: 'many',
+    ofAdmin: true,
     member: { name: 'many' },
     provider: undefined,
     catalogue: catalogueOf(count, kind)

@@ -1024,7 +1024,8 @@ test('tools over plain HTTP', async (t) => {
         assert.deepEqual(args(await within(4_000, name, post(hub, `/api/tools/hostile/${name}`, given))), given)
         assert.deepEqual(args(await post(hub, `/api/tools/hostile/${name}`, given)), given)
       }
-      refused(await get(hub, '/api/tools/hostile/good?n=x'), 400)
+      // Others are validated again once their owner's CPU time allows.
+      await until(async () => (await get(hub, '/api/tools/hostile/good?n=x')).status === 400)
       assert.deepEqual(
         args(
           await within(

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { makeView } from '../../plugins/access/view.ts'
+import { Disconnect } from '../../plugins/tools/disconnect.ts'
 import { PlainExchange } from '../../plugins/tools/exchange.ts'
 import { InFlightCalls } from '../../plugins/tools/in-flight-calls.ts'
 import { code, RpcError, type Reason } from '../../protocol/errors.ts'
@@ -101,11 +102,13 @@ test('a caller that goes away cancels its call; one that had gone before the cal
     }),
     redact: (_server, text) => text
   })
-  const leaving = new AbortController()
-  const running = calls.run(exchange(), 'up', leaving.signal)
-  leaving.abort()
+  const leaving = new Disconnect()
+  const running = calls.run(exchange(), 'up', leaving)
+  leaving.happen()
   await assert.rejects(running, { statusCode: 502 })
-  await assert.rejects(calls.run(exchange(), 'up', AbortSignal.abort()), { statusCode: 502 })
+  const gone = new Disconnect()
+  gone.happen()
+  await assert.rejects(calls.run(exchange(), 'up', gone), { statusCode: 502 })
   assert.deepEqual(reasons, ['the caller went away', 'the caller went away'])
 
   const twice = exchange()

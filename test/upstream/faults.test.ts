@@ -684,8 +684,12 @@ test('lists that are bad', async (t) => {
       { name: 7 },
       { name: '' },
       tool('bare', { inputSchema: undefined }),
+      tool('line\nbreak'),
+      tool('escape\u001b[2J'),
+      tool('c1\u0085'),
       tool('last')
     ] as unknown as Json[],
+    prompts: [{ name: 'nul\u0000' }, { name: 'fine' }],
     on: ({ method, params }) => (method === 'tools/call' ? { content: [{ type: 'text', text: String(params.name) }] } : undefined)
   })
   const wordy = await startUpstream(t, { tools: [tool('wordy', { description: 'word '.repeat(20_000) })] })
@@ -715,6 +719,9 @@ test('lists that are bad', async (t) => {
     assert.ok(seen.includes('odd-first') && seen.includes('odd-last'), seen.join(' '))
     for (const one of tools) assert.match(String(one.name), /^\w+-\w+$/)
     assert.equal(text(await session.call('odd-last')), 'last')
+    assert.deepEqual((await session.list('prompts/list', 'prompts')).map((one) => one.name), ['odd-fine'])
+    assert.match(hub.output(), /tools: \\"line\u{fffd}break\\" has control characters in its name and is left out/u)
+    assert.match(hub.output(), /prompts: \\"nul\u{fffd}\\" has control characters/u)
   })
 
   await t.test('a description is cut at 16 KiB', async () => {

@@ -62,6 +62,11 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
     return undefined
   }
   const name = value[key]
+  // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
+  if (kind !== 'resources' && kind !== 'resourceTemplates' && /\p{Cc}/u.test(name)) {
+    warn(`${kind}: ${JSON.stringify(name.replaceAll(/\p{Cc}/gu, '\u{fffd}'))} has control characters in its name and is left out`)
+    return undefined
+  }
   if (text.length > limits.itemSize) {
     warn(`${kind}: ${JSON.stringify(name)} is larger than ${limits.itemSize} characters and is left out`)
     return undefined
