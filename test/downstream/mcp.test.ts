@@ -1204,7 +1204,7 @@ test('keys and routes', async (t) => {
     assert.deepEqual(await team.tools(), ['open-echo'])
     assertRefused(await send(`${hub.url}/mcp/hidden`, { key: null, body: initialize() }), 404)
     const keyed = await Session.open(`${hub.url}/mcp`)
-    assert.deepEqual(await keyed.tools(), ['open', 'defaulted', 'admins', 'closed', 'grouped', 'bobs'].map((name) => `${name}-echo`))
+    assert.deepEqual(await keyed.tools(), ['defaulted', 'admins', 'closed', 'grouped', 'open', 'bobs'].map((name) => `${name}-echo`))
     assertRefused(
       await send(`${hub.url}/mcp`, {
         key: null,
