@@ -55,6 +55,18 @@ export class RpcError extends Error {
  */
 export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room'
 
+/** Words only, and about the upstream: a host, an address or a path would bring a dot, a colon, a slash, or a quotation mark. */
+const plainMessage = /^((the process|the answer|the upstream|it|its) [\w ',;()-]*|the upstream's answer [\w ',;():-]*)$/
+
+const messages = {
+  unreachable: 'it cannot be reached',
+  expired: 'its session has ended',
+  unauthorized: 'the upstream wants credentials (HTTP 401)',
+  refused: 'it refused the request',
+  broken: 'the connection to it broke',
+  'no-room': 'the gateway has no memory left for its answer; try again later'
+} as const
+
 /** A failure to get an answer of an upstream, with a message for the operator. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
@@ -69,6 +81,17 @@ export class UpstreamError extends Error {
     this.fault = fault
     this.detail = detail
     this.status = status
+  }
+
+  /**
+   * The failure for clients, who are told no address, path or DNS answer: those are for who manages the server. The message itself, where
+   * it speaks of the process or the answer in plain words, and else a sentence about the kind of the failure.
+   */
+  get messageForClients (): string {
+    const { fault, message, status } = this
+    if (fault === 'closed' || plainMessage.test(message)) return message
+    if (fault === 'timeout') return /^no answer /.test(message) ? message : 'no answer in time'
+    return status !== undefined && fault === 'refused' ? `it answered HTTP ${status}` : messages[fault]
   }
 
   /** True when the request certainly did not run, so that it may be sent again. */

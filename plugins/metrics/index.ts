@@ -1,9 +1,16 @@
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { makeView, type Principal } from '../access/view.ts'
 import { CallMetrics } from './call-metrics.ts'
 
 declare module 'fastify' {
-  interface FastifyInstance { metrics: Registry }
+  interface FastifyInstance { metrics: Metrics }
+}
+
+export interface Metrics {
+  readonly contentType: string
+  /** All metrics as text; those of servers that the principal does not see are left out. */
+  read: (principal: Principal) => Promise<string>
 }
 
 /** `app.metrics`: the metrics of the gateway, for Prometheus. They are collected by the gateway's hooks. */
@@ -42,5 +49,16 @@ export default fp(async (app) => {
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
   app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: calls.label(server) }) })
-  app.decorate('metrics', register)
-}, { name: 'metrics', dependencies: ['gateway', 'downstream', 'upstream'] })
+  app.decorate('metrics', {
+    contentType: register.contentType,
+    read: async (principal) => {
+      const text = await register.metrics()
+      if (principal.isAdmin && principal.grant === undefined) return text
+      const visible = new Set(app.access.visible(makeView(principal, { kind: 'global', open: true })).map(({ server }) => server.name))
+      return text.split('\n').filter((line) => {
+        const [, name] = /^[^#]*\bserver="((?:[^"\\]|\\.)*)"/.exec(line) ?? []
+        return name === undefined || name === 'other' || visible.has(name)
+      }).join('\n')
+    }
+  })
+}, { name: 'metrics', dependencies: ['access', 'gateway', 'downstream', 'upstream'] })

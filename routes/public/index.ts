@@ -1,3 +1,4 @@
+import { errors } from '../../plugins/errors/list.ts'
 import { Failure } from '../../schemas/api.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -5,7 +6,7 @@ import health from './health.ts'
 
 const tags = ['System']
 
-/** Scope `public`: no credentials needed. */
+/** Scope `public`: no credentials needed, but for the metrics. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const { version, basePath } = app.config
   await app.register(health, {
@@ -14,17 +15,28 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     problem: () => app.phase.name === 'ready' ? app.settings.problem : app.phase.name
   })
 
-  app.get(
-    '/metrics',
-    {
-      schema: { tags, summary: 'Metrics, for Prometheus', security: [], response: { 200: Metrics, 403: Failure } },
-      config: { effect: 'read' }
-    },
-    async (_request, reply) => {
-      reply.type(app.metrics.contentType)
-      return await app.metrics.metrics()
-    }
-  )
+  if (app.config.env.METRICS !== 'off') {
+    const isPublic = app.config.env.METRICS === 'public'
+    app.get(
+      '/metrics',
+      {
+        schema: {
+          tags,
+          summary: 'Metrics, for Prometheus',
+          description: 'For admins, unless METRICS=public; then servers are named to those who may see them.',
+          ...(isPublic ? { security: [] } : {}),
+          response: { 200: Metrics, 401: Failure, 403: Failure }
+        },
+        config: { effect: 'read' }
+      },
+      async (request, reply) => {
+        const principal = isPublic ? await app.auth.optional(request) : await app.auth.management(request)
+        if (!isPublic && !principal.isAdmin) throw new errors.Forbidden('Only an admin may read the metrics (METRICS=public opens them)')
+        reply.type(app.metrics.contentType)
+        return await app.metrics.read(principal)
+      }
+    )
+  }
 
   app.get(
     '/config',

@@ -29,7 +29,7 @@ const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group', 'defaulted'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'metrics' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -72,6 +72,8 @@ function expected (asked: Asked): Expected {
   if (scope === 'admin' && !isAdmin(who)) return 403
   switch (target) {
     case 'nothing': return 'yes'
+    // DECISIONS §13: METRICS is not set.
+    case 'metrics': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
     // ALLOW_REGISTRATION is off: admins only; keys that the management API does not know are nobody's.
     case 'registering': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
     // Who has no password has none to change.
@@ -98,8 +100,9 @@ const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
   ...Object.fromEntries(
-    ['/health', '/health/live', '/health/ready', '/metrics', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
+    ['/health', '/health/live', '/health/ready', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
   ),
+  'GET /metrics': { target: 'metrics' },
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
   'POST /api/auth/register': { target: 'registering', body: { username: 'newcomer', password: 'New-12345' } },
   'GET /api/auth/user': nothing(),

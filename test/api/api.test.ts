@@ -1355,9 +1355,14 @@ test('the management API', async (t) => {
     assertPlain(JSON.stringify(document))
   })
 
+  await t.test('metrics are for admins', async () => {
+    assert.equal((await fetch(`${hub.url}/metrics`)).status, 401)
+    assert.equal((await fetch(`${hub.url}/metrics`, { headers: { authorization: 'Bearer nobody' } })).status, 401)
+  })
+
   await t.test('metrics in the format of Prometheus, calls counted by server', async () => {
     const read = async (): Promise<{ text: string, samples: Map<string, number> }> => {
-      const reply = await fetch(`${hub.url}/metrics`)
+      const reply = await fetch(`${hub.url}/metrics`, { headers: admin.headers })
       assert.equal(reply.status, 200)
       assert.match(String(reply.headers.get('content-type')), /^text\/plain/)
       const body = await reply.text()
@@ -1427,7 +1432,7 @@ test('the management API', async (t) => {
   await t.test('no secret was in any answer, log line, metric or, in plain, in the settings file', async () => {
     await sleep(200)
     const file = await readFile(hub.settingsPath, 'utf8')
-    const metrics = await (await fetch(`${hub.url}/metrics`)).text()
+    const metrics = await (await fetch(`${hub.url}/metrics`, { headers: admin.headers })).text()
     secrets.add(KEYED)
     for (const secret of secrets) {
       assert.ok(
@@ -1592,7 +1597,7 @@ test('BASE_PATH stands in front of everything', async (t) => {
   const { token } = await admin.ok('POST', '/auth/keys', { name: 'k' }, 201)
   assert.ok((await (await Session.open(`${hub.url}/mcp`, { key: String(token) })).tools()).includes('fake-echo'))
   for (const route of ['/health', '/health/live', '/health/ready', '/metrics', '/docs', '/docs/json']) {
-    assert.equal((await fetch(`${hub.url}${route}`)).status, 200, route)
+    assert.equal((await fetch(`${hub.url}${route}`, { headers: admin.headers })).status, 200, route)
     assert.equal((await fetch(`${root}${route}`)).status, 404, route)
   }
   for (const route of ['/api/servers', '/api/auth/user', '/mcp']) {

@@ -9,6 +9,7 @@ import { share } from '../../db/json/share.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { Audit } from '../../plugins/audit/audit.ts'
 import { List } from '../../plugins/gateway/list.ts'
+import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
 import { resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
 import { limits } from '../../plugins/limits/index.ts'
@@ -73,6 +74,7 @@ const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSu
   raw: false,
   separator: '-',
   apps: false,
+  claimsOf: () => new Claims(),
   sections: [{
     server: { name: 'many', config: { url: 'http://h.example/', tools: mapOf(count, () => ({ enabled: true })) } },
     label: 'many',

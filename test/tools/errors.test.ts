@@ -1,5 +1,6 @@
 // What plain HTTP callers are told: by the reason of an error, never by its words.
 import assert from 'node:assert/strict'
+import { UpstreamError } from '../../protocol/errors.ts'
 import { test, type Test } from 'tap'
 import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { makeView } from '../../plugins/access/view.ts'
@@ -116,4 +117,20 @@ test('a caller that goes away cancels its call; one that had gone before the cal
   twice.cancel('first')
   twice.cancel('second')
   assert.deepEqual([twice.cancelled, reasons.slice(2)], ['first', ['first']])
+})
+
+test('clients are told of failures without addresses, paths and DNS answers', async () => {
+  for (const [error, said] of [
+    [new UpstreamError('unreachable', 'cannot reach 10.1.2.3:8080: connection refused; is the server running?'), 'it cannot be reached'],
+    [new UpstreamError('unreachable', 'h.example resolves to 10.1.2.3, which is private'), 'it cannot be reached'],
+    [new UpstreamError('unreachable', 'cannot start "/opt/secret/run": no such command'), 'it cannot be reached'],
+    [new UpstreamError('refused', 'http://10.1.2.3/mcp answered HTTP 503', '', 503), 'it answered HTTP 503'],
+    [new UpstreamError('refused', 'it redirects to another origin (http://10.1.2.3), which is not followed'), 'it refused the request'],
+    [new UpstreamError('broken', 'intranet closed the connection'), 'the connection to it broke'],
+    [new UpstreamError('broken', 'its broken stream could not be resumed: intranet closed it'), 'the connection to it broke'],
+    [new UpstreamError('timeout', 'intranet did not answer within 5 s'), 'no answer in time'],
+    [new UpstreamError('timeout', 'no answer to tools/list within 5 s'), 'no answer to tools/list within 5 s'],
+    [new UpstreamError('broken', 'the process ended with exit code 3', '; its last lines: x'), 'the process ended with exit code 3'],
+    [new UpstreamError('broken', "the upstream's answer is too large: more than 5 bytes"), "the upstream's answer is too large: more than 5 bytes"]
+  ] as const) assert.equal(error.messageForClients, said)
 })

@@ -76,5 +76,5 @@ export class RequestRunner {
   }
 
   get #name (): string { return JSON.stringify(this.#server) }
-  #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.message) }
+  #redacted (error: UpstreamError): string { return this.#supervisor.redact(error.messageForClients) }
 }

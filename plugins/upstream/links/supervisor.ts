@@ -212,7 +212,7 @@ export class ConnectionSupervisor {
     const healthy = this.connectedAt !== undefined && Date.now() - this.connectedAt > healthyAfter
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
-    this.reason = this.#redact(error.message)
+    this.reason = this.#redact(error.messageForClients)
     this.#become('disconnected', this.#redact(`${error.message}${error.detail}`))
     if (this.#remote && this.#config.enableKeepAlive === false) return
     this.#retry = setTimeout(() => { void this.ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))

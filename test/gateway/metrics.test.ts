@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import type { Env } from '../../schemas/env.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
+import { KEY, OTHER, otherKey, settings } from '../helpers/client.ts'
+import { bearerKey, until, type Cleanup } from '../helpers/hub.ts'
+import { openSession } from '../helpers/inject.ts'
+
+/** A gateway whose servers `open` and `closed` were each called once. */
+async function started (t: Cleanup, mode: Env['METRICS'] | undefined) {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const servers = { open: { url: upstream.url, visibility: 'public' }, closed: { url: upstream.url, visibility: 'private' } }
+  const app = await appFor(
+    t,
+    { ...settings(servers), bearerKeys: [bearerKey(), otherKey({ accessType: 'servers', allowedServers: ['open'] })] },
+    mode === undefined ? {} : { METRICS: mode }
+  )
+  await until(() => app.upstreams.counts().connected === 2)
+  const session = await openSession(app, '/mcp', KEY)
+  for (const server of ['open', 'closed']) await session.request('tools/call', { name: `${server}-echo`, arguments: { message: 'x' } })
+  const read = async (token?: string): Promise<{ status: number, servers: string[], text: string }> => {
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+    const { statusCode: status, body: text } = await app.inject({ url: '/metrics', headers })
+    return { status, servers: ['open', 'closed'].filter((name) => text.includes(`server="${name}"`)), text }
+  }
+  return { app, read }
+}
+
+test('metrics: for admins by default', async (t) => {
+  const { read } = await started(t, undefined)
+  const { status, servers } = await read(KEY)
+  assert.deepEqual([status, servers], [200, ['open', 'closed']])
+  for (const token of [undefined, OTHER, 'nobody']) assert.deepEqual([(await read(token)).status, (await read(token)).servers], [401, []])
+})
+
+test('metrics: METRICS=public opens them, and names servers to who may see them', async (t) => {
+  const { read } = await started(t, 'public')
+  assert.deepEqual((await read(KEY)).servers, ['open', 'closed'])
+  for (const token of [undefined, OTHER, 'nobody']) {
+    const { status, servers, text } = await read(token)
+    assert.deepEqual([status, servers], [200, ['open']], token)
+    assert.match(text, /^toolhub_sessions 1$/m)
+    assert.match(text, /^toolhub_upstreams\{status="connected"\} 2$/m)
+  }
+})
+
+test('metrics: METRICS=off closes them', async (t) => {
+  const { read } = await started(t, 'off')
+  for (const token of [undefined, KEY]) assert.equal((await read(token)).status, 404)
+})
