@@ -50,6 +50,8 @@ export interface Store {
   commit: (changes: readonly Change[], baseVersion: number) => Promise<Snapshot>
   /** Listens for snapshots made outside this process, by an edit on disk or another replica. Returns a function that stops it. */
   onChange: (listener: (snapshot: Snapshot) => void) => () => void
+  /** Looks for snapshots made outside this process now, and passes them to the listeners. Absent where there can be no other replica. */
+  refresh?: () => Promise<void>
   /** The reason why the store cannot be read and written now (`readonly`: cannot be read); undefined: it can. */
   health: (readonly?: boolean) => string | undefined
   /** Aborts pending operations, since the process ends. Absent where operations cannot take long. */

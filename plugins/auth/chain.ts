@@ -29,3 +29,10 @@ export function identify (chain: readonly Step[], credentials: Credentials, rout
   }
   return undefined
 }
+
+/** Whether a request carries a text where this class of routes reads credentials. @param keyHeader the header of bearer keys */
+export function hasCredentials ({ headers, query }: Credentials, routes: RouteClass, keyHeader: string): boolean {
+  if (headers[keyHeader] !== undefined) return true
+  if (routes === 'mcp') return false
+  return headers.authorization !== undefined || headers['x-auth-token'] !== undefined || (routes === 'api' && query.token !== undefined)
+}

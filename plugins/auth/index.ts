@@ -7,7 +7,7 @@ import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { canonicalName } from '../users/username.ts'
-import { identify, type Credentials, type Identified, type Step } from './chain.ts'
+import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
 import { checkOrigin, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
@@ -72,6 +72,19 @@ export default fp(async (app) => {
   // First match wins (SPEC, "Authentication").
   const chain: readonly Step[] = [bearerKey(app.keys), accessToken, socialSession, loginToken(claimsOf), guest]
   const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
+  /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
+  const identifyFresh = (credentials: Credentials, routes: RouteClass): Identified => {
+    const former = app.settings.current
+    const again = (): Identified => {
+      if (!hasCredentials(credentials, routes, headerOf(former))) return undefined
+      return app.settings.lookUp()?.then(async () => {
+        const { current } = app.settings
+        return current === former ? undefined : await identify(chain, credentials, routes, current)
+      })
+    }
+    const found = identify(chain, credentials, routes, former)
+    return found instanceof Promise ? found.then(async (principal) => principal ?? await again()) : found ?? again()
+  }
   const rules = originRules(host, allowedHosts, allowedOrigins)
   const baseUrl = (): string | undefined => app.settings.current.system.install?.baseUrl
   warnOfSkippedAuth(app, host)
@@ -108,15 +121,15 @@ export default fp(async (app) => {
 
   app.decorate('auth', {
     transport: (request, named) => {
-      const found: Identified = identify(chain, request as Credentials, 'mcp', app.settings.current)
+      const found: Identified = identifyFresh(request as Credentials, 'mcp')
       return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
     },
     management: async (request) => {
-      const principal = await identify(chain, credentialsOf(request), 'api', app.settings.current)
+      const principal = await identifyFresh(credentialsOf(request), 'api')
       if (principal) return principal
       throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
     },
-    optional: async (request) => await identify(chain, credentialsOf(request), 'open', app.settings.current) ?? anonymous,
+    optional: async (request) => await identifyFresh(credentialsOf(request), 'open') ?? anonymous,
     standings,
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {

@@ -22,6 +22,13 @@ export const limits = {
   /** In ms. */
   registrationWindow: 5 * 60_000,
 
+  /**
+   * Look-ups of unknown keys, users and passwords in a database, where another replica may have stored them a moment ago. `perSecond`: max
+   * look-ups per second, each for all that wait for it; beyond: they are refused at once. `timeout`: max time of one, in ms; beyond: they
+   * are refused.
+   */
+  freshLookUps: { perSecond: 10, timeout: 1_000 },
+
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
   /** Max bearer keys per user who is not an admin; beyond: 503. */

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
 
 /** One commit. */
@@ -24,6 +25,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   readonly #store: Store
   readonly #readonly: boolean
   readonly #unsubscribe: () => void
+  readonly #lookUps: FreshLookUps
   #current: Snapshot
   #last: Promise<unknown> = Promise.resolve()
 
@@ -36,6 +38,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
     super()
     this.setMaxListeners(0)
     this.#store = store
+    this.#lookUps = new FreshLookUps(store)
     this.#readonly = readonly
     this.#current = current
     this.#unsubscribe = store.onChange((snapshot) => { this.#take(snapshot) })
@@ -45,6 +48,15 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
 
   /** The reason why the store cannot read or write now; undefined when it can. */
   get problem (): string | undefined { return this.#store.health(this.#readonly) }
+
+  /**
+   * Looks once for a change by another replica, since something is unknown here that may have been stored there a moment ago. `current`
+   * is then another snapshot, or it stays.
+   * @returns undefined: nothing is looked up
+   */
+  lookUp (): Promise<void> | undefined {
+    return this.#lookUps.request()
+  }
 
   /**
    * Changes the settings.

@@ -62,6 +62,15 @@ export class Users {
   async authenticate (username: string, password: string): Promise<User | undefined> {
     // A login may arrive while the first admin is being created.
     await this.#bootstrapping
+    // Another replica may have made the account or the password just now: looked up for a wrong password, too, which takes as long.
+    const former = this.#settings.current
+    const user = await this.#verify(username, password)
+    if (user) return user
+    await this.#settings.lookUp()
+    return this.#settings.current !== former ? await this.#verify(username, password) : undefined
+  }
+
+  async #verify (username: string, password: string): Promise<User | undefined> {
     const user = this.get(username)
     const all = [...this.#settings.current.users.values()].map((each) => each.password)
     if (!(await this.#passwords.verify(password, user?.password, all)) || !user) return undefined

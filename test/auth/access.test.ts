@@ -1,11 +1,13 @@
 // The doors: forged tokens, odd paths, pages from elsewhere, proxies, read-only, and what a caller may send at all.
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto'
+import { createHash, createHmac, generateKeyPairSync, sign as signWith } from 'node:crypto'
 import { connect, type AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import fc from 'fast-check'
 import type { FastifyInstance } from 'fastify'
+import { read } from '../../db/document.ts'
+import type { Snapshot, Store } from '../../db/store.ts'
 import { originRules } from '../../plugins/auth/origin.ts'
 import { exposureSigns } from '../../plugins/auth/warn-open.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
@@ -955,4 +957,40 @@ test('who sends slowly is cut off in time, head or body', async (t) => {
     assert.ok(took >= (at === 0 ? 250 : 550) && took < 5_000, `${took} ms`)
     if (answer.startsWith('HTTP')) assert.match(answer, /^HTTP\/1\.1 408 /)
   }
+})
+
+test('a key that another replica has just stored is looked up before it is refused; a wrong one is refused', async (t) => {
+  const stored = { ...key, token: undefined, tokenHash: createHash('sha256').update(key.token).digest('hex') }
+  const before = read({}, 1).snapshot
+  const after = read({ bearerKeys: [stored] }, 2).snapshot
+  let notify = (_snapshot: Snapshot): void => {}
+  let lookUps = 0
+  let isStored = false
+  const store: Store = {
+    load: async () => before,
+    commit: async () => before,
+    onChange: (listener) => { notify = listener; return () => {} },
+    refresh: async () => {
+      lookUps++
+      if (isStored) notify(after)
+    },
+    health: () => undefined,
+    close: async () => {}
+  }
+  const app = await appFor(t, {}, {}, { store })
+  const ask = async (token?: string): Promise<number> => (await app.inject({
+    url: '/api/servers',
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` }
+  })).statusCode
+  assert.equal(await ask(), 401)
+  assert.equal(lookUps, 0, 'there is nothing to look up')
+  assert.equal(await ask(key.token), 401)
+  assert.equal(lookUps, 1)
+  isStored = true
+  assert.equal(await ask(key.token), 200)
+  assert.equal(lookUps, 2)
+  assert.equal(await ask(key.token), 200)
+  assert.equal(lookUps, 2, 'a known key makes no query')
+  for (let n = 0; n < 100; n++) assert.equal(await ask(`thk_${n}`), 401)
+  assert.ok(lookUps <= 2 * limits.freshLookUps.perSecond + 2, `${lookUps} look-ups`)
 })

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { StorageError, type Snapshot, type Store } from '../../db/store.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 
 test('a write that the disk does not take: the HTTP status that it is answered with', async () => {
@@ -34,4 +36,40 @@ test('a write that the disk does not take: the HTTP status that it is answered w
     )
     assert.equal(settings.current, snapshot)
   }
+})
+
+test('look-ups for unknown credentials: one at a time for all who wait, and few per second', async () => {
+  let started = 0
+  let running = 0
+  const lookUps = new FreshLookUps({
+    refresh: async () => {
+      started++
+      assert.equal(++running, 1, 'two at once')
+      await new Promise((resolve) => { setTimeout(resolve, 5) })
+      running--
+    }
+  })
+  const first = lookUps.request()
+  const next = lookUps.request()
+  assert.ok(first !== undefined && next !== undefined && first !== next, 'the running one may have read before the change')
+  assert.equal(lookUps.request(), next)
+  await next
+  assert.equal(started, 2)
+  const until = performance.now() + 1_000
+  while (performance.now() < until) {
+    await lookUps.request()
+    await new Promise((resolve) => { setTimeout(resolve, 1) })
+  }
+  // Two seconds of the clock may have a part.
+  assert.ok(started <= 2 * limits.freshLookUps.perSecond, `${started} look-ups`)
+  assert.equal(new FreshLookUps({}).request(), undefined, 'there is no other replica')
+})
+
+test('a look-up that fails or hangs refuses nobody for long', async () => {
+  await new FreshLookUps({ refresh: async () => { throw new Error('away') } }).request()
+  const start = Date.now()
+  const alive = setInterval(() => {}, 100)
+  await new FreshLookUps({ refresh: async () => await new Promise(() => {}) }).request()
+  clearInterval(alive)
+  assert.ok(Date.now() - start < limits.freshLookUps.timeout + 1_000)
 })

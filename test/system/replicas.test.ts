@@ -416,6 +416,17 @@ void test('two gateways on one database', { timeout }, async (t) => {
     stream.close()
   })
 
+  await t.test('a key, a user and a login that were made on one count on the other at once', async () => {
+    for (let round = 0; round < 6; round++) {
+      const { token } = await managed(a, 'POST', '/auth/keys', { name: `new ${round}` })
+      assert.equal((await send(`${b.url}/mcp`, { key: String(token), body: initialize() })).status, 200, `key ${round}`)
+      const username = `new-${round}`
+      await managed(a, 'POST', '/users', { username, password: 'Long-enough-1' })
+      const headers = await loggedIn(round % 2 === 0 ? a : b, username, 'Long-enough-1')
+      assert.equal((await manage(b, 'GET', '/auth/user', undefined, headers)).status, 200, `login ${round}`)
+    }
+  })
+
   for (const how of ['disabled', 'deleted']) {
     await t.test(`a key ${how} on one is refused on the other within 5 s, and its session ends there`, async () => {
       const key = await managed(a, 'POST', '/auth/keys', { name: 'leaves' })

@@ -103,6 +103,10 @@ export class PostgresStore implements Store {
     return this.#listeners.add(listener)
   }
 
+  async refresh (): Promise<void> {
+    if (this.health() === undefined) await this.#queue(async () => { await this.#poll() })
+  }
+
   health (): string | undefined {
     return this.#isClosed ? 'The store is closed.' : this.#unavailable
   }
