@@ -276,7 +276,7 @@ test('childEnvironment: what a child is given', async (t) => {
       clientInfo: { name: 'test', version: '1' },
       transport: { outbound, environment: { PATH: process.env.PATH ?? '' }, install: () => install },
       dialling: new Semaphore(1),
-      cache: { read: async () => undefined, write: async () => {} },
+      cache: { read: async () => undefined, write: async () => {}, remove: async () => {} },
       initTimeout: 10_000,
       requestTimeout: 10_000,
       log: (_server, level, sentence) => { if (level === 'warn') warned.push(sentence) }
