@@ -91,6 +91,8 @@ export interface CatalogueCache {
   read: (server: string) => Promise<string | undefined>
   /** @param text in pieces, so that a large one is never in memory as a whole */
   write: (server: string, text: Iterable<string>) => Promise<void>
+  /** Removes the catalogue of a server that is no more. */
+  remove: (server: string) => Promise<void>
 }
 
 /** Counters shared by all replicas, for rate limits. */

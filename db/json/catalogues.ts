@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
 import type { CatalogueCache } from '../store.ts'
@@ -20,14 +20,24 @@ export class CatalogueFiles implements CatalogueCache {
 
   async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
+    await this.#alone(path, async () => {
+      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+      await writeFile(`${path}.tmp`, text, { mode: 0o600 })
+      await rename(`${path}.tmp`, path)
+    })
+  }
+
+  async remove (server: string): Promise<void> {
+    const path = this.#path(server)
+    await this.#alone(path, async () => { await rm(path, { force: true }) })
+  }
+
+  /** Runs work on a file after all that is under way on it. */
+  async #alone (path: string, work: () => Promise<void>): Promise<void> {
     const limit = this.#writing.get(path) ?? pLimit(1)
     this.#writing.set(path, limit)
     try {
-      await limit(async () => {
-        await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-        await writeFile(`${path}.tmp`, text, { mode: 0o600 })
-        await rename(`${path}.tmp`, path)
-      })
+      await limit(work)
     } finally {
       if (limit.activeCount + limit.pendingCount === 0) this.#writing.delete(path)
     }

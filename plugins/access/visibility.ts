@@ -128,7 +128,8 @@ export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope):
     case 'server': return grant.servers.includes(scope.name)
     case 'group': {
       const members = membersOf(snapshot, scope)
-      return members.length > 0 && members.every(({ name }) => grant.servers.includes(name))
+      const granted = new Set(grant.servers)
+      return members.length > 0 && members.every(({ name }) => granted.has(name))
     }
   }
 }

@@ -220,7 +220,13 @@ function toEntry (text: string, name: string | undefined, description: string | 
 
 /** The instructions of a merged route: each server's own under its name. */
 function mergedInstructions (sections: readonly Section[]): string | undefined {
-  const parts = sections.flatMap(({ label, catalogue }) => catalogue?.instructions ? [`# ${label}\n\n${catalogue.instructions}`] : [])
+  let left: number = limits.mergedInstructions
+  const parts = sections.flatMap(({ label, catalogue }) => {
+    if (!catalogue?.instructions) return []
+    const part = `# ${label}\n\n${catalogue.instructions}`
+    left -= part.length
+    return left >= 0 ? [part] : []
+  })
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 

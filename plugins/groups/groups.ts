@@ -249,9 +249,10 @@ function members (
   stored: readonly GroupMember[] = []
 ): GroupMember[] {
   const seen = new Set<string>()
+  const known = new Map(stored.map((member) => [member.name, member]))
   return input.map((each) => {
     const name = typeof each === 'string' ? each : each.name
-    const former = stored.find((one) => one.name === name)
+    const former = known.get(name)
     // A client that lists names and puts them back must not open what was not selected: a bare name keeps selectors and alias.
     const member = typeof each === 'string' ? former ?? { name } : each
     const server = snapshot.servers.get(name)

@@ -35,6 +35,8 @@ export const limits = {
   keysPerUser: 100,
   /** Max servers per user who is not an admin; beyond: 503. */
   serversPerUser: 100,
+  /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
+  configPerUser: 4 * 1024 * 1024,
   /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
 

@@ -31,6 +31,21 @@ export function sharesName (snapshot: Snapshot, name: string): string | undefine
 }
 
 /**
+ * Checks that a principal may store a config of this size beside those of the other servers that it owns.
+ * @throws LimitReached
+ */
+export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object): void {
+  if (isAdmin || username === undefined) return
+  let size = JSON.stringify(config).length
+  for (const other of servers.values()) {
+    if (other.name !== name && other.config.owner === username) size += JSON.stringify(other.config).length
+  }
+  if (size > limits.configPerUser) {
+    throw new errors.LimitReached(`The configuration of your servers would be larger than ${limits.configPerUser} characters: remove one first`)
+  }
+}
+
+/**
  * Checks that a principal may have one more server.
  * @param added how many others the same request adds
  * @throws LimitReached

@@ -6,6 +6,7 @@ import type { Principal } from '../access/view.ts'
 import { maskConfig, unmask } from '../secrets/mask.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
 import { afterAdminsEdit } from './authorship.ts'
+import { checkConfigRoom } from './new-name.ts'
 import { withDefaults } from './present.ts'
 import { checkMayRun, managed } from './rights.ts'
 import { targetOf } from './target.ts'
@@ -17,7 +18,7 @@ const kept = ['visibility', 'enabled', 'tools', 'prompts', 'resources'] as const
  * The change that stores a server's config as a principal sent it. Every config of the management API goes through it.
  * @param sent may hold masks in place of stored secrets
  * @param usersMayRun ALLOW_USER_STDIO
- * @throws InvalidInput, Forbidden, NoSuch
+ * @throws InvalidInput, Forbidden, NoSuch, LimitReached
  */
 export function toStore (
   snapshot: Snapshot,
@@ -38,6 +39,7 @@ export function toStore (
   }
   const checked = config as ServerConfig
   checkMayRun(principal, checked, usersMayRun)
+  checkConfigRoom(snapshot, principal, name, checked)
   const lacks = incomplete(checked)
   if (lacks !== undefined) throw new errors.InvalidInput(`"config": ${lacks}`)
   const storedByUser = principal.isAdmin ? afterAdminsEdit(stored?.config, checked) : true

@@ -269,6 +269,6 @@ export class Upstream implements Provider {
   }
 }
 
-/** Identifies what a server's lists are read from: they outlive changes of everything else. */
-const targetOf = ({ type, command, args, url, openapi }: ServerConfig): string =>
-  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url]))
+/** Identifies whose lists they are and what they are read from: they outlive changes of everything else. */
+const targetOf = ({ type, command, args, url, openapi, owner = 'admin' }: ServerConfig): string =>
+  sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, owner]))

@@ -35,6 +35,8 @@ export class Upstreams implements ProviderSource {
   readonly #ending = new Map<string, Promise<void>>()
   /** Servers that list something else to some client than to its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
+  /** The names of the servers that were applied last, disabled ones too. */
+  #configured: readonly string[] = []
   #host = noHost
   #closed = false
   readonly #children: Children = new Map()
@@ -70,6 +72,8 @@ export class Upstreams implements ProviderSource {
       if (isUsable(server) && !this.#upstreams.has(name)) fresh.push(this.#put(server, former.get(name)))
     }
     for (const upstream of former.values()) this.#end(upstream)
+    for (const name of this.#configured) if (!servers.has(name)) this.#forget(name)
+    this.#configured = [...servers.keys()]
     await Promise.all(fresh.map(async (upstream) => { upstream.restore(await this.#deps.cache.read(upstream.name)) }))
     this.#host.changed()
     await Promise.all(fresh.map(async (upstream) => { await this.#connect(upstream) }))
@@ -110,6 +114,12 @@ export class Upstreams implements ProviderSource {
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())
+  }
+
+  /** Removes what a removed server listed from the cache. */
+  #forget (name: string): void {
+    const { cache, log } = this.#deps
+    cache.remove(name).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be removed from disk', { error }) })
   }
 
   #end (upstream: Upstream): void {
@@ -160,6 +170,8 @@ export class Upstreams implements ProviderSource {
       },
       statusChanged: () => { this.#logStatus(upstream) },
       keep: (text) => {
+        // What a removed server listed goes with it, and never to another one of its name.
+        if (this.#upstreams.get(name) !== upstream) return
         cache.write(name, text).catch((error: unknown) => { log(name, 'warn', 'its catalogue could not be kept on disk', { error }) })
       },
       onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
