@@ -27,7 +27,12 @@ export class Precedence {
   /** @param claimsOf the claims of each section's server */
   constructor (sections: readonly Section[], separator: string, claimsOf: (section: Section) => Claims) {
     this.#separator = separator
-    this.#claimants = sections.map((section, at) => ({ at, section, claims: claimsOf(section) }))
+    // A surface keeps its precedence, and must not keep providers: one that was restarted would stay in memory.
+    this.#claimants = sections.map((section, at) => ({
+      at,
+      section: { ...section, provider: undefined },
+      claims: claimsOf(section)
+    }))
     for (const claimant of this.#claimants) {
       const prefix = claimant.section.label + separator
       this.#prefixLengths.add(prefix.length)

@@ -41,7 +41,8 @@ export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: P
     if (other.name !== name && other.config.owner === username) size += JSON.stringify(other.config).length
   }
   if (size > limits.configPerUser) {
-    throw new errors.LimitReached(`The configuration of your servers would be larger than ${limits.configPerUser} characters: remove one first`)
+    const sentence = `The configs of your servers would be larger than ${limits.configPerUser} characters together: remove one first`
+    throw new errors.LimitReached(sentence)
   }
 }
 

@@ -2465,19 +2465,20 @@ test('new names, owners, visibility, pages', async (t) => {
       headers: { 'X-Home': '${' + 'HOME}', 'X-None': '', 'X-Mixed': 'a ${' + 'HOME}' },
       enabled: false
     }
-    await bob.ok('POST', '/servers', { name: 'planted', config })
-    const byUser = async (): Promise<unknown> => at(await onDisk(hub), 'mcpServers', 'planted', 'storedByUser')
-    const shown = (await admin.server('planted')).config as Json
+    await bob.ok('POST', '/servers', { name: 'variable', config })
+    const byUser = async (): Promise<unknown> => at(await onDisk(hub), 'mcpServers', 'variable', 'storedByUser')
+    const shown = (await admin.server('variable')).config as Json
     assert.deepEqual([shown.url, shown.headers], [config.url, { ...config.headers, 'X-Mixed': `${MASK}` }])
     // Not one mask among them: what stays is the variable.
     for (const { headers, url } of [{ headers: { 'X-Home': '${' + 'HOME}' }, url: 'https://mcp.example.com/' }, { url: config.url }]) {
-      await admin.ok('PUT', '/servers/planted', { config: { url, headers, enabled: false, description: 'edited' } })
-      assert.equal(await byUser(), true)
-      await bob.ok('PUT', '/servers/planted', { config })
+      await admin.ok('PUT', '/servers/variable', { config: { url, headers, enabled: false, description: 'edited' } })
+      const left = url === config.url ? '/url' : '/headers/X-Home'
+      assert.deepEqual(await byUser(), [left])
+      await bob.ok('PUT', '/servers/variable', { config })
     }
-    await admin.ok('PUT', '/servers/planted', { config: { url: 'https://mcp.example.com/', headers: { 'X-Home': 'x', 'X-None': '' } } })
+    await admin.ok('PUT', '/servers/variable', { config: { url: 'https://mcp.example.com/', headers: { 'X-Home': 'x' } } })
     assert.equal(await byUser(), undefined)
-    deleted(await admin.ask('DELETE', '/servers/planted'))
+    deleted(await admin.ask('DELETE', '/servers/variable'))
   })
 
   await t.test('visibilityDefaulted: kept where it is sent back or nothing is said, gone where it is meant', async () => {

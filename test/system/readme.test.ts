@@ -78,7 +78,7 @@ test('the commands of the README run as printed, one after another in one shell'
   const { code, output } = await run('sh', ['-eu', '-s'], script, { HOME: hub.folder })
   assert.equal(code, 0, `a command of the README failed, after:\n${output}\nThe gateway said:\n${hub.output()}`)
   const [, answers = ''] = output.split('"username":"admin"')
-  assert.match(answers, /"data":\{"name":"everything","status":"connecting"/)
+  assert.match(answers, /"data":\{"name":"everything","enabled":true,"status":"connecting"/)
   assert.match(answers, /^thk_[0-9a-f]{64}$/m)
   assert.match(answers, /"text":"Echo: Hello"/)
   const list = JSON.parse(answers.trim().split('\n').at(-1) ?? '') as { result: { tools: Array<{ name: string }> } }

@@ -607,7 +607,7 @@ test('readList: an upstream\'s list, page by page', async (t) => {
   })
 
   await t.test('names like those of Object.prototype are names', async () => {
-    const odd = ['__proto__', 'constructor', 'toString', 'a\u0000b', 'ü\ud83d\ude00']
+    const odd = ['__proto__', 'constructor', 'toString', 'ü\ud83d\ude00']
     const result = await read('tools', () => `{"tools":[${odd.map((name) => tool(name)).join(',')}]}`)
     assert.deepEqual(names(result), odd)
   })
