@@ -737,7 +737,7 @@ test('names of every kind work in paths, and operations are never confused', asy
     '__proto__',
     'constructor',
     '~1',
-      'x'.repeat(1_500)
+    'x'.repeat(1_500)
   ]
   const unnameable = ['.', '..', '\ud800']
   const fake = await startUpstream(t, {
