@@ -127,10 +127,11 @@ function openView (
 
 function stands (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicReach): boolean {
   const { scope, presentation } = former
-  if (scope.kind === 'group' && !snapshot.groups.has(scope.id)) return false
+  const { enableGlobalRoute = true, enableGroupNameRoute = true } = snapshot.system.routing ?? {}
+  if (scope.kind === 'global' && !enableGlobalRoute) return false
+  if (scope.kind === 'group' && (!snapshot.groups.has(scope.id) || (scope.byName === true && !enableGroupNameRoute))) return false
   const view = makeView(principal, scope, presentation)
-  return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope) &&
-    !(scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false)
+  return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope)
 }
 
 /** Whether a route exists for a principal: it sees the server, or at least one server of the group. */

@@ -32,7 +32,8 @@ export interface Grant {
 /** A set of servers. `open`: on the routes that need no credentials, where public servers are added to the caller's own. */
 export type Scope = { readonly open?: boolean } & (
   | { readonly kind: 'global' }
-  | { readonly kind: 'group', readonly id: string, readonly name: string }
+  // `byName`: the route names the group by its name, which `enableGroupNameRoute` may end.
+  | { readonly kind: 'group', readonly id: string, readonly name: string, readonly byName?: boolean }
   | { readonly kind: 'server', readonly name: string }
 )
 

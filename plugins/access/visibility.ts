@@ -88,17 +88,18 @@ export function toScope (snapshot: Snapshot, word: string, byName: boolean): Sco
   const group = toGroup(snapshot, word, byName)
   const server = snapshot.servers.get(word)
   return group && (!server || group.id === word || takesPlace(snapshot, group, server))
-    ? groupScope(group)
+    ? groupScope(group, word)
     : server && { kind: 'server', name: word }
 }
 
 /** The scope of a name that must be that of a group. */
 export function toGroupScope (snapshot: Snapshot, word: string, byName: boolean): Scope | undefined {
   const group = toGroup(snapshot, word, byName)
-  return group && groupScope(group)
+  return group && groupScope(group, word)
 }
 
-const groupScope = ({ id, name }: StoredGroup): Scope => ({ kind: 'group', id, name })
+const groupScope = ({ id, name }: StoredGroup, word: string): Scope =>
+  ({ kind: 'group', id, name, ...(word !== id && { byName: true }) })
 const toGroup = (snapshot: Snapshot, word: string, byName: boolean): StoredGroup | undefined =>
   snapshot.groups.get(word) ?? (byName ? groupNamed(snapshot, word) : undefined)
 

@@ -37,13 +37,14 @@ export async function killGroup (pgid: number, gone: Promise<void>, grace: numbe
 /** A process, told apart from a later one with its id by the time of its start. */
 interface ProcessId { readonly pid: number, readonly started: string }
 
-/** The parent and the start of a process, by /proc (proc(5)); undefined: it is gone, or this is another system. */
-async function statOf (pid: number): Promise<{ parent: number, started: string } | undefined> {
+/** The state, parent and start of a process, by /proc (proc(5)); undefined: it is gone, or this is another system. */
+async function statOf (pid: number): Promise<{ state: string, parent: number, started: string } | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'latin1').catch(() => '')
   // The name of the command stands in parentheses, and may hold some, and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-  const [parent, started] = [fields[1], fields[19]]
-  return parent === undefined || started === undefined ? undefined : { parent: Number(parent), started }
+  const [state, parent, started] = [fields[0], fields[1], fields[19]]
+  if (state === undefined || parent === undefined || started === undefined) return undefined
+  return { state, parent: Number(parent), started }
 }
 
 /** The ids of all processes. Linux only, since it reads /proc; on other systems there are none. */
@@ -68,12 +69,20 @@ export async function descendantsOf (root: number): Promise<ProcessId[]> {
   return found
 }
 
-/** Kills those of the processes that still run. */
+/** Whether a process runs: it may have ended, and wait for its parent to notice. */
+async function runs ({ pid, started }: ProcessId): Promise<boolean> {
+  const stat = await statOf(pid)
+  return stat?.started === started && !/^[ZX]$/.test(stat.state)
+}
+
+/** Kills those of the processes that still run. Resolves when none of them does, or after a second. */
 export async function killAll (processes: readonly ProcessId[]): Promise<void> {
-  for (const { pid, started } of processes) {
-    if ((await statOf(pid))?.started !== started) continue
-    try { process.kill(pid, 'SIGKILL') } catch {}
+  for (const each of processes) {
+    if (!await runs(each)) continue
+    try { process.kill(each.pid, 'SIGKILL') } catch {}
   }
+  const end = Date.now() + 1_000
+  for (const each of processes) while (await runs(each) && Date.now() < end) await sleep(10)
 }
 
 /**

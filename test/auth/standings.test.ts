@@ -226,3 +226,20 @@ test('a key that has expired counts as disabled', async (t) => {
   assert.equal((await api('PUT', path, key, { expiresAt: null })).data?.expiresAt, undefined)
   assert.equal((await api('GET', '', String(made.data?.token))).status, 200)
 })
+
+test('sessions that were opened by the name of a group end with enableGroupNameRoute, those by its id do not', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const id = '33333333-3333-4333-8333-333333333333'
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }, { groups: [{ id, name: 'daily', servers: ['up'] }] }) })
+  await connected(hub, 1)
+  const [byName, byId] = [await Session.open(`${hub.url}/mcp/daily`), await Session.open(`${hub.url}/mcp/${id}`)]
+  const stream = await byName.listen()
+  const reply = await fetch(`${hub.url}/api/system-config`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${bearerKey().token}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ routing: { enableGroupNameRoute: false } })
+  })
+  assert.equal(reply.status, 200)
+  await within(2_000, 'the end of the stream', stream.done)
+  assert.deepEqual(await byId.tools(), ['up-echo'])
+})
