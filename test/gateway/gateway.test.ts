@@ -189,8 +189,8 @@ test('toScope: a group by id, then by name, then a server', async () => {
     // word, names allowed, ids only
     ['g1', { kind: 'group', id: 'g1', name: 'team' }, { kind: 'group', id: 'g1', name: 'team' }],
     ['g2', { kind: 'group', id: 'g2', name: 'g1' }, { kind: 'group', id: 'g2', name: 'g1' }],
-    ['team', { kind: 'group', id: 'g1', name: 'team' }, undefined],
-    ['both', { kind: 'group', id: 'g3', name: 'both' }, { kind: 'server', name: 'both' }],
+    ['team', { kind: 'group', id: 'g1', name: 'team', byName: true }, undefined],
+    ['both', { kind: 'group', id: 'g3', name: 'both', byName: true }, { kind: 'server', name: 'both' }],
     ['s', { kind: 'server', name: 's' }, { kind: 'server', name: 's' }],
     ['S', undefined, undefined], ['', undefined, undefined], ['__proto__', undefined, undefined], ['constructor', undefined, undefined]
   ]
