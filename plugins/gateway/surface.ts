@@ -121,7 +121,7 @@ function mergedTemplates (precedence: Precedence): Array<Template<Target>> {
   return found
     // Among several servers, a template that matches everything must not capture the others' resources.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
-    // What a server begins to list later takes nothing from what others of its rank have listed before, however specific it is.
+    // Among servers of one rank, a template that was listed later never precedes one that was listed earlier, however specific it is.
     .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || lengthOf(other) - lengthOf(one))
 }
 

@@ -1,4 +1,4 @@
 import type { Step } from '../chain.ts'
 
-/** An access token of the gateway's own authorization server. There is none yet, so this step identifies nobody. */
+/** An access token of the gateway's own authorization server. Not built yet: the step never matches. */
 export const accessToken: Step = () => undefined

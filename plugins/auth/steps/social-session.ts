@@ -1,4 +1,4 @@
 import type { Step } from '../chain.ts'
 
-/** The session cookie of a social login. There is none yet, so this step identifies nobody. */
+/** The session cookie of a social login. Not built yet: the step never matches. */
 export const socialSession: Step = () => undefined
