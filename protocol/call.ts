@@ -163,7 +163,7 @@ export class Call {
     if (left === Infinity) return
     this.#timer = setTimeout(() => {
       const seconds = Math.round((Date.now() - this.#started) / 100) / 10
-      this.cancel(new UpstreamError('timeout', `no answer within ${seconds} s`))
+      this.cancel(new UpstreamError('timeout', `no answer within ${seconds} s`, { isPublic: true }))
     }, Math.max(left, 0))
     this.#timer.unref()
   }

@@ -55,42 +55,47 @@ export class RpcError extends Error {
  */
 export type UpstreamFault = 'unreachable' | 'expired' | 'unauthorized' | 'refused' | 'broken' | 'timeout' | 'closed' | 'no-room'
 
-/** Words only, and about the upstream: a host, an address or a path would bring a dot, a colon, a slash, or a quotation mark. */
-const plainMessage = /^((the process|the answer|the upstream|it|its) [\w ',;()-]*|the upstream's answer [\w ',;():-]*)$/
-
+/** The messages for clients where the message of the error is for operators only. */
 const messages = {
   unreachable: 'it cannot be reached',
   expired: 'its session has ended',
   unauthorized: 'the upstream wants credentials (HTTP 401)',
   refused: 'it refused the request',
   broken: 'the connection to it broke',
+  timeout: 'no answer in time',
   'no-room': 'the gateway has no memory left for its answer; try again later'
 } as const
+
+/** More about the failure of an upstream. */
+export interface FailureDetails {
+  /** For those who manage the server (the last lines of its stderr); not shown to its clients. */
+  readonly detail?: string
+  /** The HTTP status, where `fault` is `refused` or `broken` because of it. */
+  readonly status?: number
+  /** True: the message holds no address, path or DNS answer, and may be shown to clients. */
+  readonly isPublic?: boolean
+}
 
 /** A failure to get an answer of an upstream, with a message for the operator. */
 export class UpstreamError extends Error {
   readonly fault: UpstreamFault
-  /** Details for those who manage the server (the last lines of its stderr); not shown to its clients. */
   readonly detail: string
-  /** The HTTP status, where `fault` is `refused` or `broken` because of it. */
   readonly status: number | undefined
+  readonly #isPublic: boolean
 
-  constructor (fault: UpstreamFault, message: string, detail = '', status?: number) {
+  constructor (fault: UpstreamFault, message: string, { detail = '', status, isPublic = false }: FailureDetails = {}) {
     super(message)
     this.name = 'UpstreamError'
     this.fault = fault
     this.detail = detail
     this.status = status
+    this.#isPublic = isPublic
   }
 
-  /**
-   * The failure for clients, who are told no address, path or DNS answer: those are for who manages the server. The message itself, where
-   * it speaks of the process or the answer in plain words, and else a sentence about the kind of the failure.
-   */
+  /** The message for clients, who are told no address, path or DNS answer: those are for who manages the server. */
   get messageForClients (): string {
     const { fault, message, status } = this
-    if (fault === 'closed' || plainMessage.test(message)) return message
-    if (fault === 'timeout') return /^no answer /.test(message) ? message : 'no answer in time'
+    if (fault === 'closed' || this.#isPublic) return message
     return status !== undefined && fault === 'refused' ? `it answered HTTP ${status}` : messages[fault]
   }
 

@@ -49,7 +49,11 @@ export default fp(async (app) => {
   const reset = async (key: string): Promise<void> => {
     await app.counters.reset(key).catch((error: unknown) => { throw toHttpError(error) })
   }
-  const failure = count(limits.loginFailures, limits.loginWindow)
-  const registration = count(limits.registrations, limits.registrationWindow)
-  app.decorate('attempts', new Attempts(failure, registration, reset))
+  app.decorate('attempts', new Attempts({
+    failure: count(limits.loginFailures, limits.loginWindow),
+    registration: count(limits.registrations, limits.registrationWindow),
+    client: count(limits.oauth.registrations, limits.oauth.window),
+    authorization: count(limits.oauth.authorizations, limits.oauth.window),
+    secret: count(limits.oauth.secrets, limits.oauth.window)
+  }, reset))
 }, { name: 'throttle', dependencies: ['counters'] })

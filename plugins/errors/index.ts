@@ -5,6 +5,7 @@ import { errorText } from '../../protocol/message.ts'
 import { ShareError } from '../limits/shares.ts'
 import { findingsOf, mostSpecific } from './findings.ts'
 import { errors } from './list.ts'
+import { OAuthError } from './oauth-error.ts'
 
 /** The JSON-RPC codes of HTTP errors on the MCP routes; others are -32000. */
 const rpcCodes: Readonly<Record<string, number>> = {
@@ -41,14 +42,15 @@ const messageOf = (error: FastifyError): string =>
 
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
 export function envelope (
-  given: FastifyError & { errors?: readonly string[], retryAfter?: number },
+  given: FastifyError & { errors?: readonly string[], retryAfter?: number, scope?: string },
   request: FastifyRequest,
   reply: FastifyReply
 ): void {
   const error: typeof given = ours(given)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
-  if (status === 401) reply.header('www-authenticate', 'Bearer')
+  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
+  if (given.scope !== undefined) reply.header('www-authenticate', `Bearer error="insufficient_scope", scope="${given.scope}"`)
   retryLater(reply, status, given.retryAfter)
   const found = findingsOf(error)
   const told = mostSpecific(found)
@@ -90,15 +92,41 @@ export function jsonRpc (given: FastifyError | RpcError, request: FastifyRequest
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'an MCP request failed')
   if (status === 401) {
+    if (!reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
     void reply
       .code(401)
-      .header('www-authenticate', 'Bearer')
       .send(JSON.stringify({ error: 'invalid_token', error_description: error.message }))
     return
   }
   retryLater(reply, status)
   const number = rpcCodes[error.code ?? ''] ?? (status >= 500 ? code.internal : code.badRequest)
   void reply.code(status).send(errorText('null', new RpcError(number, messageOf(error)).toText()))
+}
+
+/** The codes of OAuth for errors that say none, by status. */
+const oauthCodes: Readonly<Record<number, string>> = {
+  401: 'invalid_token',
+  403: 'access_denied',
+  404: 'not_found',
+  429: 'temporarily_unavailable',
+  503: 'temporarily_unavailable'
+}
+
+/** The dialect of the authorization server: `{error, error_description}` (RFC 6749, section 5.2). */
+export function oauthError (given: FastifyError | OAuthError, request: FastifyRequest, reply: FastifyReply): void {
+  const error = given instanceof OAuthError ? given : ours(given)
+  const status = error instanceof OAuthError ? error.statusCode : statusOf(error)
+  const code = error instanceof OAuthError ? error.code : oauthCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
+  if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request to the authorization server failed')
+  // Who has sent no credentials is told of no error (RFC 6750, section 3.1).
+  if (status === 401) reply.header('www-authenticate', request.headers.authorization === undefined ? 'Bearer' : `Bearer error="${code}"`)
+  retryLater(reply, status)
+  const description = error instanceof OAuthError ? error.message : messageOf(error)
+  void reply
+    .code(status)
+    .header('cache-control', 'no-store')
+    .type('application/json')
+    .send(JSON.stringify({ error: code, error_description: description }))
 }
 
 /** The dialect for a path without a route: that of the routes around it. */

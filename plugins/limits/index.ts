@@ -1,3 +1,5 @@
+import { availableParallelism } from 'node:os'
+
 // The bounds of every queue and map that a stranger can grow, in one table. Each entry says what happens beyond its bound.
 
 export const limits = {
@@ -15,12 +17,20 @@ export const limits = {
   passwordChecksPerUser: 64,
   /** Max logins, registrations and password changes in progress or queued, with a share for each address; beyond: 429 or 503. */
   passwordRequests: 128,
-  /** Max passwords hashed at the same time; beyond: the others wait, and addresses take turns. */
-  concurrentHashes: 2,
+  /**
+   * Max passwords hashed at the same time; beyond: the others wait, and addresses take turns. One core is left for calls: two hashes on two
+   * cores made them wait for their turn of the CPU (p99 of a second user 5 times as long, and more, while somebody guessed passwords).
+   */
+  concurrentHashes: Math.min(2, Math.max(1, availableParallelism() - 1)),
   /** Max registrations per address per `registrationWindow`; beyond: 429. */
   registrations: 10,
   /** In ms. */
   registrationWindow: 5 * 60_000,
+  /**
+   * Max length of strangers' texts on HTML pages, in characters; beyond: they are cut. `name`: names of clients; `host`: the host that a
+   * redirect leads to, which is cut at its start; `text`: sentences, addresses, users' names.
+   */
+  pageTexts: { name: 80, host: 256, text: 1_000 },
 
   /**
    * Look-ups of unknown keys, users and passwords in a database, where another replica may have stored them a moment ago. `perSecond`: max
@@ -28,6 +38,29 @@ export const limits = {
    * are refused.
    */
   freshLookUps: { perSecond: 10, timeout: 1_000 },
+  /** Max access tokens, and families of them, that are cached; beyond: the oldest is forgotten, and looked up again on demand. */
+  accessTokens: 20_000,
+  /** Look-ups of access tokens. `places`: max at the same time; `waiting`: max that run or wait; beyond: 503. */
+  tokenLookUps: { places: 8, waiting: 1_000 },
+
+  /**
+   * The authorization server. `uri`: max length of an address that a client states, in characters, `redirectUris`: max of these; beyond:
+   * 400. `name`: max length of a client's name; beyond: it is cut. Per address and `window` (in ms), beyond: 429: `registrations`: max
+   * clients that register or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed
+   * authentications of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same time; beyond: the oldest starts
+   * anew. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
+   */
+  oauth: {
+    uri: 2_000,
+    redirectUris: 50,
+    name: 200,
+    window: 5 * 60_000,
+    registrations: 100,
+    authorizations: 300,
+    secrets: 20,
+    issuers: 8,
+    document: 16 * 1024
+  },
 
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
@@ -87,7 +120,7 @@ export const limits = {
   /** Bodies up to this size, in bytes, are not counted. */
   smallBody: 4 * 1024,
   /** Memory that a body takes, per byte: a text of empty arrays grows that much when it is parsed. */
-  bodyCost: 8,
+  bodyCost: 16,
   /** Max events kept for `Last-Event-ID` per session; beyond: the oldest are dropped. */
   replayEvents: 256,
   /** Max size of those events per session, in characters; beyond: the oldest are dropped. */
@@ -142,6 +175,11 @@ export const limits = {
   childrenPerOwner: 8,
   /** Max processes of all stdio servers that one owner causes; beyond: the same. */
   allChildrenPerOwner: 16,
+  /**
+   * How often one owner may cause a process of a stdio server to be started. `burst`: max starts at once; `interval`: time until there is
+   * one more, in ms; beyond: -32001.
+   */
+  childStarts: { burst: 16, interval: 2_000 },
   /** Max size of a client header that is passed on to a server (`passthroughHeaders`), in bytes; beyond: 400 or -32602. */
   passthroughHeader: 8 * 1024,
   /** Max servers being spawned or dialled at the same time; beyond: the others wait, and owners take turns. */
@@ -167,6 +205,11 @@ export const limits = {
   mergedInstructions: 512 * 1024,
   /** Max size of all that the servers of one user who is not an admin list, in characters; beyond: the rest is left out, with a warning. */
   cataloguesPerUser: 16 * 1024 * 1024,
+  /**
+   * Lists that are read again because they changed, or their server was connected anew, of all servers of one user, or of one server of an
+   * admin. `perSecond`: max size per second, in characters; `burst`: max size at once; beyond: they are read later.
+   */
+  catalogueReads: { perSecond: 1024 * 1024, burst: 4 * 1024 * 1024 },
   /** Max size of one item, and of the members of a list beside its items, in characters; beyond: left out, with a warning. */
   itemSize: 1024 * 1024,
   /** Max length of a description, in characters; beyond: it is cut. */
@@ -192,7 +235,7 @@ export const limits = {
   /** Max proxies whose connections are shared; beyond: the oldest is dropped, and connected again on demand. */
   proxies: 64,
 
-  /** Max sessions of REST callers (`x-session-id`); beyond: the least recently used one ends. */
+  /** Max sessions of REST callers (`x-session-id`), with a share for each owner; beyond: the least recently used one ends. */
   restSessions: 1_000,
   /** Max time that such a session may go without a call, in ms; beyond: it ends. */
   restSessionIdle: 30 * 60_000,

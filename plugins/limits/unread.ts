@@ -15,10 +15,11 @@ export class Unread {
   /** When the client last read something, in ms since the epoch. */
   #readAt = Date.now()
 
-  constructor (raw: ServerResponse) {
+  /** @param onClose adds a listener for the end of the connection; left out: to the answer itself */
+  constructor (raw: ServerResponse, onClose: (listener: () => void) => void = (listener) => { raw.once('close', listener) }) {
     this.#raw = raw
     readers.add(this)
-    raw.once('close', () => { this.#forget() })
+    onClose(() => { this.#forget() })
   }
 
   /** Updates the count. @returns the unread bytes of this answer */

@@ -20,6 +20,6 @@ export const ownHeaders = (keys: Keys, snapshot: () => Snapshot): OwnHeaders => 
   const holdsKey = (value: unknown): boolean =>
     typeof value === 'string' && keys.find(value.replace(/^bearer +/i, '').trim()) !== undefined
   const withheld = ['authorization', headerOf(current)].filter((name) => holdsKey(headers[name]))
-  if (kind === 'user' && headers['x-auth-token'] === undefined) withheld.push('authorization')
+  if (kind === 'access-token' || (kind === 'user' && headers['x-auth-token'] === undefined)) withheld.push('authorization')
   return withoutHeaders(headers, withheld)
 }

@@ -3,12 +3,13 @@ import { ownerOf } from '../access/owner.ts'
 import type { Principal } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
+import { ShareError } from '../limits/shares.ts'
 
 interface RestSession { readonly client: Client, readonly principal: Principal, lastUsed: number, open: number }
 
 /**
  * Bounds of sessions. `idle`: max time that one is kept without a call, in ms; `most`: max sessions; beyond: the least recently used one
- * that has no call in flight ends.
+ * that has no call in flight ends. The last quarter is for owners of less than a tenth: others give up one of their own.
  */
 export interface SessionBounds { readonly idle: number, readonly most: number }
 
@@ -19,6 +20,7 @@ export interface SessionBounds { readonly idle: number, readonly most: number }
 export class RestSessions {
   /** In the order of use. */
   readonly #sessions: BoundedMap<string, RestSession>
+  readonly #most: number
   /** In ms. */
   readonly #idle: number
   readonly #release: (client: Client) => void
@@ -30,6 +32,7 @@ export class RestSessions {
       isEvictable: (_name, { open }) => open === 0,
       onEvict: (_name, { client }) => { release(client) }
     })
+    this.#most = most
     this.#idle = idle
     this.#release = release
     this.#sweeping = setInterval(() => { this.#sweep() }, 60_000).unref()
@@ -37,7 +40,7 @@ export class RestSessions {
 
   /**
    * Executes one call in the session that its caller names; in none where it names none.
-   * @throws InvalidInput for an id that is not valid
+   * @throws InvalidInput for an id that is not valid · ShareError where the caller's sessions are all in use, and take up its share
    */
   async in<Result> (
     principal: Principal,
@@ -69,10 +72,26 @@ export class RestSessions {
   #find (principal: Principal, address: string, id: string): RestSession {
     const { key, user } = principal
     const name = JSON.stringify([key, id])
-    const session = this.#sessions.get(name) ??
-      { client: new PlainClient(`rest ${name}`, user, key, true, ownerOf(principal, address)), principal, lastUsed: Date.now(), open: 0 }
-    this.#sessions.setNewest(name, session)
+    const known = this.#sessions.get(name)
+    if (known) {
+      this.#sessions.setNewest(name, known)
+      return known
+    }
+    const owner = ownerOf(principal, address)
+    this.#makeRoom(owner)
+    const session = { client: new PlainClient(`rest ${name}`, user, key, true, owner), principal, lastUsed: Date.now(), open: 0 }
+    this.#sessions.set(name, session)
     return session
+  }
+
+  /** Ends an owner's oldest session, where another one would be more than its share. @throws ShareError */
+  #makeRoom (owner: string): void {
+    if (this.#sessions.size < this.#most * 3 / 4) return
+    const own = [...this.#sessions].filter(([, { client }]) => client.owner === owner)
+    if (own.length < this.#most / 10) return
+    const idle = own.find(([, { open }]) => open === 0)
+    if (!idle) throw new ShareError('You use as many sessions as one caller may while the gateway is busy; end some calls first', true)
+    this.#end(...idle)
   }
 
   #sweep (): void {

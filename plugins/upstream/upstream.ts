@@ -37,6 +37,9 @@ export interface UpstreamDeps {
   /** How much its catalogues may hold, in characters, and how much they do. */
   room: () => number
   hold: (size: number) => void
+  /** How long its lists are not to be read again, in ms, and how much of them was read. */
+  wait: () => number
+  spend: (size: number) => void
   /** Keeps its catalogues for the next run: their text, in pieces. */
   keep: (text: Iterable<string>) => void
   /** Called before a question is put to a client. @throws RpcError to refuse it */
@@ -92,6 +95,9 @@ export class Upstream implements Provider {
       keep: deps.keep,
       room: deps.room,
       hold: deps.hold,
+      wait: deps.wait,
+      spend: deps.spend,
+      owned: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
     const dispatch = this.#dispatch()
@@ -124,7 +130,9 @@ export class Upstream implements Provider {
         log('warn', `it asked a question while calls of several clients were open: ${consequence}`)
         this.#supervisor.wake()
       },
-      broadcast: (slot, method, paramsText) => { broadcast(method, paramsText, (client) => this.#placement.serves(slot, client)) },
+      broadcast: (slot, link, method, paramsText) => {
+        broadcast(method, paramsText, (client) => link.isUsedOnlyBy(client) && this.#placement.serves(slot, client))
+      },
       dropped: (method) => { log('debug', `${method} could not be attributed to one client and was dropped`) }
     }
   }
@@ -259,7 +267,11 @@ export class Upstream implements Provider {
     if (link && level !== undefined) await this.#requests.run(slot, async (link) => { await link.setLevel(level) })
   }
 
-  async release (client: Client): Promise<void> { await this.#placement.pool.release(client) }
+  async release (client: Client): Promise<void> {
+    const hasOwn = this.hasOwnCatalogues
+    await this.#placement.pool.release(client)
+    if (hasOwn) this.#catalogues.recount()
+  }
 
   /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {

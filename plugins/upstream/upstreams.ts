@@ -5,7 +5,7 @@ import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { limitLines } from './links/line-limit.ts'
-import type { Children } from './links/pool.ts'
+import { Children } from './links/pool.ts'
 import type { TransportDeps } from './links/transport.ts'
 import { SharedApi } from './openapi/api.ts'
 import { Upstream } from './upstream.ts'
@@ -39,7 +39,7 @@ export class Upstreams implements ProviderSource {
   #configured: readonly string[] = []
   #host = noHost
   #closed = false
-  readonly #children: Children = new Map()
+  readonly #children = new Children()
   readonly #shares = new CatalogueShares()
 
   constructor (deps: UpstreamsDeps) {
@@ -160,6 +160,8 @@ export class Upstreams implements ProviderSource {
         const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
         if (!isSucceeded) this.#shares.hold(name, userOf(config), size)
       },
+      wait: () => this.#shares.wait(name, userOf(config)),
+      spend: (size) => { this.#shares.spend(name, userOf(config), size) },
       transport: { ...transport, sharedApi: new SharedApi(), onLine },
       log: (level, sentence, more) => { log(name, level, sentence, more) },
       listsChanged: () => {

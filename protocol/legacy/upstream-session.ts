@@ -63,7 +63,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const dialling = setTimeout(dialled, dialTime)
     try {
       const timeout = new Promise<never>((_resolve, reject) => {
-        const fail = (): void => { reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`)) }
+        const fail = (): void => {
+          reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`, { isPublic: true }))
+        }
         timer = setTimeout(fail, initTimeout)
       })
       await Promise.race([this.#peer.start(), timeout])
@@ -88,7 +90,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
   async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
     const id = this.#peer.nextId
     const timer = setTimeout(() => {
-      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`))
+      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`, { isPublic: true }))
     }, timeout)
     try {
       const { resultText, errorText } = await this.#peer.request(method, paramsText)
@@ -115,7 +117,7 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async close (): Promise<void> {
     this.#closed = true
-    this.#peer.closed(new UpstreamError('broken', 'its connection was closed'))
+    this.#peer.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
     await this.#transport.close()
   }
 
@@ -177,7 +179,7 @@ function identityOf (result: string): ServerIdentity {
   const value: unknown = JSON.parse(result)
   const { protocolVersion: version, capabilities, instructions } = isObject(value) ? value : {}
   if (version === undefined) {
-    throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no protocolVersion')
+    throw new UpstreamError('refused', 'the answer to initialize is not valid: its result has no protocolVersion', { isPublic: true })
   }
   if (!isLegacyVersion(version)) {
     throw new UpstreamError('refused', `the server speaks MCP ${JSON.stringify(version)}, which Tool-Hub does not support`)

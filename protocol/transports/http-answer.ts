@@ -111,7 +111,9 @@ export class Answer implements Dispatcher.DispatchHandler {
   #hold (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= this.#meter.open()
-    if (!this.#account.resize(size)) throw new UpstreamError('no-room', 'the gateway has no memory left for its answer; try again later')
+    if (!this.#account.resize(size)) {
+      throw new UpstreamError('no-room', 'the gateway has no memory left for its answer; try again later', { isPublic: true })
+    }
   }
 
   #end (): void {

@@ -237,18 +237,19 @@ export class HttpTransport implements Transport {
         if (text === undefined) {
           // An upstream that wants to be polled ends a stream in good order, as often as it likes.
           outgoing.tries = 0
-          resume(new UpstreamError('broken', 'the upstream ended its stream without an answer'), true)
+          resume(new UpstreamError('broken', 'the upstream ended its stream without an answer', { isPublic: true }), true)
         } else if (status === 200 && text !== '') {
           take(text)
-          if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request'))
+          if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
         } else if (status >= 300 || id !== undefined) refused(text)
         if (answered || id === undefined) this.#done(key, answer)
       },
       onError: (error, sent) => {
         if (error instanceof UpstreamError) fail(error)
-        else if (error instanceof RangeError) fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`))
-        else if (error instanceof SyntaxError || error instanceof RpcError) {
-          fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`))
+        else if (error instanceof RangeError) {
+          fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
+        } else if (error instanceof SyntaxError || error instanceof RpcError) {
+          fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`, { isPublic: true }))
         } else if (outgoing.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
         else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
         if (answered || id === undefined) this.#done(key, answer)
@@ -269,7 +270,9 @@ export class HttpTransport implements Transport {
   /** The upstream has ended the session: the connection is closed once every open request has its own outcome. */
   #expire (): void {
     this.#expired = true
-    if (this.#open.size === 0) this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session'))
+    if (this.#open.size === 0) {
+      this.#receiver?.closed(new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }))
+    }
   }
 
   #later (ms: number, run: () => void): void {

@@ -12,7 +12,7 @@ const maxHops = 3
 export function follow (from: URL, method: string, status: number, location: string | undefined, hops: number): URL | undefined {
   if (status < 301 || status > 308 || (status > 303 && status < 307)) return undefined
   if (location === undefined || !URL.canParse(location, from.href)) {
-    throw new UpstreamError('refused', `the upstream redirects (HTTP ${status}) without an address that can be read`)
+    throw new UpstreamError('refused', `the upstream redirects (HTTP ${status}) without an address that can be read`, { isPublic: true })
   }
   const to = new URL(location, from)
   if (to.origin !== from.origin) {
@@ -29,6 +29,6 @@ export function follow (from: URL, method: string, status: number, location: str
       `the upstream redirects a ${method} to ${target} in a way that would lose its body (HTTP ${status}): configure that address`
     )
   }
-  if (hops >= maxHops) throw new UpstreamError('refused', `the upstream redirects more than ${maxHops} times`)
+  if (hops >= maxHops) throw new UpstreamError('refused', `the upstream redirects more than ${maxHops} times`, { isPublic: true })
   return to
 }

@@ -37,7 +37,7 @@ export class SseTransport implements Transport {
           const endpoint = new URL(data, this.#options.url)
           if (endpoint.origin !== this.#options.url.origin) {
             this.#stream?.abort()
-            end(new UpstreamError('refused', 'the upstream names an endpoint of another origin'))
+            end(new UpstreamError('refused', 'the upstream names an endpoint of another origin', { isPublic: true }))
             return
           }
           this.#endpoint = endpoint
@@ -58,7 +58,7 @@ export class SseTransport implements Transport {
             if (next) open(next, hops + 1)
             else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
-            } else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream'))
+            } else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
             else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
           onError: (error, sent) => { end(this.#failure(error, sent)) }
@@ -72,7 +72,10 @@ export class SseTransport implements Transport {
   send (text: string, options?: SendOptions): void {
     const { id } = options ?? {}
     const fail = (error: UpstreamError): void => { if (id !== undefined) this.#receiver?.failed(id, error) }
-    if (!this.#endpoint || this.#closed) { fail(new UpstreamError('unreachable', 'the event stream is closed')); return }
+    if (!this.#endpoint || this.#closed) {
+      fail(new UpstreamError('unreachable', 'the event stream is closed', { isPublic: true }))
+      return
+    }
     this.#post(this.#endpoint, text, fail, 0)
   }
 
@@ -87,8 +90,9 @@ export class SseTransport implements Transport {
         if (next) {
           this.#endpoint = next
           this.#post(next, text, fail, hops + 1)
-        } else if (status === 404 || status === 400) fail(new UpstreamError('expired', 'the upstream no longer knows our session'))
-        else if (status >= 300) fail(refusal(status, '', false))
+        } else if (status === 404 || status === 400) {
+          fail(new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }))
+        } else if (status >= 300) fail(refusal(status, '', false))
       },
       onError: (error, sent) => {
         this.#posts.delete(post)
@@ -123,7 +127,9 @@ export class SseTransport implements Transport {
     } catch {
       // A message that cannot be parsed must not fail the requests of other clients.
       const id = answeredId(data)
-      if (id !== undefined) this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message'))
+      if (id !== undefined) {
+        this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
+      }
     }
   }
 

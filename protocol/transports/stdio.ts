@@ -121,12 +121,14 @@ export class StdioTransport implements Transport {
   send (text: string, options?: SendOptions): void {
     const stdin = this.#child?.stdin
     if (!stdin || !stdin.writable || this.#closing) {
-      if (options?.id !== undefined) this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process is not running'))
+      if (options?.id !== undefined) {
+        this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process is not running', { isPublic: true }))
+      }
       return
     }
     if (stdin.writableLength + this.#unsent.length > stdinLimit) {
       if (options?.id !== undefined) {
-        this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input'))
+        this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process does not read its input', { isPublic: true }))
       }
       return
     }
@@ -212,7 +214,9 @@ export class StdioTransport implements Transport {
     } catch {
       this.#note(text)
       const id = answeredId(text)
-      if (id !== undefined) this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message'))
+      if (id !== undefined) {
+        this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
+      }
       return
     }
     for (const each of messages) this.#receiver?.message(each, undefined)
@@ -260,14 +264,16 @@ export class StdioTransport implements Transport {
     this.#chunks = []
     this.#account?.close()
     this.#failUnread(reason)
-    this.#receiver?.closed(new UpstreamError('broken', reason, this.#detail))
+    this.#receiver?.closed(new UpstreamError('broken', reason, { detail: this.#detail, isPublic: true }))
   }
 
   /** The last lines that the process printed, for the operator. */
   get #detail (): string { return this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}` }
 
   #failUnread (reason: string): void {
-    for (const id of this.#unread.splice(0)) this.#receiver?.failed(id, new UpstreamError('unreachable', reason, this.#detail))
+    for (const id of this.#unread.splice(0)) {
+      this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#detail, isPublic: true }))
+    }
   }
 }
 

@@ -651,6 +651,41 @@ test(
       })
     )
 
+    await t.test('by a link that several principals have used, to none of them', async () => {
+      const upstream = await startUpstream(t)
+      const shared = { all: http(upstream.url, { isolation: 'shared', visibility: 'public' }) }
+      const other = await startHub(t, { settings: settings(shared, { bearerKeys: [bearerKey(), otherKey()] }) })
+      await connected(other, 1)
+      const [one, again, stranger] = [
+        await Session.open(`${other.url}/mcp/all`),
+        await Session.open(`${other.url}/mcp/all`),
+        await Session.open(`${other.url}/mcp/all`, { key: OTHER })
+      ]
+      const streams = await Promise.all([one, again, stranger].map(async (session) => await session.listen()))
+      /** Whether each of them gets a message of no call. What is sent after it on the same stream shows when it should have come. */
+      const heard = async (data: string): Promise<boolean[]> => {
+        await upstream.broadcast('notifications/message', { level: 'info', data })
+        upstream.options.tools = [tool('echo'), tool(data)]
+        await upstream.broadcast('notifications/tools/list_changed')
+        return await Promise.all(streams.map(async (stream) => {
+          await stream.wait(({ method }) => method === 'notifications/tools/list_changed')
+          const isHeard = stream.messages.some(({ params }) => params?.data === data)
+          stream.messages.length = 0
+          return isHeard
+        }))
+      }
+      await Promise.all([one, again, stranger].map(async (session) => await session.tools()))
+      assert.deepEqual(await heard('before'), [true, true, true], 'nobody has called: it is about none of them')
+      await one.call('echo')
+      await Promise.all([one, again, stranger].map(async (session) => await session.tools()))
+      assert.deepEqual(await heard('one'), [true, true, false], 'it may be about the call of one principal')
+      const answer = await fetch(`${other.url}/api/tools/all/echo`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+      assert.equal(answer.status, 200)
+      await Promise.all([one, again, stranger].map(async (session) => await session.tools()))
+      assert.deepEqual(await heard('several'), [false, false, false], 'it may be about a call without credentials')
+      for (const stream of streams) stream.close()
+    })
+
     await t.test('the level is the lowest that is wanted, and the usual one for who said nothing', async () => {
       const upstream = upstreams.get('plain')
       assert.ok(upstream)

@@ -7,10 +7,15 @@ import { apply } from '../../db/apply.ts'
 import { read } from '../../db/document.ts'
 import { share } from '../../db/json/share.ts'
 import type { Snapshot } from '../../db/store.ts'
+import { checkInvariants } from '../../db/invariants.ts'
+import { makeView, type Principal, type Scope } from '../../plugins/access/view.ts'
+import { admits, visibleServers } from '../../plugins/access/visibility.ts'
 import { Audit } from '../../plugins/audit/audit.ts'
 import { List } from '../../plugins/gateway/list.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
+import { withoutMember } from '../../plugins/groups/groups.ts'
+import { withNewName, withoutNames } from '../../plugins/keys/scope.ts'
 import { resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { maskConfig, unmask } from '../../plugins/secrets/mask.ts'
@@ -84,6 +89,31 @@ const surfaceOf = (count: number, kind: 'tools' | 'resourceTemplates') => foldSu
     catalogue: catalogueOf(count, kind)
   }]
 })
+
+const serverNames = (count: number): string[] => indices(count).map((at) => `s${at}`)
+/** Settings with as many servers, groups of one server and keys for one server and one group, and one group and one key for all servers. */
+const grouped = (count: number): Record<string, unknown> => ({
+  mcpServers: Object.fromEntries(serverNames(count).map((name) => [name, { url: 'http://h.example/', owner: 'ann', visibility: 'private' }])),
+  groups: [
+    { id: 'all', name: 'all', servers: serverNames(count) },
+    ...indices(count).map((at) => ({ id: `g${at}`, name: `group ${at}`, servers: ['s0'], owner: 'admin' }))
+  ],
+  bearerKeys: [
+    { id: 'all', name: 'all', kind: 'user', owner: 'ann', accessType: 'custom', allowedServers: serverNames(count) },
+    ...indices(count).map((at) => ({ id: `k${at}`, name: 'k', kind: 'system', accessType: 'custom', allowedServers: ['s0'], allowedGroups: ['g0'] }))
+  ]
+})
+const groupedSnapshot = (count: number): Snapshot => read(grouped(count), 1).snapshot
+/** Somebody with a key for all servers, and none of the rights of an admin. */
+const scoped = (count: number): Principal => ({
+  kind: 'user-key',
+  key: 'all',
+  user: 'ann',
+  username: 'ann',
+  isAdmin: false,
+  grant: { accessType: 'custom', groups: serverNames(count), servers: serverNames(count) }
+})
+const groupOfAll: Scope = { kind: 'group', id: 'all', name: 'all', open: true }
 
 const vault = new SealedVault(new KeyRing([toKey(randomBytes(32))], new KeyFile('/nowhere')))
 
@@ -199,6 +229,42 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
   'settings: many changes': [5_000, (size) => {
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
     return () => { apply({ mcpServers: {} }, changes) }
+  }],
+  'groups and keys: read': [5_000, (size) => {
+    const document = grouped(size)
+    return () => { read(document, 1) }
+  }],
+  'groups and keys: read again': [5_000, (size) => {
+    const before = grouped(size)
+    const former = read(before, 1)
+    const after = apply(before, [{ entity: 'groups', key: 'g1', value: { id: 'g1', name: 'renamed', servers: ['s1'] } }])
+    return () => { read(after, 2, former) }
+  }],
+  'groups and keys: a server gets another name': [5_000, (size) => {
+    const document = grouped(size)
+    return () => { apply(document, [{ entity: 'mcpServers', key: 's0', value: { url: 'http://h.example/' }, rename: 'other' }]) }
+  }],
+  'groups and keys: a server, and a group, goes or gets another name': [5_000, (size) => {
+    const snapshot = groupedSnapshot(size)
+    return () => {
+      assert.equal(withoutMember(snapshot, 's0').length, size + 1)
+      assert.equal(withoutNames(snapshot, 'allowedServers', ['s0']).length, size + 1)
+      assert.equal(withNewName(snapshot, 'allowedGroups', 'g0', 'other').length, size)
+    }
+  }],
+  'groups: whether all names differ': [5_000, (size) => {
+    const [former, next] = [groupedSnapshot(1), groupedSnapshot(size)]
+    return () => { checkInvariants(former, next) }
+  }],
+  'a group of many servers: what a scoped key sees of it': [5_000, (size) => {
+    const snapshot = groupedSnapshot(size)
+    const principal = scoped(size)
+    return () => {
+      assert.ok(admits(snapshot, principal, groupOfAll))
+      for (const scope of [groupOfAll, { kind: 'global', open: true } as const]) {
+        assert.equal(visibleServers(snapshot, makeView(principal, scope), 'public').length, size)
+      }
+    }
   }],
   'settings: read again': [5_000, (size) => {
     const text = JSON.stringify({ bearerKeys: indices(size).map((at) => ({ id: `k${at}`, allowedServers: ['a', 'b'] })) })

@@ -7,6 +7,10 @@ import type { Principal } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { Semaphore } from '../../plugins/limits/semaphore.ts'
 import { ShareError, Shares } from '../../plugins/limits/shares.ts'
+import { RestSessions } from '../../plugins/tools/sessions.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { connected, Session, settings, type Json } from '../helpers/client.ts'
+import { startHub } from '../helpers/hub.ts'
 
 const share = { name: 'ShareError', isOwners: true }
 const full = { name: 'ShareError', isOwners: false }
@@ -65,6 +69,24 @@ test('one caller who holds calls without end does not shut out the next one', as
   assert.equal(await again, '{}')
 })
 
+test('a caller who names sessions without end gives up its own, and nobody else\'s', async (t) => {
+  const released: string[] = []
+  const sessions = new RestSessions({ idle: 60_000, most: 40 }, ({ owner }) => { released.push(owner ?? '') })
+  t.after(() => { sessions.close() })
+  const principal = (username: string): Principal => ({ key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false })
+  const call = async (username: string, id: string): Promise<string | undefined> =>
+    await sessions.in(principal(username), '::1', id, async (client) => client?.id)
+  const first = await call('ann', 'a')
+  for (let n = 0; n < 100; n++) await call('eve', String(n))
+  assert.equal(await call('ann', 'a'), first)
+  assert.deepEqual(new Set(released), new Set(['user eve']))
+  await call('bob', 'b')
+  assert.deepEqual(new Set(released), new Set(['user eve']), 'the last quarter is left')
+  const never = new Promise<never>(() => {})
+  for (let n = 0; n < 4; n++) void sessions.in(principal('dan'), '::1', String(n), async () => await never)
+  await assert.rejects(sessions.in(principal('dan'), '::1', 'one-more', async () => {}), ShareError)
+})
+
 test('waiting owners take turns, those of one owner stay in order', async () => {
   const semaphore = new Semaphore({ places: 1 })
   const release = await semaphore.take('a')
@@ -98,4 +120,63 @@ test('owners without privilege have a bound of their own, and leave the reserved
   leave?.()
   await new Promise((resolve) => { setImmediate(resolve) })
   assert.deepEqual(taken, ['ann', 'ann', 'bob', 'admin', 'ann'], 'the one who has waited longest')
+})
+
+test('what the servers of one user list has a bound together', async (t) => {
+  /** Tools of 0.9 MiB. */
+  const large = (count: number, word = 't'): Json[] =>
+    Array.from({ length: count }, (_, n) => tool(`${word}${n}`, { inputSchema: { type: 'object', title: 'x'.repeat(900 * 1024) } }))
+  const most = Math.floor(limits.cataloguesPerUser / (900 * 1024))
+  const upstreams = {
+    a: await startUpstream(t, { tools: large(12) }),
+    b: await startUpstream(t, { tools: large(12) }),
+    admins: await startUpstream(t, { tools: large(12) })
+  }
+  const anns = { owner: 'ann', storedByUser: true, visibility: 'public' }
+  const users = [{ username: 'admin', isAdmin: true }, { username: 'ann', isAdmin: false }].map((user) => ({ ...user, password: 'none' }))
+  const start = async (servers: Json, folder?: string): ReturnType<typeof startHub> => await startHub(t, {
+    folder,
+    settings: settings(servers, { users }),
+    env: { OUTBOUND_ALLOW: '127.0.0.0/8', LOG_LEVEL: 'warn' }
+  })
+  const count = async (url: string, ...servers: string[]): Promise<number[]> => {
+    const sessions = await Promise.all(servers.map(async (server) => await Session.open(`${url}/mcp/${server}`)))
+    return await Promise.all(sessions.map(async (session) => (await session.tools()).length))
+  }
+  const servers = { a: { url: upstreams.a.url, ...anns }, b: { url: upstreams.b.url, ...anns }, admins: { url: upstreams.admins.url } }
+  const first = await start(servers)
+  await connected(first, 3)
+
+  await t.test('for all of them; those of admins have none', async () => {
+    const [a = 0, b = 0, admins] = await count(first.url, 'a', 'b', 'admins')
+    assert.equal(a + b, most)
+    assert.equal(admins, 12)
+  })
+
+  await t.test('those restored from the last run as well', async () => {
+    const [before] = await count(first.url, 'a')
+    await first.stop()
+    await upstreams.a.close()
+    const again = await start(servers, first.folder)
+    await connected(again, 2)
+    const [after = 0] = await count(again.url, 'b')
+    assert.equal(after, most - Number(before), 'what was restored of a server that is away is held')
+    await again.stop()
+  })
+
+  await t.test('and changes of large ones are read at a pace', async () => {
+    let lists = 0
+    upstreams.b.options.on = ({ method }) => {
+      if (method !== 'tools/list') return undefined
+      lists++
+      return { tools: large(12, `at${lists}-`) }
+    }
+    const hub = await start({ b: servers.b })
+    await connected(hub, 1)
+    for (let n = 0; n < 15; n++) {
+      await upstreams.b.broadcast('notifications/tools/list_changed')
+      assert.equal((await count(hub.url, 'b'))[0], 12)
+    }
+    assert.equal(lists, 1, 'it had 10 MiB, and 1 a second are read')
+  })
 })

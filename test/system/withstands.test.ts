@@ -2,10 +2,13 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { createServer, type AddressInfo } from 'node:net'
 import { test } from 'tap'
+import { Passwords } from '../../plugins/secrets/password.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
-import { path, spawnHub, type ProcessHub } from '../helpers/hub.ts'
+import { nameServer } from '../fakes/name-server.ts'
+import { path, spawnHub, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 
 const MiB = 1024 * 1024
 
@@ -89,4 +92,79 @@ test('clients that declare what nobody declared before', async (t) => {
     const other = await Session.open(`${hub.url}/mcp`, {})
     assert.match(JSON.stringify(await other.call('s0-echo', { message: 'hi' })), /hi/)
   })
+})
+
+const users = ['admin', 'ann', 'ben'].map((username) => ({ username, isAdmin: username === 'admin', password: 'none' }))
+/** Servers that ann stored, who is no admin. */
+const anns = (count: number, urlOf: (n: number) => string, more: Json = {}): Json =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`anns-${n}`, { url: urlOf(n), owner: 'ann', storedByUser: true, ...more }]))
+/** The servers that are connected: their names. */
+const connectedTo = ({ output }: ProcessHub, names: readonly string[]): string[] =>
+  names.filter((name) => output().includes(`"msg":"${name}: connected"`))
+/** A gateway, and the time that these of its servers take to connect, in ms. */
+async function timeToConnect (t: Cleanup, servers: Json, names: readonly string[], env: Record<string, string> = {}): Promise<number> {
+  const hub = await spawnHub(t, { settings: settings(servers, { users }), env: { OUTBOUND_ALLOW: '127.0.0.0/8', ...env } })
+  const begun = performance.now()
+  await until(() => connectedTo(hub, names).length === names.length, 10_000, () => hub.output().slice(-4_000))
+  return performance.now() - begun
+}
+
+test('60 names of one user that are answered slowly delay no server of others', async (t) => {
+  const upstream = await startUpstream(t)
+  const { asked, env } = await nameServer(t)
+  const took = await timeToConnect(t, {
+    ...anns(60, (n) => `http://n${n}.slow.test:9/mcp`),
+    bens: { url: `http://ben.quick.test:${upstream.port}/mcp`, owner: 'ben', storedByUser: true },
+    admins: { url: `http://localhost:${upstream.port}/mcp` }
+  }, ['bens', 'admins'], env)
+  t.comment(`${Math.round(took)} ms`)
+  assert.ok(took < 2_000, `${Math.round(took)} ms`)
+  const slow = new Set(asked.filter((name) => name.endsWith('.slow.test')))
+  assert.ok(asked.includes('ben.quick.test'))
+  assert.equal(slow.size, 1, `${[...slow].join()} are looked up at the same time`)
+})
+
+test('100 servers of one user that accept a connection and say nothing delay no server of others', async (t) => {
+  const upstream = await startUpstream(t)
+  let open = 0
+  const pit = createServer((socket) => {
+    open++
+    socket.on('error', () => {}).on('close', () => { open-- })
+  })
+  await new Promise<void>((resolve) => { pit.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { pit.close() })
+  const { port } = pit.address() as AddressInfo
+  // SSE begins with a GET that is answered at once, so its attempt lasts until then, or for a second.
+  const took = await timeToConnect(t, {
+    ...anns(100, (n) => `http://127.0.0.1:${port}/${n}`, { type: 'sse' }),
+    bens: { url: upstream.url, owner: 'ben', storedByUser: true },
+    admins: { url: upstream.url }
+  }, ['bens', 'admins'])
+  t.comment(`${Math.round(took)} ms`)
+  assert.ok(took < 2_000, `${Math.round(took)} ms`)
+  assert.ok(open <= 2 + 2 * Math.ceil(took / 1_000), `${open} attempts at a time`)
+})
+
+test('140 logins from one address delay an admin at another one by little', async (t) => {
+  const password = 'the-admin-1'
+  const admin = { username: 'admin', isAdmin: true, password: await new Passwords().hash(password) }
+  const hub = await spawnHub(t, { settings: settings({}, { users: [admin] }), env: { TRUST_PROXY: 'loopback' } })
+  const logIn = async (username: string, address: string): Promise<number> => {
+    const { status } = await fetch(`${hub.url}/api/auth/login`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-forwarded-for': address },
+      body: JSON.stringify({ username, password })
+    })
+    return status
+  }
+  const guesses = Array.from({ length: 140 }, async (_, n) => await logIn(`nobody-${n}`, '203.0.113.7').catch(() => 0))
+  await new Promise((resolve) => { setTimeout(resolve, 300) })
+  const begun = performance.now()
+  assert.equal(await logIn('admin', '198.51.100.2'), 200)
+  const took = performance.now() - begun
+  t.comment(`${Math.round(took)} ms`)
+  assert.ok(took < 2_000, `${Math.round(took)} ms`)
+  await hub.stop()
+  const statuses = await Promise.all(guesses)
+  assert.equal(statuses.filter((status) => status === 429).length, 140 - 96, 'the address has its share')
 })

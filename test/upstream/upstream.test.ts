@@ -37,6 +37,7 @@ import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../../plugins/upstream/links/link-key.ts'
 import { Semaphore } from '../../plugins/limits/semaphore.ts'
+import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
@@ -715,7 +716,7 @@ test('catalogue: the same, and kept', async (t) => {
 test('catalogues: by class, and for single clients where that differs', async (t) => {
   const sampling = '{"sampling":{}}'
   interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
-  const make = (target = 'one'): Made => {
+  const make = (target = 'one', shares?: { room: () => number, hold: (size: number) => void, owned: () => Catalogue[] }): Made => {
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
@@ -723,6 +724,10 @@ test('catalogues: by class, and for single clients where that differs', async (t
       catalogues: new Catalogues({
         room: () => Infinity,
         hold: () => {},
+        owned: () => [],
+        wait: () => 0,
+        spend: () => {},
+        ...shares,
         target,
         changed: () => {
           listed++
@@ -753,6 +758,7 @@ test('catalogues: by class, and for single clients where that differs', async (t
     slot.link = linkOf(slot.key.capabilityClass, () => { asked++; return current })
     return { slot, now: (fresh) => { current = fresh }, asked: () => asked }
   }
+  const sizeOfItem = (name: string): number => JSON.stringify({ name, inputSchema: {} }).length
   const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
 
   await t.test('a class that is not known yet is shown what clients are that declare nothing', async () => {
@@ -800,6 +806,32 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await catalogues.read(one.slot, false)
     assert.equal(one.slot.catalogue, undefined)
     assert.equal(listed(), 3)
+  })
+
+  await t.test('those of single connections count as well, until these end', async () => {
+    const size = sizeOfItem('a')
+    let held = 0
+    const slots = [1, 2, 3].map((n) => fake({ key: `session ${n}`, affinity: 'session', capabilityClass: sampling }, ['a']))
+    const ended = new Set<unknown>()
+    const { catalogues } = make('one', {
+      room: () => 6 * size,
+      hold: (now) => { held = now },
+      owned: () => slots.flatMap(({ slot }) => ended.has(slot) ? [] : slot.catalogue ?? [])
+    })
+    for (const { slot } of slots) await catalogues.read(slot, false)
+    assert.equal(held, size)
+    for (const { slot, now } of slots) {
+      now(['b', 'c', 'd'])
+      await catalogues.read(slot, false)
+    }
+    assert.deepEqual(slots.map(({ slot }) => tools(slot.catalogue)), [['b', 'c', 'd'], ['b', 'c'], []])
+    assert.equal(held, 6 * size)
+    ended.add(slots[0]?.slot)
+    catalogues.recount()
+    assert.equal(held, 3 * size)
+    catalogues.close()
+    catalogues.recount()
+    assert.equal(held, 0, 'what ends late holds nothing')
   })
 
   await t.test('when the gateway\'s own list changes, what is known of other classes is no longer', async () => {
@@ -1300,4 +1332,36 @@ test('what the servers of one user list has a bound together', async () => {
   assert.equal(fitting(catalogue, Infinity, assert.fail), catalogue)
   shares.hold('a', 'ann', 0)
   assert.equal(shares.room('b', 'ann'), limits.cataloguesPerUser)
+})
+
+test('how often one owner causes processes to be started has a bound', async (t) => {
+  mockTimers(t, 'Date')
+  const children = new Children()
+  const options = { isProcess: true, children, idleTimeout: 60_000 }
+  const [one, other] = ['one', 'other'].map((server) => new Pool({ ...options, server, base: baseKey }))
+  const take = (pool: Pool | undefined, n: number, owner: string): Slot | undefined =>
+    pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
+  const { burst, interval } = limits.childStarts
+  for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
+  assert.throws(() => take(one, 100, 'ann'), /You cause processes of server "one" faster than one caller may/)
+  assert.ok(one && one.all.length === 1 + limits.childrenPerOwner, 'an idle one stays')
+  take(one, 101, 'ben')
+  mock.timers.tick(interval)
+  take(one, 102, 'ann')
+  assert.throws(() => take(one, 103, 'ann'), /faster/)
+  assert.equal(take(one, 102, 'ann'), one.all.at(-1), 'what is there is used')
+})
+
+test('how often lists are read again has a bound for each user, and for each server of an admin', async (t) => {
+  mockTimers(t, 'Date')
+  const { burst, perSecond } = limits.catalogueReads
+  const shares = new CatalogueShares()
+  shares.spend('a', 'ann', burst)
+  assert.equal(shares.wait('a', 'ann'), 0)
+  shares.spend('b', 'ann', 3 * perSecond)
+  assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', 'bob'), shares.wait('a', undefined)], [3_000, 0, 0])
+  shares.spend('a', undefined, burst + perSecond)
+  assert.deepEqual([shares.wait('a', undefined), shares.wait('b', undefined)], [1_000, 0])
+  mock.timers.tick(2_000)
+  assert.deepEqual([shares.wait('a', 'ann'), shares.wait('a', undefined)], [1_000, 0])
 })

@@ -18,6 +18,12 @@ export interface CataloguesDeps {
   room: () => number
   /** Notes how much they hold. */
   hold: (size: number) => void
+  /** How long its lists are not to be read again, since its owner's were read often, in ms. */
+  wait: () => number
+  /** Notes how much was read, in characters. */
+  spend: (size: number) => void
+  /** Those of single clients' own links, which differ from their class's. */
+  owned: () => Iterable<Catalogue>
   warn: (sentence: string) => void
 }
 
@@ -56,6 +62,8 @@ export class Catalogues {
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, Pace>()
   #known = false
+  /** A reading may end after its server has, which holds nothing any more. */
+  #closed = false
 
   constructor (deps: CataloguesDeps) {
     this.#deps = deps
@@ -80,6 +88,7 @@ export class Catalogues {
     if (former.#deps.target !== this.#deps.target) return
     this.#known = former.#known
     for (const [capabilityClass, catalogue] of former.#byClass) this.#byClass.set(capabilityClass, catalogue)
+    this.recount()
   }
 
   /** Restores what was kept in the last run, unless something newer is known. */
@@ -93,6 +102,7 @@ export class Catalogues {
         const catalogue = toCatalogue(value)
         if (catalogue) this.#byClass.set(catalogue.capabilityClass, catalogue)
       }
+      this.recount()
     } catch {
       this.#deps.warn('the cached catalogue cannot be read and is ignored')
     }
@@ -128,16 +138,26 @@ export class Catalogues {
   }
 
   close (): void {
+    this.#closed = true
     this.#deps.hold(0)
     for (const { timer } of this.#due.values()) clearTimeout(timer)
     this.#due.clear()
   }
 
-  /** The size of the catalogues of all classes but one, in characters. */
-  #sizeBeside (capabilityClass: string | undefined): number {
+  /** Counts again how much is held: catalogues were read, taken over or restored, or went with their clients' links. */
+  recount (): void { if (!this.#closed) this.#deps.hold(this.#sizeBeside(undefined)) }
+
+  /** The size of all catalogues but one, in characters. */
+  #sizeBeside (left: Catalogue | undefined): number {
     let size = 0
-    for (const [each, catalogue] of this.#byClass) if (each !== capabilityClass) size += sizeOf(catalogue)
+    for (const catalogue of this.#byClass.values()) if (catalogue !== left) size += sizeOf(catalogue)
+    for (const catalogue of this.#deps.owned()) if (catalogue !== left) size += sizeOf(catalogue)
     return size
+  }
+
+  /** What of a catalogue its owner has room for, in place of another one. */
+  #fitting (catalogue: Catalogue, former: Catalogue | undefined): Catalogue {
+    return fitting(catalogue, this.#deps.room() - this.#sizeBeside(former), this.#deps.warn)
   }
 
   #paceOf (slot: Slot): Pace {
@@ -177,15 +197,20 @@ export class Catalogues {
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
-    const { catalogue: read, whole } = await readCatalogue(link, former, limits.listTime * 2 ** pace.failures, this.#deps.warn)
-    const catalogue = fitting(read, this.#deps.room() - this.#sizeBeside(capabilityClass), this.#deps.warn)
+    const wait = former ? this.#deps.wait() : 0
+    if (wait > 0) { this.#readIn(wait, slot, base, true); return }
+    const most = this.#deps.room() - this.#sizeBeside(former)
+    const { catalogue: read, whole } = await readCatalogue(link, former, most, limits.listTime * 2 ** pace.failures, this.#deps.warn)
+    this.#deps.spend(sizeOf(read))
+    const before = this.#byClass.get(capabilityClass)
+    const catalogue = this.#fitting(read, before)
     pace.read = Date.now()
     pace.failures = whole ? 0 : Math.min(pace.failures + 1, mostFailures)
     if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
-    const before = this.#byClass.get(capabilityClass)
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
-    if (slot.key.affinity !== 'shared' && before !== undefined) this.#publishTo(slot, same ? undefined : catalogue)
+    const isOwn = slot.key.affinity !== 'shared' && before !== undefined
+    if (isOwn) this.#publishTo(slot, same ? undefined : this.#fitting(read, slot.catalogue))
     else if (!same) this.#publish(catalogue, base && before !== undefined)
   }
 
@@ -193,6 +218,7 @@ export class Catalogues {
   #publishTo (slot: Slot, own: Catalogue | undefined): void {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
+    this.recount()
     this.#deps.changed()
   }
 
@@ -202,7 +228,7 @@ export class Catalogues {
     this.#byClass.set(capabilityClass, catalogue)
     if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true
-    this.#deps.hold(this.#sizeBeside(undefined))
+    this.recount()
     this.keep()
     this.#deps.changed()
   }

@@ -20,6 +20,7 @@ interface Reading { readonly items?: readonly Item[], readonly extra?: string, r
 /**
  * Reads all lists of an upstream. A list that fails does not take the others with it: its former items stay.
  * @param before the last catalogue that was read
+ * @param most max size of each list, in characters
  * @param timeout how long the other lists are waited for once one is there, in ms
  * @param warn gets a sentence for each failure, and for what was left out
  * @returns `whole`: no list failed
@@ -28,12 +29,13 @@ interface Reading { readonly items?: readonly Item[], readonly extra?: string, r
 export async function readCatalogue (
   link: Readable,
   before: Catalogue | undefined,
+  most: number,
   timeout: number,
   warn: (sentence: string) => void
 ): Promise<{ catalogue: Catalogue, whole: boolean }> {
   const { key: { capabilityClass }, identity } = link
   const listed = kinds.filter((kind) => isObject(identity.capabilities[listKinds[kind].capability]))
-  const readings = await readAll(listed.map(async (kind) => await readOne(link, kind, warn)), timeout)
+  const readings = await readAll(listed.map(async (kind) => await readOne(link, kind, most, warn)), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
   let whole = true
@@ -68,9 +70,9 @@ async function readAll (reading: ReadonlyArray<Promise<Reading>>, timeout: numbe
 }
 
 /** A server that has resources need not have templates: a method that it does not know is an empty list. */
-async function readOne (link: Readable, kind: ListKind, warn: (sentence: string) => void): Promise<Reading> {
+async function readOne (link: Readable, kind: ListKind, most: number, warn: (sentence: string) => void): Promise<Reading> {
   try {
-    return await readList(kind, async (method, params) => await link.request(method, params), warn)
+    return await readList(kind, async (method, params) => await link.request(method, params), warn, most)
   } catch (error) {
     if (!(error instanceof RpcError)) throw error
     return error.code === code.methodNotFound ? { items: [], extra: '{}' } : { failure: error.message }

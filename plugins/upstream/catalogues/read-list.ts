@@ -7,12 +7,15 @@ import { limits } from '../../limits/index.ts'
  * Reads all pages of one of an upstream's lists.
  * @param request sends a request to the upstream; resolves to the text of its result
  * @param warn called with a sentence for everything that is left out
+ * @param most max size of its items, in characters; never more than `limits.listSize`
  */
 export async function readList (
   kind: ListKind,
   request: (method: string, params: string) => Promise<string>,
-  warn: (sentence: string) => void
+  warn: (sentence: string) => void,
+  most = Infinity
 ): Promise<{ items: Item[]; extra: string }> {
+  const mostSize = Math.max(0, Math.min(most, limits.listSize))
   const { method, key } = listKinds[kind]
   const items: Item[] = []
   const seen = new Set<string>()
@@ -38,8 +41,8 @@ export async function readList (
         return { items, extra }
       }
       size += item.text.length
-      if (size > limits.listSize) {
-        warn(`${kind}: only what fits into ${limits.listSize} characters is taken`)
+      if (size > mostSize) {
+        warn(`${kind}: only what fits into ${mostSize} characters is taken`)
         return { items, extra }
       }
       seen.add(item.key)

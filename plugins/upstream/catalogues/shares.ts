@@ -1,10 +1,12 @@
 import { kinds, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { limits } from '../../limits/index.ts'
 
-/** The size of the catalogues that the servers of each user list, which has a bound for each user. */
+/** The size of the catalogues that the servers of each user list, which has a bound for each user, and how often they are read. */
 export class CatalogueShares {
   /** By server. */
   readonly #held = new Map<string, { readonly user: string, readonly size: number }>()
+  /** When what was read is forgotten, in ms since the epoch, by owner. */
+  readonly #paidOff = new Map<string, number>()
 
   /** How much more a server may list, in characters. @param user its owner; undefined: an admin, who has no bound */
   room (server: string, user: string | undefined): number {
@@ -19,7 +21,25 @@ export class CatalogueShares {
     if (user === undefined || size === 0) this.#held.delete(server)
     else this.#held.set(server, { user, size })
   }
+
+  /** How long a server's lists are not to be read again, in ms: those of one user's servers are counted together, an admin's by itself. */
+  wait (server: string, user: string | undefined): number {
+    const { burst, perSecond } = limits.catalogueReads
+    return Math.max(0, this.#due(ownerOf(server, user)) - Date.now() - burst / perSecond * 1_000)
+  }
+
+  /** Notes that lists were read. @param size in characters */
+  spend (server: string, user: string | undefined, size: number): void {
+    const now = Date.now()
+    for (const [owner, time] of this.#paidOff) if (time <= now) this.#paidOff.delete(owner)
+    const owner = ownerOf(server, user)
+    this.#paidOff.set(owner, Math.max(this.#due(owner), now) + size / limits.catalogueReads.perSecond * 1_000)
+  }
+
+  #due (owner: string): number { return this.#paidOff.get(owner) ?? 0 }
 }
+
+const ownerOf = (server: string, user: string | undefined): string => user === undefined ? `server ${server}` : `user ${user}`
 
 /** The size of a catalogue, in characters. */
 export function sizeOf ({ lists, instructions = '' }: Catalogue): number {

@@ -20,8 +20,8 @@ export interface DispatchDeps {
   contested: () => void
   /** Called before a question is put to a client. @throws RpcError to refuse it */
   onQuestion: (question: Question, client: Client) => Promise<void>
-  /** For every client that the slot serves. */
-  broadcast: (slot: Slot, method: string, paramsText: string) => void
+  /** For every client that the slot serves and whose principal alone has used the link. */
+  broadcast: (slot: Slot, link: Link, method: string, paramsText: string) => void
   /** It could not be attributed to any client. */
   dropped: (method: string) => void
 }
@@ -126,8 +126,8 @@ function dispatchOther (deps: DispatchDeps, slot: Slot, link: Link, { method, pa
       deliver(deps, target.owner, method, paramsText)
       return
     case 'idle':
-      // Only a log message is for whoever listens.
-      if (isLog) deps.broadcast(slot, method, paramsText)
+      // Only a log message is for whoever listens. Where several principals use the link, it may be about what another one did.
+      if (isLog && !link.isShared) deps.broadcast(slot, link, method, paramsText)
       else deps.dropped(method)
       return
     case 'contested':

@@ -36,6 +36,7 @@ export class Subscriptions {
       const sentence = `This session has ${limits.subscriptionsPerSession} subscriptions with server ${server}, as many as there may be`
       throw new RpcError(code.badRequest, sentence, 'limit')
     }
+    slot.link?.noteUser(client)
     const subscribers = slot.subscriptions.get(uri)
     if (subscribers) subscribers.set(client.id, client)
     else {

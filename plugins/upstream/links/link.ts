@@ -36,6 +36,9 @@ export class Link {
   level: Level | undefined
   readonly #session: UpstreamSession
   #retiring = false
+  /** The principal and the owner of those who have used it so far; undefined: nobody has. */
+  #user: { readonly principal: string, readonly owner: string | undefined } | undefined
+  #isShared = false
 
   constructor (makeSession: SessionFactory, { key, owner, ...identity }: LinkOptions, handlers: LinkHandlers) {
     this.key = key
@@ -63,7 +66,27 @@ export class Link {
   async open (dialled: () => void): Promise<void> { await this.#session.open(dialled) }
 
   /** One request of a client. The answer may be an error. @throws UpstreamError when none comes */
-  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> { return this.#session.call(exchange, options) }
+  call (exchange: Exchange, options: Omit<CallOptions, 'over'>): Promise<Response> {
+    this.noteUser(exchange.client)
+    return this.#session.call(exchange, options)
+  }
+
+  /** Notes that a client uses it: what the upstream sends later may be about that client. */
+  noteUser (client: Client): void {
+    if (this.#user) this.#isShared ||= !this.#isUser(client)
+    else this.#user = { principal: client.principal ?? client.id, owner: client.owner }
+  }
+
+  /** Whether clients of several principals have used it. */
+  get isShared (): boolean { return this.#isShared }
+
+  /** Whether nobody but this client's principal has used it. */
+  isUsedOnlyBy (client: Client): boolean { return this.#user === undefined || (!this.#isShared && this.#isUser(client)) }
+
+  /** Callers without credentials are one principal; they differ by the owner. */
+  #isUser (client: Client): boolean {
+    return this.#user?.principal === (client.principal ?? client.id) && this.#user.owner === client.owner
+  }
 
   /** One request of the gateway's own; the text of its result. @throws RpcError the upstream's error, UpstreamError when none comes */
   async request (method: string, paramsText?: string): Promise<string> { return await this.#session.request(method, paramsText) }

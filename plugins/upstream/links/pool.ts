@@ -5,8 +5,34 @@ import { limits } from '../../limits/index.ts'
 import type { LinkKey } from './link-key.ts'
 import { Slot } from './slot.ts'
 
-/** The number of processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
-export type Children = Map<string, number>
+/** The processes that each owner has caused at all servers, beside those that the gateway starts for itself. */
+export class Children {
+  /** Those that are there, by owner. */
+  readonly #counts = new Map<string, number>()
+  /** When an owner will have been given back all of its starts, in ms since the epoch. */
+  readonly #starts = new Map<string, number>()
+
+  of (owner: string): number { return this.#counts.get(owner) ?? 0 }
+
+  add (owner: string, change: 1 | -1): void {
+    const count = this.of(owner) + change
+    if (count > 0) this.#counts.set(owner, count)
+    else this.#counts.delete(owner)
+  }
+
+  /** Whether an owner may cause one more to be started now. */
+  mayStart (owner: string): boolean {
+    const { burst, interval } = limits.childStarts
+    return (this.#starts.get(owner) ?? 0) - Date.now() <= (burst - 1) * interval
+  }
+
+  /** Notes that one is started. */
+  start (owner: string): void {
+    const now = Date.now()
+    for (const [each, time] of this.#starts) if (time <= now) this.#starts.delete(each)
+    this.#starts.set(owner, (this.#starts.get(owner) ?? now) + limits.childStarts.interval)
+  }
+}
 
 export interface PoolOptions {
   /** The server's name. */
@@ -49,7 +75,14 @@ export class Pool {
     const known = this.#slots.get(key.key)
     if (known) return known
     const owner = client.owner ?? client.id
+    const { server, isProcess, children } = this.#options
+    // One that takes an idle one's place costs as much as any other: processes would be started and ended without end.
+    if (isProcess && !children.mayStart(owner)) {
+      const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try again later`
+      throw new RpcError(code.unavailable, sentence, 'limit')
+    }
     this.#makeRoom(owner)
+    if (isProcess) children.start(owner)
     const slot = key.affinity === 'session'
       ? new Slot(key, bridged(client.capabilities), client, owner)
       : new Slot(key, shareable(client.capabilities), undefined, owner)
@@ -85,9 +118,7 @@ export class Pool {
   #count (slot: Slot, change: 1 | -1): void {
     const { isProcess, children } = this.#options
     if (!isProcess || slot === this.base) return
-    const count = (children.get(slot.countedTo) ?? 0) + change
-    if (count > 0) children.set(slot.countedTo, count)
-    else children.delete(slot.countedTo)
+    children.add(slot.countedTo, change)
   }
 
   /** Makes room for one more slot of an owner; one that nobody uses ends for it. @throws RpcError -32001 */
@@ -97,7 +128,7 @@ export class Pool {
     const own = this.all.filter((slot) => slot !== this.base && slot.countedTo === owner)
     const isCrowded = this.#slots.size >= most * 3 / 4 && own.length >= most / 10
     const hasAllHere = own.length >= (isProcess ? limits.childrenPerOwner : most)
-    const hasAll = isProcess && (children.get(owner) ?? 0) >= limits.allChildrenPerOwner
+    const hasAll = isProcess && children.of(owner) >= limits.allChildrenPerOwner
     if (hasAllHere || hasAll || isCrowded) {
       this.#evict(own, `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, or try again later`)
     } else if (this.#slots.size >= most) {

@@ -127,6 +127,7 @@ export class Slot {
     this.updateLevel()
     for (const [uri, subscribers] of from.subscriptions) {
       if (!subscribers.has(client.id)) continue
+      this.link?.noteUser(client)
       const known = this.subscriptions.get(uri)
       if (known) { known.set(client.id, client); continue }
       this.subscriptions.set(uri, new Map([[client.id, client]]))

@@ -143,7 +143,10 @@ export class ConnectionSupervisor {
       // A catalogue of one client's own connection was that connection's.
       const fresh = base || slot.catalogue !== undefined || (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
-      for (const uri of slot.subscriptions.keys()) link.subscribe(uri).catch(() => {})
+      for (const [uri, subscribers] of slot.subscriptions) {
+        for (const subscriber of subscribers.values()) link.noteUser(subscriber)
+        link.subscribe(uri).catch(() => {})
+      }
       if (fresh) await this.#catalogues.read(slot, base)
       slot.failures = 0
       if (base) this.openTime = Date.now() - slot.lastTry

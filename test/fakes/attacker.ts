@@ -1,0 +1,445 @@
+// The attacks of docs/withstands.md, each by a process of its own that holds all that it may, and goes on trying at a fixed rate. The
+// servers that an attack needs are in this process as well. Told what to do by IPC: test/soak/attacks.ts.
+import { randomBytes } from 'node:crypto'
+import { Agent, request, type IncomingMessage } from 'node:http'
+import { createConnection, createServer, type AddressInfo, type Socket } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import { path, type Cleanup } from '../helpers/hub.ts'
+import { initialize, type Json } from '../helpers/client.ts'
+import { Raw, startUpstream, tool, type Options } from './fault-http.ts'
+import { nameServer } from './name-server.ts'
+import { json, restApi } from './rest-api.ts'
+
+/** The gateway that is attacked. */
+export interface Victim {
+  readonly url: string
+  readonly port: number
+  /** The key of `ann`, who has no admin rights. */
+  readonly key: string
+  /** A login of hers, for the management API. */
+  readonly login: string
+}
+
+/** What the gateway is to be started with. */
+export interface Setting { readonly servers: Json, readonly env: Record<string, string> }
+
+export type Order = { readonly begin: Victim } | { readonly end: true }
+export type Report = { readonly setting: Setting } | { readonly held: true } | { readonly ended: Record<string, number> }
+
+/** Ends an attack, and gives back what it holds. */
+type End = () => unknown
+/** Prepares an attack. @returns what the gateway is started with, and how the attack begins; it resolves once everything is held */
+type Prepare = () => Promise<Partial<Setting> & { begin: (victim: Victim) => Promise<End> }>
+
+const MiB = 1024 * 1024
+const cleanup: Cleanup = { after: () => {} }
+const agent = new Agent({ keepAlive: true, maxSockets: 200 })
+
+/** How often each thing happened, for the table. */
+const counts: Record<string, number> = {}
+const count = (what: string): void => { counts[what] = (counts[what] ?? 0) + 1 }
+
+interface Sent {
+  readonly method?: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+  readonly own?: boolean
+}
+interface Answered { readonly status: number, readonly headers: IncomingMessage['headers'], readonly body: string }
+
+/** Sends one request and reads its answer; status 0: the connection was closed. @param own on a connection of its own */
+async function send ({ port }: Victim, where: string, { method = 'POST', headers = {}, body, own = false }: Sent = {}): Promise<Answered> {
+  return await new Promise((resolve) => {
+    const sent = request({
+      host: '127.0.0.1',
+      port,
+      path: where,
+      method,
+      agent: own ? false : agent,
+      headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers }
+    }, (answer) => {
+      const chunks: Buffer[] = []
+      answer.on('data', (chunk: Buffer) => { if (chunks.length < 16) chunks.push(chunk) })
+      answer.on('end', () => { resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.concat(chunks).toString() }) })
+      answer.on('error', () => { resolve({ status: 0, headers: {}, body: '' }) })
+    })
+    sent.on('error', () => { resolve({ status: 0, headers: {}, body: '' }) })
+    sent.end(body)
+  })
+}
+
+/** Does something at a fixed rate, at most 200 of them at the same time. @returns the end */
+function keepTrying (perSecond: number, work: () => Promise<unknown>): End {
+  let running = 0
+  const timer = setInterval(() => {
+    if (running >= 200) return
+    running++
+    work().catch(() => {}).finally(() => { running-- })
+  }, 1_000 / perSecond)
+  return () => { clearInterval(timer) }
+}
+
+/** Runs work for each of a number, 32 at the same time, until it says that it is enough. */
+async function many (most: number, work: (n: number) => Promise<unknown>): Promise<void> {
+  let next = 0
+  const run = async (): Promise<void> => { while (next < most) if (await work(next++) === 'enough') next = most }
+  await Promise.all(Array.from({ length: 32 }, run))
+}
+
+const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` })
+const mcp = { accept: 'application/json, text/event-stream' }
+const stdio = (file: string, more: Json = {}): Json => ({ command: process.execPath, args: [path(file)], visibility: 'public', ...more })
+const word = (bytes = 6): string => randomBytes(bytes).toString('hex')
+const upstream = async (options: Options): Promise<string> => (await startUpstream(cleanup, options)).url
+/** A server that ann stored. */
+const anns = (url: string, more: Json = {}): Json => ({ url, owner: 'ann', storedByUser: true, visibility: 'public', ...more })
+const mapOf = (length: number, entry: (n: number) => [string, Json]): Json => Object.fromEntries(Array.from({ length }, (_, n) => entry(n)))
+
+/** Begins a session. */
+const begin = async (victim: Victim, capabilities: Json = {}): Promise<Answered> => await send(victim, '/mcp', {
+  headers: { ...bearer(victim.key), ...mcp },
+  body: JSON.stringify(initialize('2025-11-25', capabilities))
+})
+
+const inSession = async (victim: Victim, id: unknown, method: string, params: Json = {}): Promise<Answered> => await send(victim, '/mcp', {
+  headers: { ...bearer(victim.key), ...mcp, 'mcp-session-id': String(id) },
+  body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+})
+
+/** Ann's servers, made by the management API and removed at the end. */
+async function storing (victim: Victim, length: number, configOf: (n: number) => Json): Promise<End> {
+  const headers = { 'x-auth-token': victim.login }
+  await many(length, async (n) => {
+    const body = JSON.stringify({ name: `pit-${n}`, config: { ...configOf(n), visibility: 'public' } })
+    count(`stored ${(await send(victim, '/api/servers', { headers, body })).status}`)
+  })
+  const stop = keepTrying(10, async () => {
+    const where = `/api/servers/pit-${Math.floor(Math.random() * length)}/reload`
+    count(`reloads ${(await send(victim, where, { headers })).status}`)
+  })
+  return async () => {
+    stop()
+    await many(length, async (n) => await send(victim, `/api/servers/pit-${n}`, { method: 'DELETE', headers }))
+  }
+}
+
+/** Connections that are held. @param open called again whenever one was closed */
+function holding (length: number, open: () => Socket): End {
+  const sockets = new Set<Socket>()
+  let isOver = false
+  const add = (): void => {
+    if (isOver) return
+    const socket = open()
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.on('close', () => { sockets.delete(socket); count('cut'); setTimeout(add, 1_000) })
+  }
+  for (let n = 0; n < length; n++) add()
+  return () => { isOver = true; for (const socket of sockets) socket.destroy() }
+}
+
+const large = async (): Promise<string> => {
+  const text = `{"content":[{"type":"text","text":${JSON.stringify('x'.repeat(15 * MiB))}}]}`
+  return await upstream({ tools: [tool('big')], on: ({ method }) => method === 'tools/call' ? new Raw(text) : undefined })
+}
+
+const callBig = async (victim: Victim): Promise<void> => {
+  count(String((await send(victim, '/api/tools/big/big', { body: '{}', own: true })).status))
+}
+
+export const attacks: Record<string, Prepare> = {
+  'nothing: the noise of the machine': async () => ({ begin: async () => () => {} }),
+
+  'no attack: 50 small calls a second': async () => ({
+    servers: { small: { url: await upstream({ tools: [tool('echo')] }), visibility: 'public' } },
+    begin: async (victim) => keepTrying(50, async () => { count(String((await send(victim, '/api/tools/small/echo', { body: '{}' })).status)) })
+  }),
+
+  'sessions without end by one key': async () => ({
+    begin: async (victim) => {
+      const held: string[] = []
+      const open = async (): Promise<number> => {
+        const { status, headers } = await begin(victim)
+        count(`sessions ${status}`)
+        if (status === 200) held.push(String(headers['mcp-session-id']))
+        return status
+      }
+      await many(12_000, async () => await open() === 200 ? undefined : 'enough')
+      const stop = keepTrying(50, open)
+      return async () => {
+        stop()
+        await many(held.length, async (n) =>
+          await send(victim, '/mcp', { method: 'DELETE', headers: { ...bearer(victim.key), 'mcp-session-id': held[n] ?? '' } }))
+      }
+    }
+  }),
+
+  'held calls without credentials': async () => ({
+    servers: { hold: stdio('test/fakes/fault-stdio.mjs') },
+    begin: async ({ port }) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: Infinity })
+      const refused = { count: 0 }
+      const open = (): void => {
+        const sent = request({ host: '127.0.0.1', port, path: '/api/tools/hold/hang', method: 'POST', agent })
+        sent.on('response', (answer) => { refused.count++; count(`calls ${answer.statusCode}`); answer.resume() }).on('error', () => {})
+        sent.setHeader('content-type', 'application/json')
+        sent.end('{}')
+      }
+      for (let n = 0; n < 8_000 && refused.count === 0; n++) {
+        open()
+        count('calls sent')
+        if (n % 20 === 0) await new Promise((resolve) => { setTimeout(resolve, 10) })
+      }
+      const stop = keepTrying(50, async () => { open() })
+      return () => { stop(); agent.destroy() }
+    }
+  }),
+
+  '140 logins at a time from one address': async () => ({
+    begin: async (victim) => {
+      let isOver = false
+      const logIn = async (): Promise<void> => {
+        const body = JSON.stringify({ username: `nobody-${word()}`, password: 'guess' })
+        const { status } = await send(victim, '/api/auth/login', { headers: { 'x-forwarded-for': '203.0.113.7' }, body, own: true })
+        count(String(status))
+      }
+      for (let n = 0; n < 140; n++) void logIn()
+      const stop = keepTrying(50, async () => { if (!isOver) await logIn() })
+      await new Promise((resolve) => { setTimeout(resolve, 200) })
+      return () => { isOver = true; stop() }
+    }
+  }),
+
+  'x-session-ids and capabilities that each start a process': async () => ({
+    servers: mapOf(3, (n) => [`s${n}`, stdio('test/fakes/fault-stdio.mjs')]),
+    begin: async (victim) => {
+      const byId = async (): Promise<void> => {
+        const headers = { ...bearer(victim.key), 'x-session-id': word() }
+        count(`calls ${(await send(victim, '/api/tools/s0/echo', { headers, body: '{"message":"hi"}' })).status}`)
+      }
+      const byCapabilities = async (): Promise<void> => {
+        const { headers } = await begin(victim, { sampling: { [word()]: {} }, elicitation: { form: { [word()]: {} } } })
+        const { body } = await inSession(victim, headers['mcp-session-id'], 'tools/call', { name: 's1-echo', arguments: {} })
+        count(body.includes('"error"') ? 'calls -32001' : 'calls 200')
+      }
+      await many(25, async (n) => { await (n % 2 === 0 ? byId() : byCapabilities()) })
+      const stops = [keepTrying(25, byId), keepTrying(25, byCapabilities)]
+      return () => { for (const stop of stops) stop() }
+    }
+  }),
+
+  'capabilities that nobody declared, over 20 servers': async () => ({
+    servers: mapOf(20, (n) => [`s${n}`, stdio('test/fakes/fault-stdio.mjs')]),
+    begin: async (victim) => keepTrying(25, async () => {
+      const { headers } = await begin(victim, { roots: { [word()]: {} }, experimental: { [word()]: {} } })
+      count(`lists ${(await inSession(victim, headers['mcp-session-id'], 'tools/list')).status}`)
+    })
+  }),
+
+  '100 servers that accept and never answer': async () => {
+    const server = createServer((socket) => { socket.on('error', () => {}) })
+    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+    const { port } = server.address() as AddressInfo
+    return { begin: async (victim) => await storing(victim, 100, (n) => ({ type: 'sse', url: `http://127.0.0.1:${port}/${n}` })) }
+  },
+
+  '60 host names that are answered slowly': async () => {
+    const { env } = await nameServer(cleanup)
+    return { env, begin: async (victim) => await storing(victim, 60, (n) => ({ url: `http://n${n}.slow.test:9/mcp` })) }
+  },
+
+  "API descriptions of a user's servers": async () => {
+    const api = await restApi(cleanup)
+    const operation = (n: number): Json => ({
+      operationId: `run${n}`,
+      parameters: Array.from({ length: 5 }, (_, at) => ({ name: `p${at}`, in: 'query', schema: { type: 'string', description: 'd'.repeat(200) } }))
+    })
+    const paths = mapOf(4_000, (n) => [`/p${n}`, { get: operation(n) }])
+    api.at('/api.json', (_request, response) => {
+      count('descriptions sent')
+      json(response, { openapi: '3.0.3', info: { title: 't', version: '1' }, servers: [{ url: api.url }], paths })
+    })
+    return {
+      env: { ALLOW_USER_STDIO: 'true' },
+      servers: mapOf(5, (n) => [`api${n}`, {
+        type: 'openapi',
+        openapi: { url: `${api.url}/api.json` },
+        owner: 'ann',
+        visibility: 'private',
+        enabled: false
+      }]),
+      begin: async (victim) => {
+        const headers = { 'x-auth-token': victim.login }
+        const toggle = async (n: number, enabled: boolean): Promise<Answered> =>
+          await send(victim, `/api/servers/api${n}/toggle`, { headers, body: JSON.stringify({ enabled }) })
+        for (let n = 0; n < 5; n++) count(`enabled ${(await toggle(n, true)).status}`)
+        const stop = keepTrying(2, async () => {
+          count(`reloads ${(await send(victim, `/api/servers/api${Math.floor(Math.random() * 5)}/reload`, { headers })).status}`)
+        })
+        return async () => {
+          stop()
+          for (let n = 0; n < 5; n++) await toggle(n, false)
+        }
+      }
+    }
+  },
+
+  '60 answers of 15 MiB at once, and 2 a second': async () => ({
+    servers: { big: { url: await large(), visibility: 'public' } },
+    begin: async (victim) => {
+      for (let n = 0; n < 60; n++) void callBig(victim)
+      return keepTrying(2, async () => { await callBig(victim) })
+    }
+  }),
+
+  'clients that do not read their answers': async () => ({
+    servers: { big: { url: await large(), visibility: 'public' } },
+    begin: async ({ port }) => {
+      const text = 'POST /api/tools/big/big HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
+      const end = holding(30, () => {
+        const socket = createConnection(port, '127.0.0.1', () => { count('sent'); socket.write(text) })
+        socket.pause()
+        return socket
+      })
+      await new Promise((resolve) => { setTimeout(resolve, 3_000) })
+      return end
+    }
+  }),
+
+  'bodies of 0.99 MiB, 2 a second': async () => {
+    const url = await upstream({ tools: [tool('echo')] })
+    const body = `{"message":[${'[],'.repeat(0.99 * MiB / 3)}[]]}`
+    return {
+      servers: { small: { url, visibility: 'public' } },
+      begin: async (victim) => keepTrying(2, async () => {
+        count(String((await send(victim, '/api/tools/small/echo', { body, own: true })).status))
+      })
+    }
+  },
+
+  'large bodies that are sent slowly': async () => ({
+    servers: { small: { url: await upstream({ tools: [tool('echo')] }), visibility: 'public' } },
+    begin: async ({ port }) => {
+      const head = `POST /api/tools/small/echo HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${MiB}\r\n\r\n`
+      const end = holding(100, () => {
+        const socket = createConnection(port, '127.0.0.1', () => { count('sent'); socket.write(head + ' '.repeat(0.9 * MiB)) })
+        return socket
+      })
+      await new Promise((resolve) => { setTimeout(resolve, 2_000) })
+      return end
+    }
+  }),
+
+  'five public servers of one user that list without end': async () => {
+    const changed: Array<() => Promise<void>> = []
+    const servers: Json = {}
+    for (let n = 0; n < 5; n++) {
+      const one = await startUpstream(cleanup, {
+        on: ({ method, params }) => {
+          if (method !== 'tools/list') return undefined
+          const page = Number(params.cursor ?? 0)
+          count('pages listed')
+          return {
+            tools: [tool(`t${page}-${Math.floor(Date.now() / 1_000)}`, { inputSchema: { type: 'object', description: 'x'.repeat(200_000) } })],
+            nextCursor: String(page + 1)
+          }
+        }
+      })
+      changed.push(async () => { await one.broadcast('notifications/tools/list_changed') })
+      servers[`endless${n}`] = anns(one.url, { enabled: false })
+    }
+    return {
+      servers,
+      begin: async (victim) => {
+        const headers = { 'x-auth-token': victim.login }
+        const toggle = async (n: number, enabled: boolean): Promise<Answered> =>
+          await send(victim, `/api/servers/endless${n}/toggle`, { headers, body: JSON.stringify({ enabled }) })
+        for (let n = 0; n < 5; n++) count(`enabled ${(await toggle(n, true)).status}`)
+        await new Promise((resolve) => { setTimeout(resolve, 2_000) })
+        const stop = keepTrying(5, async () => { await Promise.all(changed.map(async (notify) => { await notify() })) })
+        return async () => {
+          stop()
+          for (let n = 0; n < 5; n++) await toggle(n, false)
+        }
+      }
+    }
+  },
+
+  'configs with 40,000 headers, 2 a second': async () => {
+    const config = { url: 'http://127.0.0.1:9/', headers: mapOf(40_000, (n) => [`x-${n}`, `key-${n}` as unknown as Json]) }
+    const body = JSON.stringify({ name: 'many', config })
+    return {
+      begin: async (victim) => keepTrying(2, async () => {
+        count(String((await send(victim, '/api/servers', { headers: { 'x-auth-token': victim.login }, body })).status))
+      })
+    }
+  },
+
+  'a child that writes single bytes': async () => ({
+    servers: { drip: stdio('test/fakes/drip.mjs', { owner: 'ann' }) },
+    begin: async (victim) => {
+      const call = async (name: string): Promise<void> => {
+        count(`${name} ${(await send(victim, `/api/tools/drip/${name}`, { headers: bearer(victim.key), body: '{}' })).status}`)
+      }
+      await call('begin')
+      return async () => { await call('end') }
+    }
+  }),
+
+  'hostile schemas on 20 servers of one owner': async () => {
+    const pattern = { type: 'object', properties: { text: { type: 'string', pattern: '^(([a-z])+.)+[A-Z]([a-z])+$' } } }
+    const url = await upstream({ tools: Array.from({ length: 10 }, (_, n) => tool(`evil${n}`, { inputSchema: pattern })) })
+    const body = JSON.stringify({ text: 'a'.repeat(40) })
+    return {
+      servers: mapOf(20, (n) => [`evil${n}`, anns(url)]),
+      begin: async (victim) => keepTrying(50, async () => {
+        const where = `/api/tools/evil${Math.floor(Math.random() * 20)}/evil${Math.floor(Math.random() * 10)}`
+        count(String((await send(victim, where, { headers: bearer(victim.key), body })).status))
+      })
+    }
+  },
+
+  'slow senders': async () => ({
+    begin: async ({ port }) => {
+      const drips = new Set<Socket>()
+      const end = holding(1_000, () => {
+        const socket = createConnection(port, '127.0.0.1', () => { count('opened'); socket.write('POST /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: ') })
+        drips.add(socket)
+        socket.on('close', () => { drips.delete(socket) })
+        return socket.resume()
+      })
+      const timer = setInterval(() => { for (const socket of drips) if (socket.writable) socket.write('x') }, 1_000)
+      return () => { clearInterval(timer); end() }
+    }
+  }),
+
+  'wrong keys, 250 a second': async () => ({
+    begin: async (victim) => keepTrying(250, async () => {
+      const sent = await send(victim, '/mcp', { headers: { ...bearer(`thk_${word(32)}`), ...mcp }, body: JSON.stringify(initialize()) })
+      count(String(sent.status))
+    })
+  })
+}
+
+const report = (message: Report): void => { process.send?.(message) }
+
+// The names are read by the process that starts this one, too.
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const prepare = attacks[process.argv[2] ?? '']
+  if (!prepare) throw new Error(`there is no such attack: ${process.argv[2]}`)
+  const { servers = {}, env = {}, begin } = await prepare()
+  let end: End = () => {}
+  process.on('message', (order: Order) => {
+    void (async () => {
+      if ('begin' in order) {
+        end = await begin(order.begin)
+        report({ held: true })
+      } else {
+        await end()
+        report({ ended: counts })
+      }
+    })()
+  })
+  process.on('disconnect', () => { process.exit() })
+  report({ setting: { servers, env } })
+}
