@@ -1,8 +1,9 @@
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
-import type { CatalogueCache, Counters, Store } from './db/store.ts'
+import type { CatalogueCache, Storage } from './db/store.ts'
 import access from './plugins/access/index.ts'
+import accessTokens from './plugins/access-tokens/index.ts'
 import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
@@ -25,8 +26,10 @@ import { limits } from './plugins/limits/index.ts'
 import throttle from './plugins/auth/throttle.ts'
 import unread from './plugins/limits/unread.ts'
 import metrics from './plugins/metrics/index.ts'
+import oauth from './plugins/oauth/index.ts'
 import openapi from './plugins/openapi/index.ts'
 import outbound from './plugins/outbound/index.ts'
+import pages from './plugins/pages/index.ts'
 import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
@@ -37,6 +40,7 @@ import users from './plugins/users/index.ts'
 import apiRoutes from './routes/api/index.ts'
 import { jsonBodies } from './routes/bodies.ts'
 import mcpRoutes from './routes/mcp/index.ts'
+import oauthRoutes from './routes/oauth/index.ts'
 import openRoutes from './routes/open/index.ts'
 import type { ProcessUser } from './protocol/transports/process-user.ts'
 import healthRoutes from './routes/public/health.ts'
@@ -46,8 +50,7 @@ import { completeApi, describeApi } from './schemas/openapi.ts'
 
 export interface AppOptions {
   logger: FastifyServerOptions['logger']
-  store: Store
-  counters: Counters
+  storage: Omit<Storage, 'vectors' | 'activities'>
   catalogueCache: CatalogueCache
   version: string
   env: SharedEnv
@@ -77,7 +80,7 @@ const lastChance = 1_000
 
 /** The whole program as one list: each line needs only lines above it. Not listening yet. */
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
-  const { env, version, slowSenders = limits.slowSenders } = options
+  const { env, version, storage, slowSenders = limits.slowSenders } = options
   const basePath = basePathOf(env)
   const app = Fastify({
     logger: options.logger,
@@ -101,13 +104,14 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(errors)
   await app.register(unread)
   await app.register(scopes)
-  await app.register(settings, { store: options.store })
+  await app.register(settings, { store: storage.store })
   await app.register(audit)
-  await app.register(counters, { counters: options.counters })
+  await app.register(counters, { counters: storage.counters })
   await app.register(throttle)
   await app.register(users)
   await app.register(keys)
   await app.register(outbound)
+  await app.register(pages)
   await app.register(access)
   await app.register(gateway)
   await app.register(upstream, {
@@ -117,7 +121,9 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     environment: options.environment,
     childUser: options.childUser
   })
+  await app.register(accessTokens, storage)
   await app.register(auth)
+  await app.register(oauth, storage)
   await app.register(downstream)
   await app.register(sse)
   await app.register(servers)
@@ -157,6 +163,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await securityHeaders(open)
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
+  await app.register(oauthRoutes)
   await app.register(mcpRoutes, { prefix: basePath })
 
   app.addHook('preClose', async () => {

@@ -33,7 +33,7 @@ async function start (): Promise<void> {
   }
   const room = new WaitingRoom(logger, env)
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
-  const { store, counters } = await openStorage({
+  const storage = await openStorage({
     settingsPath,
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
@@ -46,8 +46,7 @@ async function start (): Promise<void> {
   })
   const app = await buildApp({
     logger,
-    store,
-    counters,
+    storage,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     version,
     env,

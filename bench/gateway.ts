@@ -14,6 +14,10 @@ export interface Gateway extends Listening {
 
 export interface GatewayOptions {
   mcpServers: Record<string, object>
+  /** Sections of `systemConfig` beside `routing`. */
+  system?: Record<string, object>
+  /** Variables beside those of every gateway. */
+  env?: Record<string, string>
   /** Loads the memory probe, which reports on an IPC channel. */
   probe?: boolean
   /** The command to start; by default the gateway's build, or what BENCH_GATEWAY names. */
@@ -29,12 +33,12 @@ const probeUrl = new URL('memory-probe.mjs', import.meta.url)
 /** Starts the gateway's build, or the command in its place, with a new folder and settings. Ready at the first 200 of GET /health. */
 export async function startGateway (
   { processes, folder }: Bench,
-  { mcpServers, probe = false, command = build }: GatewayOptions
+  { mcpServers, system = {}, env: more = {}, probe = false, command = build }: GatewayOptions
 ): Promise<Gateway> {
   const home = await mkdtemp(join(folder, 'gateway-'))
   const key = bearerKey({ name: 'bench' })
   const settingsPath = join(home, 'mcp_settings.json')
-  const settings = { mcpServers, bearerKeys: [key], systemConfig: { routing: { enableBearerAuth: true } } }
+  const settings = { mcpServers, bearerKeys: [key], systemConfig: { ...system, routing: { enableBearerAuth: true } } }
   await writeFile(settingsPath, JSON.stringify(settings, null, 2), { mode: 0o600 })
   const port = await freePort()
   const env = {
@@ -46,6 +50,7 @@ export async function startGateway (
     DATA_DIR: join(home, 'data'),
     LOG_LEVEL: 'warn',
     OUTBOUND_ALLOW: '127.0.0.0/8',
+    ...more,
     ...(probe ? { NODE_OPTIONS: `--import=${probeUrl.href}` } : {})
   }
   const running = processes.start(command, { env, ipc: probe })

@@ -12,8 +12,9 @@ import { plainCall } from './plain-call.ts'
 import { Processes } from './processes.ts'
 import { machine, writeResults } from './results.ts'
 import { start } from './start.ts'
+import { token } from './token.ts'
 
-const all = { call, plain: plainCall, list, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = { call, plain: plainCall, list, token, idle, start, ...otherBuild === undefined ? {} : { against } }
 /** In ms. */
 const timeout = 20 * 60_000
 

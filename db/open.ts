@@ -1,7 +1,10 @@
 import { MemoryCounters } from './memory/counters.ts'
+import { FileClients } from './json/clients.ts'
+import { FileConsents } from './json/consents.ts'
 import { JsonFileStore } from './json/file.ts'
 import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
+import { MemoryLoginStates } from './memory/login-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import { seed } from './seed.ts'
 import type { Storage, Vault } from './store.ts'
@@ -28,11 +31,16 @@ export interface StorageOptions {
 export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
   if (dbUrl === undefined) {
     const store = new JsonFileStore(settingsPath, warn)
+    const tokens = new FileTokens(store)
+    const consents = new FileConsents(store)
     return {
       store,
       counters: new MemoryCounters(),
       grants: new MemoryGrants(),
-      tokens: new FileTokens(store),
+      tokens,
+      clients: new FileClients({ file: store, tokens, consents }),
+      consents,
+      loginStates: new MemoryLoginStates(),
       vectors: new MemoryVectors()
     }
   }

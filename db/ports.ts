@@ -9,12 +9,37 @@ export const maxEntries = {
   tokens: 1_000_000,
   /** Tokens in a settings file, which each change writes as a whole. */
   tokensInFile: 20_000,
+  /**
+   * Clients in a database that registered themselves; beyond, one is removed with its tokens and consents: the oldest of those that were
+   * never used, if they are more than a quarter, else the one that was unused longest. So registrations alone push out no client in use.
+   */
+  registeredClients: 10_000,
+  /** The same in a settings file. */
+  registeredClientsInFile: 1_000,
+  /** Consents of one user; beyond, the user's oldest is removed. */
+  consentsPerUser: 100,
+  /** Consents in a database; beyond, the oldest are removed. */
+  consents: 1_000_000,
+  /** Consents in a settings file. */
+  consentsInFile: 20_000,
+  /** Sessions and interactions of browsers; beyond, the oldest are removed. */
+  loginStates: 20_000,
+  /** Those of one user; beyond, the user's oldest is removed. */
+  loginStatesPerUser: 50,
   /** Numbers of all embeddings in memory, four bytes each; beyond, the oldest embeddings are removed. */
   vectorNumbers: 32 * 1024 * 1024
 } as const
 
+/** Max entries of one user, and of all users together. */
+export interface Bounds { readonly perUser: number, readonly all: number }
+
 /** How long a taken grant and a revoked family are remembered, in ms. */
 export const retention = 60 * 60_000
+
+/** How long a client that registered itself may be unused, in ms; beyond, it is removed, with its tokens and consents. */
+export const maxClientIdle = 90 * 24 * 60 * 60_000
+/** Min time between two writes of when a client was last used, in ms. */
+export const touchInterval = 60 * 60_000
 
 /** The result of taking a grant. The first caller gets the value; all others learn that it was taken. */
 export type Taken =
@@ -41,7 +66,13 @@ export interface Grants {
 export type TokenKind = 'access' | 'refresh'
 
 /** An authorization of a client by a user. All tokens issued for it are one family, and are revoked together. */
-export interface Authorization { readonly family: string, readonly clientId: string, readonly username?: string }
+export interface Authorization {
+  readonly family: string
+  readonly clientId: string
+  readonly username?: string
+  /** Whatever the caller compares to find out whether the user is still the same one. */
+  readonly mark?: string
+}
 
 /** A token to be stored. */
 export interface Issued {
@@ -58,16 +89,25 @@ export interface Issued {
 /** A stored token. */
 export type Token = Authorization & Issued
 
-/** The tokens to revoke: one token, or all of a family, a client or a user. */
+/** The tokens to revoke: one token, or all of a family, a client, a user, or a client of a user. */
 export type Revocation =
-  { readonly hash: string } | { readonly family: string } | { readonly clientId: string } | { readonly username: string }
+  | { readonly hash: string }
+  | { readonly family: string }
+  | { readonly clientId: string, readonly username?: undefined }
+  | { readonly clientId?: undefined, readonly username: string }
+  | { readonly clientId: string, readonly username: string }
 
-/** Access and refresh tokens of the authorization server. */
+/**
+ * Access and refresh tokens of the authorization server. A revocation by client or user is for the tokens that exist then: a caller that
+ * puts tokens checks afterwards whether client and user are still there, and revokes the family if not.
+ */
 export interface Tokens {
   /** Adds tokens to a family. If the family was revoked within the last hour, they are invalid. */
   put: (authorization: Authorization, issued: readonly Issued[]) => Promise<void>
   /** Finds a valid token. @returns undefined: it is unknown, expired, used or revoked */
   find: (hash: string) => Promise<Token | undefined>
+  /** Lists the families that were revoked within the last `time`, in ms, on any replica. */
+  revokedWithin: (time: number) => Promise<string[]>
   /**
    * Exchanges a refresh token for new tokens of the same family, and marks it as used. Of all callers on all replicas, one succeeds; for
    * the others the token is `reused`, and the family is revoked.
@@ -75,6 +115,120 @@ export interface Tokens {
    */
   swap: (hash: string, issued: readonly Issued[]) => Promise<'swapped' | 'reused' | 'unknown'>
   revoke: (target: Revocation) => Promise<void>
+}
+
+/** Whether an admin created a client, or it registered itself (RFC 7591). */
+export type ClientOrigin = 'admin' | 'registered'
+
+/** A client of the authorization server. Members without a comment are those of RFC 7591. */
+export interface Client {
+  /** At most 2,000 bytes. */
+  readonly clientId: string
+  /** SHA-256 of the secret, in hex; undefined: a public client. The secret itself is never stored. */
+  readonly secretHash?: string
+  /** SHA-256 of the registration access token (RFC 7592), in hex. */
+  readonly registrationTokenHash?: string
+  readonly name: string
+  readonly redirectUris: readonly string[]
+  readonly grantTypes: readonly string[]
+  readonly responseTypes?: readonly string[]
+  /** undefined: an entry of a settings file does not say. A secret may then be sent in either way. */
+  readonly tokenEndpointAuthMethod?: string
+  /** The scopes that the client may be granted, separated by spaces. */
+  readonly scope: string
+  readonly clientUri?: string
+  readonly logoUri?: string
+  readonly policyUri?: string
+  readonly tosUri?: string
+  readonly contacts?: readonly string[]
+  readonly softwareId?: string
+  readonly softwareVersion?: string
+  readonly applicationType?: string
+  readonly origin: ClientOrigin
+  /** 0: an entry of a settings file does not say. */
+  readonly createdAt: number
+  /** Exact to an hour. */
+  readonly lastUsedAt?: number
+}
+
+/** Whether a client registered itself and was unused for too long. One of unknown age is not. */
+export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: Client): boolean =>
+  origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdle
+
+/**
+ * Clients of the authorization server. A client that is removed, by `remove` or by a bound, takes its tokens and consents with it, in the
+ * same transaction. An edit of the settings file adds, changes and removes clients as well, and leaves their tokens and consents.
+ */
+export interface Clients {
+  /** Finds a client. @returns undefined: it is unknown, or registered itself and was unused for too long */
+  find: (clientId: string) => Promise<Client | undefined>
+  /** Lists all clients, oldest first. */
+  list: () => Promise<Client[]>
+  /** Adds a client. Of all callers on all replicas that add the same id, one succeeds. @returns false: the id exists */
+  create: (client: Client) => Promise<boolean>
+  /**
+   * Replaces a client by what a function makes of it. Nobody else changes the client meanwhile, on any replica, so no change is lost.
+   * @param change is synchronous, and may be called more than once; when it throws, nothing is changed, and its error is thrown
+   * @returns the new client; undefined: there is none with this id
+   */
+  replace: (clientId: string, change: (client: Client) => Client) => Promise<Client | undefined>
+  /** Removes a client, its tokens and its consents. @returns whether it existed */
+  remove: (clientId: string) => Promise<boolean>
+  /** Records that a client was used at a time; it is written at most once an hour. Never throws. */
+  touch: (clientId: string, at: number) => Promise<void>
+}
+
+/** A user's consent to what a client may do, remembered so that the user is not asked again. */
+export interface Consent {
+  readonly username: string
+  readonly clientId: string
+  /** Scopes, separated by spaces. */
+  readonly scope: string
+  /** The resource that the consent is for (RFC 8707). */
+  readonly resource?: string
+  readonly grantedAt: number
+}
+
+/**
+ * Remembered consents, one per user and client. They go with their client (`Clients.remove`). When a user is removed, the caller removes
+ * the user's consents, login sessions and tokens: the user is a part of the settings, which no transaction of a port includes. It does
+ * the same when a user is created, for a removal of a former user of that name may have been interrupted.
+ */
+export interface Consents {
+  /** Stores a consent in place of the former one of this user to this client. */
+  put: (consent: Consent) => Promise<void>
+  find: (username: string, clientId: string) => Promise<Consent | undefined>
+  /** Lists the consents of a user, newest first. */
+  list: (username: string) => Promise<Consent[]>
+  /** Removes a consent. @returns whether it existed */
+  remove: (username: string, clientId: string) => Promise<boolean>
+  /** Removes all consents of a user, or to a client. */
+  removeAll: (target: { readonly username: string } | { readonly clientId: string }) => Promise<void>
+}
+
+/**
+ * The state of a browser at the authorization server: a session in which somebody may have logged in, or an interaction, which is an
+ * authorization request that waits for its user.
+ */
+export interface LoginState {
+  readonly kind: 'session' | 'interaction'
+  /** A name of the state that is no credential. */
+  readonly uid?: string
+  readonly username?: string
+  /** Plain JSON. A database stores it sealed. */
+  readonly value: unknown
+  readonly createdAt: number
+}
+
+/** States of browsers, by the SHA-256 of their cookies in hex. Without a database, a restart ends them. */
+export interface LoginStates {
+  put: (hash: string, state: LoginState, expiresAt: number) => Promise<void>
+  /** Finds a state. @returns undefined: it is unknown or has expired */
+  find: (hash: string) => Promise<LoginState | undefined>
+  findByUid: (uid: string) => Promise<LoginState | undefined>
+  remove: (hash: string) => Promise<void>
+  /** Removes all states of a user. */
+  removeAll: (username: string) => Promise<void>
 }
 
 export type ActivityStatus = 'success' | 'error'

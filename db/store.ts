@@ -1,6 +1,6 @@
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
-import type { Activities, Grants, Tokens, Vectors } from './ports.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from './ports.ts'
 
 /** A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. */
 export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string }
@@ -133,6 +133,9 @@ export interface Storage {
   counters: Counters
   grants: Grants
   tokens: Tokens
+  clients: Clients
+  consents: Consents
+  loginStates: LoginStates
   vectors: Vectors
   /** Available with a database only. */
   activities?: Activities

@@ -105,7 +105,13 @@ const failures: Record<string, string> = {
 }
 
 /** Failures of single operations that do not follow from their shape. */
-const otherFailures: Record<string, number[]> = { '/api/auth/change-password': [429], '/api/mcp-settings/export': [409] }
+const otherFailures: Record<string, number[]> = {
+  '/api/auth/change-password': [429],
+  '/api/mcp-settings/export': [409],
+  // While the authorization server is off.
+  '/api/oauth/clients': [404],
+  '/api/oauth/consents': [404]
+}
 
 /** The statuses of an operation's failures, as they follow from its shape: its method, credentials, parameters and body. */
 function failuresOf (method: string, path: string, { security, parameters = [], requestBody }: Operation): number[] {

@@ -1,9 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { OAuthServer } from './oauth.ts'
 import { Routing } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
-const Seconds = (value: number) =>
-  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum: 10 * 365 * 86_400, description: 'Seconds' }))
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
 const Text = (description?: string) => Type.Optional(Type.String({ maxLength: 4_096, description }))
 
@@ -47,31 +46,7 @@ export const SystemSections = Type.Object(
       })
     ),
     enableSessionRebuild: Switch(false),
-    oauthServer: Type.Optional(
-      Type.Object({
-        enabled: Switch(false),
-        accessTokenLifetime: Seconds(3_600),
-        refreshTokenLifetime: Seconds(1_209_600),
-        authorizationCodeLifetime: Seconds(60),
-        requireClientSecret: Switch(false),
-        allowedScopes: Type.Optional(
-          Type.Array(Type.String({ pattern: '^[!#-\\[\\]-~]+$' }), { default: ['mcp', 'manage', 'profile', 'openid'] })
-        ),
-        requireState: Switch(false),
-        dynamicRegistration: Type.Optional(
-          Type.Object(
-            {
-              enabled: Switch(true),
-              allowedGrantTypes: Type.Optional(
-                Type.Array(StringEnum(['authorization_code', 'refresh_token']), { default: ['authorization_code', 'refresh_token'] })
-              ),
-              requiresAuthentication: Switch(false)
-            },
-            { default: {} }
-          )
-        )
-      })
-    )
+    oauthServer: Type.Optional(OAuthServer)
   },
   {
     examples: [

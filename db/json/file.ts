@@ -12,7 +12,7 @@ import { Disk } from './disk.ts'
 import { loadDocument, withReadError } from './load.ts'
 import { parse } from './parse.ts'
 import { share } from './share.ts'
-import type { SectionFile, SectionUpdate } from './tokens.ts'
+import type { SectionFile, Sections, SectionsUpdate } from './section.ts'
 import { Watcher } from './watcher.ts'
 import { FileEdited, toStorageError } from './write.ts'
 
@@ -111,18 +111,19 @@ export class JsonFileStore implements Store, SectionFile {
   }
 
   /** Like `commit`, for sections that are no part of snapshots: the version of the snapshot stays the same. */
-  async updateSection<Result> (name: string, change: (value: unknown) => SectionUpdate<Result>): Promise<Result> {
+  async updateSections<Result> (change: (sections: Sections) => SectionsUpdate<Result>): Promise<Result> {
     return await this.#queue(async () => {
       if (this.#isClosed) throw new StorageError('The store is closed.', false)
       for (;;) {
         if (await this.#checkFile() === 'invalid') throw new StorageError(invalidEdit, false)
         const former = this.#loaded()
-        const { value, result, onWritten } = change(former.document[name])
-        if (value === former.document[name]) return result
-        const document = { ...former.document, [name]: value }
+        const { changed, result, onWritten, dropsSecret } = change((name) => former.document[name])
+        if (Object.keys(changed).length === 0) return result
+        const document = { ...former.document, ...changed }
         if (!await this.#write(document)) continue
         this.#reading = { ...former, document }
         onWritten?.()
+        if (dropsSecret === true) await this.#disk.renewBackup()
         return result
       }
     })

@@ -1,56 +1,55 @@
 import { isObject, type Document } from '../apply.ts'
 import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../ports.ts'
-import { StorageError } from '../store.ts'
-
-/** The new value of a section; an identical value is not written. `onWritten` is called once it is written, before the next update. */
-export interface SectionUpdate<Result> { readonly value: unknown, readonly result: Result, readonly onWritten?: () => void }
-
-/** Access to a section of a settings file. */
-export interface SectionFile {
-  /** The value of a section as it is in the file. For sections that are no part of snapshots. */
-  section: (name: string) => unknown
-  /** Changes a section durably; updates run one at a time. @throws StorageError when nothing was changed, or the error of `change` */
-  updateSection: <Result>(name: string, change: (value: unknown) => SectionUpdate<Result>) => Promise<Result>
-}
+import { consentSection, isConsent } from './consents.ts'
+import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
 
 /** The name of the section of tokens. */
 const section = 'oauthTokens'
 
 /** A token as it is stored in the file. A refresh token that was swapped is kept as `used`. */
 type Entry = Token & { readonly used?: boolean }
-type Entries = ReadonlyMap<string, Entry>
 
 /**
  * Tokens in the settings file. Entries of another shape are kept unchanged. While the process runs, an edit of the file can remove tokens
  * but not add any: saving an older version from an editor would make used tokens valid again.
  */
 export class FileTokens implements Tokens {
-  readonly #file: SectionFile
+  readonly #list: EntryList<Entry>
   readonly #maxTokens: number
-  /** The last value of the section with the tokens in it; undefined: it was not read yet. */
-  #known: { readonly value: unknown, readonly entries: Entries } | undefined
   /** Recently revoked families, each with the time when it may be forgotten. */
   readonly #revoked = new Map<string, number>()
 
   /** @param count max tokens kept; beyond, the families with the most tokens are removed */
   constructor (file: SectionFile, count: number = maxEntries.tokensInFile) {
-    this.#file = file
+    this.#list = new EntryList(file, {
+      name: section,
+      isEntry,
+      keyOf: ({ hash }) => hash,
+      isEditable: false,
+      limit: (entries) => { removeExcess(entries, count) }
+    })
     this.#maxTokens = count
   }
 
   async put (authorization: Authorization, issued: readonly Issued[]): Promise<void> {
-    await this.#change((entries) => { this.#add(entries, authorization, issued) })
+    await this.#list.change((entries) => { this.#add(entries, authorization, issued) })
   }
 
   async find (hash: string): Promise<Token | undefined> {
-    const found = this.#entries(this.#file.section(section)).get(hash)
-    if (found === undefined || found.used === true || found.expiresAt <= Date.now()) return undefined
+    const found = this.#list.entries.get(hash)
+    if (found === undefined || !isValid(found)) return undefined
     const { used, ...token } = found
     return token
   }
 
+  // There is one process, which knows what it revoked.
+  async revokedWithin (time: number): Promise<string[]> {
+    const since = Date.now() - time + retention
+    return [...this.#revoked].filter(([, until]) => until >= since).map(([family]) => family)
+  }
+
   async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
-    return await this.#change((entries) => {
+    return await this.#list.change((entries) => {
       const found = entries.get(hash)
       if (found === undefined || found.kind !== 'refresh' || found.expiresAt <= Date.now()) return 'unknown'
       if (found.used === true) {
@@ -65,13 +64,19 @@ export class FileTokens implements Tokens {
 
   async revoke (target: Revocation): Promise<void> {
     if ('family' in target) this.#remember(target.family)
-    await this.#change((entries) => {
+    await this.#list.change((entries) => {
       if (!('hash' in target)) this.#revoke(entries, (token) => isAffected(token, target))
       else if (entries.get(target.hash)?.used !== true) entries.delete(target.hash)
     })
   }
 
-  #add (entries: Map<string, Entry>, { family, clientId, username }: Authorization, issued: readonly Issued[]): void {
+  /** Works out the update that revokes the tokens of clients. */
+  planRevocation (sections: Sections, clientIds: ReadonlySet<string>): SectionsUpdate<void> {
+    if (!Array.isArray(sections(section))) return { changed: {}, result: undefined }
+    return this.#list.plan(sections, (entries) => { this.#revoke(entries, ({ clientId }) => clientIds.has(clientId)) })
+  }
+
+  #add (entries: Map<string, Entry>, { family, clientId, username, mark }: Authorization, issued: readonly Issued[]): void {
     if ((this.#revoked.get(family) ?? 0) > Date.now()) return
     for (const { hash, kind, scope, resource, expiresAt } of issued) {
       entries.set(hash, {
@@ -80,6 +85,7 @@ export class FileTokens implements Tokens {
         family,
         clientId,
         ...(username === undefined ? {} : { username }),
+        ...(mark === undefined ? {} : { mark }),
         scope,
         ...(resource === undefined ? {} : { resource }),
         expiresAt
@@ -102,56 +108,37 @@ export class FileTokens implements Tokens {
     }
     this.#revoked.set(family, Date.now() + retention)
   }
-
-  /** Runs work on a copy of the tokens, and writes them if it changes any. @throws StorageError */
-  async #change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
-    return await this.#file.updateSection(section, (value) => {
-      if (value !== undefined && value !== null && !Array.isArray(value)) {
-        throw new StorageError(
-          `"${section}" in the settings is not of the expected type, and is kept as it is: correct it first.`,
-          false
-        )
-      }
-      const former = this.#entries(value)
-      const changed = new Map(former)
-      const result = work(changed)
-      if (changed.size === former.size && [...changed].every(([hash, token]) => former.get(hash) === token)) return { value, result }
-      const entries = bounded(changed, this.#maxTokens)
-      const next = [...(value ?? []).filter((entry) => !isEntry(entry)), ...entries.values()]
-      return { value: next, result, onWritten: () => { this.#known = { value: next, entries } } }
-    })
-  }
-
-  /** The tokens in a value of the section. A value that this object did not write is an edit: it can only remove tokens. */
-  #entries (value: unknown): Entries {
-    if (this.#known !== undefined && this.#known.value === value) return this.#known.entries
-    const found = new Map((Array.isArray(value) ? value : []).filter(isEntry).map((entry) => [entry.hash, entry]))
-    this.#known = {
-      value,
-      entries: this.#known === undefined ? found : new Map([...this.#known.entries].filter(([hash]) => found.has(hash)))
-    }
-    return this.#known.entries
-  }
 }
+
+const isValid = ({ used, expiresAt }: Entry): boolean => used !== true && expiresAt > Date.now()
 
 /** Whether a revocation of a family, client or user includes a token. */
 function isAffected ({ family, clientId, username }: Token, target: Exclude<Revocation, { readonly hash: string }>): boolean {
   if ('family' in target) return family === target.family
-  return 'clientId' in target ? clientId === target.clientId : username === target.username
+  return (
+    (target.clientId === undefined || clientId === target.clientId) &&
+    (target.username === undefined || username === target.username)
+  )
 }
 
-/** Removes the tokens from a document. A copy of it must not bring back tokens that are revoked after it was made. */
+/**
+ * Removes the tokens and consents from a document. A copy of it must not bring back what is revoked or withdrawn after it was made.
+ */
 export function withoutTokens (document: Document): Document {
-  const value = document[section]
-  return Array.isArray(value) && value.some(isEntry) ? { ...document, [section]: value.filter((entry) => !isEntry(entry)) } : document
+  const without = (name: string, isEntry: (entry: unknown) => boolean): Document => {
+    const value = document[name]
+    return Array.isArray(value) && value.some(isEntry) ? { [name]: value.filter((entry) => !isEntry(entry)) } : {}
+  }
+  const changed = { ...without(section, isEntry), ...without(consentSection, isConsent) }
+  return Object.keys(changed).length === 0 ? document : { ...document, ...changed }
 }
 
 /** Removes expired tokens; if there are still too many, also the families with the most tokens. */
-function bounded (entries: Entries, count: number): Entries {
-  const tokens = [...entries].filter(([, { expiresAt }]) => expiresAt > Date.now())
-  if (tokens.length <= count) return new Map(tokens)
+function removeExcess (entries: Map<string, Entry>, count: number): void {
+  for (const [hash, { expiresAt }] of entries) if (expiresAt <= Date.now()) entries.delete(hash)
+  if (entries.size <= count) return
   const families = new Map<string, { family: string, size: number, last: number }>()
-  for (const [, { family, expiresAt }] of tokens) {
+  for (const [, { family, expiresAt }] of entries) {
     const before = families.get(family)
     families.set(family, { family, size: (before?.size ?? 0) + 1, last: Math.max(before?.last ?? 0, expiresAt) })
   }
@@ -162,7 +149,7 @@ function bounded (entries: Entries, count: number): Entries {
       .filter(({ size }) => (running += size) <= count)
       .map(({ family }) => family)
   )
-  return new Map(tokens.filter(([, { family }]) => kept.has(family)))
+  for (const [hash, { family }] of entries) if (!kept.has(family)) entries.delete(hash)
 }
 
 function isEntry (entry: unknown): entry is Entry {

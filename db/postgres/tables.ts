@@ -16,7 +16,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { ActivityStatus, TokenKind } from '../ports.ts'
+import type { ActivityStatus, ClientOrigin, TokenKind } from '../ports.ts'
 
 /**
  * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never changes. `key`
@@ -86,10 +86,13 @@ export const tokenFamilies = pgTable(
     family: text().primaryKey(),
     clientId: text('client_id'),
     username: text(),
+    mark: text(),
     revoked: boolean().notNull().default(false),
+    revokedAt: timestamp('revoked_at', { withTimezone: true }),
     expires: timestamp({ withTimezone: true }).notNull()
   },
-  ({ clientId, username, expires }) => [
+  ({ clientId, username, revokedAt, expires }) => [
+    index('token_families_revoked').on(revokedAt),
     index('token_families_client').on(clientId),
     index('token_families_user').on(username),
     index('token_families_expires').on(expires)
@@ -106,6 +109,61 @@ export const tokens = pgTable('tokens', {
   used: boolean().notNull().default(false),
   expires: timestamp({ withTimezone: true }).notNull()
 }, ({ family, expires }) => [index('tokens_family').on(family), index('tokens_expires').on(expires)])
+
+/**
+ * The clients of the authorization server. `key` is the client's id, shortened if it is too long for an index; `data` is the JSON text of
+ * its entry, without the members that are not known: `unknown` has a mask, and `sealed` those members. `idleSince` is `lastUsed`, else the
+ * time of creation.
+ */
+export const oauthClients = pgTable(
+  'oauth_clients',
+  {
+    key: text().primaryKey(),
+    origin: text().$type<ClientOrigin>().notNull(),
+    data: text().notNull(),
+    unknown: jsonb().$type<{ secret: string }>(),
+    sealed: text(),
+    lastUsed: timestamp('last_used', { withTimezone: true }),
+    idleSince: timestamp('idle_since', { withTimezone: true }).notNull()
+  },
+  ({ origin, idleSince }) => [index('oauth_clients_idle').on(idleSince).where(sql`${origin} = 'registered'`)]
+)
+
+/** Remembered consents. `username` and `clientKey` are shortened if they are too long for an index; `data` is the consent as JSON text. */
+export const oauthConsents = pgTable(
+  'oauth_consents',
+  {
+    username: text().notNull(),
+    clientKey: text('client_key').notNull(),
+    data: text().notNull(),
+    granted: timestamp({ withTimezone: true }).notNull()
+  },
+  ({ username, clientKey, granted }) => [
+    primaryKey({ columns: [username, clientKey] }),
+    index('oauth_consents_client').on(clientKey),
+    index('oauth_consents_granted').on(granted)
+  ]
+)
+
+/** States of browsers at the authorization server, by the hashes of their cookies; `data` and `sealed` as for a grant. */
+export const loginStates = pgTable(
+  'login_states',
+  {
+    hash: text().primaryKey(),
+    uid: text(),
+    username: text(),
+    data: jsonb().$type<{ secret: string }>().notNull(),
+    sealed: text(),
+    created: timestamp({ withTimezone: true }).notNull(),
+    expires: timestamp({ withTimezone: true }).notNull()
+  },
+  ({ uid, username, created, expires }) => [
+    index('login_states_uid').on(uid),
+    index('login_states_user').on(username, created),
+    index('login_states_created').on(created),
+    index('login_states_expires').on(expires)
+  ]
+)
 
 /** The recorded calls; `timestamp` in ms since 1970. */
 export const activities = pgTable('activities', {

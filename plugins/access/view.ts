@@ -4,7 +4,7 @@ import type { Snapshot } from '../../db/store.ts'
 export interface Principal {
   /** Identifies the principal: sessions are bound to it. */
   readonly key: string
-  readonly kind: 'system-key' | 'user-key' | 'user' | 'guest' | 'anonymous'
+  readonly kind: 'system-key' | 'user-key' | 'access-token' | 'user' | 'guest' | 'anonymous'
   /** The user by which `isolation: user` separates connections: a key's owner, if it has one. */
   readonly user: string
   /** The stored user whose servers it may see. */
@@ -13,6 +13,10 @@ export interface Principal {
   readonly isAdmin: boolean
   /** The routes that a scoped credential is limited to; undefined: all. */
   readonly grant?: Grant
+  /** The scopes of an access token; undefined for all other credentials, which scopes do not limit. */
+  readonly scopes?: readonly string[]
+  /** The path of the resource that an access token is for (RFC 8707), without a slash at the end; undefined: all of the gateway. */
+  readonly audience?: string
   /** The stored credential by which it was identified: a bearer key, or a token. Its sessions end with it. */
   readonly credential?: Credential
   /** The same principal in a later snapshot; undefined when the credential is not valid any more. Absent on bearer keys of MCP routes. */

@@ -129,15 +129,29 @@ export function admits (snapshot: Snapshot, { grant }: Principal, scope: Scope):
     case 'server': return grant.servers.includes(scope.name)
     case 'group': {
       const members = membersOf(snapshot, scope)
-      const granted = new Set(grant.servers)
+      const granted = setsOf(grant).servers
       return members.length > 0 && members.every(({ name }) => granted.has(name))
     }
   }
 }
 
-const opensGroup = ({ accessType, groups }: Grant, scope: Scope): boolean =>
-  accessType !== 'servers' && scope.kind === 'group' && (groups.includes(scope.id) || groups.includes(scope.name))
+interface Sets { readonly groups: ReadonlySet<string>, readonly servers: ReadonlySet<string> }
+
+const sets = new WeakMap<Grant, Sets>()
+
+/** The names that a grant lists. Grants are never changed in place, and each of thousands of servers is looked up. */
+function setsOf (grant: Grant): Sets {
+  let known = sets.get(grant)
+  if (!known) sets.set(grant, known = { groups: new Set(grant.groups), servers: new Set(grant.servers) })
+  return known
+}
+
+function opensGroup (grant: Grant, scope: Scope): boolean {
+  if (grant.accessType === 'servers' || scope.kind !== 'group') return false
+  const { groups } = setsOf(grant)
+  return groups.has(scope.id) || groups.has(scope.name)
+}
 
 /** Whether a scoped key sees one server on an open route: the key lists it, or the group that the route names. */
 const grants = (grant: Grant, scope: Scope, server: string): boolean =>
-  opensGroup(grant, scope) || (grant.accessType !== 'groups' && grant.servers.includes(server))
+  opensGroup(grant, scope) || (grant.accessType !== 'groups' && setsOf(grant).servers.has(server))

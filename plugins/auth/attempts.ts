@@ -10,13 +10,21 @@ import { sha256 } from '../secrets/hash.ts'
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
+/** Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients. */
+export interface Counts<Request> {
+  readonly failure: Count<Request>
+  readonly registration: Count<Request>
+  readonly client: Count<Request>
+  readonly authorization: Count<Request>
+  readonly secret: Count<Request>
+}
+
 /** The checks under one key, which run one after the other. `waiting` includes the running one. */
 interface Queue { waiting: number, last: Promise<unknown> }
 
 /** Rate limits for logins and registrations: by user and address over time, and by the number of concurrent requests. */
 export class Attempts<Request extends { ip: string }> {
-  readonly #failure: Count<Request>
-  readonly #registration: Count<Request>
+  readonly #counts: Counts<Request>
   readonly #reset: (key: string) => Promise<void>
   readonly #queues = new Map<string, Queue>()
   readonly #shares = new Shares(limits.passwordRequests, 'logins')
@@ -24,13 +32,10 @@ export class Attempts<Request extends { ip: string }> {
   readonly #turns = new Semaphore({ places: limits.concurrentHashes })
 
   /**
-   * @param failure counts failed logins
-   * @param registration counts registrations
    * @param reset sets the count of failed logins under a key back to 0
    */
-  constructor (failure: Count<Request>, registration: Count<Request>, reset: (key: string) => Promise<void>) {
-    this.#failure = failure
-    this.#registration = registration
+  constructor (counts: Counts<Request>, reset: (key: string) => Promise<void>) {
+    this.#counts = counts
     this.#reset = reset
   }
 
@@ -43,7 +48,7 @@ export class Attempts<Request extends { ip: string }> {
   async check<Found> (request: Request, username: string, check: () => Promise<Found | undefined>): Promise<Found | undefined> {
     const key = `login ${sha256(`${foldName(username)}\n${normalizeIP(request.ip, 64)}`)}`
     return await this.#bounded(request, async () => await this.#queued(key, async () => {
-      const seconds = await this.#failure(request, key)
+      const seconds = await this.#counts.failure(request, key)
       if (seconds > 0) throw new errors.TooManyFailures(seconds)
       const found = await this.#inTurn(request, check)
       if (found !== undefined) await this.#reset(key)
@@ -54,9 +59,40 @@ export class Attempts<Request extends { ip: string }> {
   /** Registers an account. Every attempt counts under the caller's address. @throws TooManyRequests, ShareError */
   async register<Made> (request: Request, make: () => Promise<Made>): Promise<Made> {
     return await this.#bounded(request, async () => {
-      const seconds = await this.#registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
+      const seconds = await this.#counts.registration(request, `register ${sha256(normalizeIP(request.ip, 64))}`)
       if (seconds > 0) throw new errors.TooManyRequests(seconds)
       return await this.#inTurn(request, make)
+    })
+  }
+
+  /** Counts the registration of an OAuth client under the caller's address. @throws TooManyRequests */
+  async countClient (request: Request): Promise<void> {
+    await this.#countAt(request, 'client', this.#counts.client)
+  }
+
+  /** Counts an authorization request under the caller's address. @throws TooManyRequests */
+  async countAuthorization (request: Request): Promise<void> {
+    await this.#countAt(request, 'authorization', this.#counts.authorization)
+  }
+
+  async #countAt (request: Request, what: string, count: Count<Request>): Promise<void> {
+    const seconds = await count(request, `${what} ${sha256(normalizeIP(request.ip, 64))}`)
+    if (seconds > 0) throw new errors.TooManyRequests(seconds)
+  }
+
+  /**
+   * Checks the secret of an OAuth client, as `check` does a password: the secrets of one client from one address are checked one after the
+   * other, and the right one resets the count.
+   * @throws TooManyFailures, TooManyRequests
+   */
+  async checkSecret (request: Request, clientId: string, check: () => boolean): Promise<boolean> {
+    const key = `secret ${sha256(`${clientId}\n${normalizeIP(request.ip, 64)}`)}`
+    return await this.#queued(key, async () => {
+      const seconds = await this.#counts.secret(request, key)
+      if (seconds > 0) throw new errors.TooManyFailures(seconds)
+      const isRight = check()
+      if (isRight) await this.#reset(key)
+      return isRight
     })
   }
 

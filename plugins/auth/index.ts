@@ -6,14 +6,16 @@ import { headerOf } from '../access/key-header.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
+import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
+import { checkToken, mcpScope } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
 import { checkOrigin, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
-import { loginToken, markOf, type LoginClaims } from './steps/jwt.ts'
+import { loginToken, type LoginClaims } from './steps/jwt.ts'
 import { socialSession } from './steps/social-session.ts'
 import { warnOfOpenTools, warnOfSkippedAuth } from './warn-open.ts'
 
@@ -32,9 +34,15 @@ export interface Auth {
    * @throws Unauthorized, WrongUser
    */
   transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
-  /** The caller on the management API. @throws Unauthorized */
-  management: (request: FastifyRequest) => Promise<Principal>
-  /** The caller where credentials are optional: an invalid one is ignored. */
+  /**
+   * The caller on the management API.
+   * @param query false: a token in the query does not count
+   * @throws Unauthorized
+   */
+  management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
+  /** The user of an access token; undefined: the request has none that is valid. */
+  token: (request: FastifyRequest) => Promise<Principal | undefined>
+  /** The caller where credentials are optional: an invalid one is ignored, and an access token without the scope that running needs. */
   optional: (request: FastifyRequest) => Promise<Principal>
   /** Emits an event when access may have ended. */
   readonly standings: Standings
@@ -70,7 +78,8 @@ export default fp(async (app) => {
     }
   }
   // First match wins (SPEC, "Authentication").
-  const chain: readonly Step[] = [bearerKey(app.keys), accessToken, socialSession, loginToken(claimsOf), guest]
+  const token = accessToken(app.accessTokens)
+  const chain: readonly Step[] = [bearerKey(app.keys), token, socialSession, loginToken(claimsOf), guest]
   const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
   /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
   const identifyFresh = (credentials: Credentials, routes: RouteClass): Identified => {
@@ -104,11 +113,15 @@ export default fp(async (app) => {
   }
   const standings = new Standings(standingOf)
   app.settings.on('changed', () => { standings.settingsChanged() })
+  app.accessTokens.on('ended', (family) => { standings.revoke(family) })
+  app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
   /** Admits a principal to an MCP route. @throws Unauthorized, WrongUser */
-  const admit = (principal: Principal | undefined, { headers }: FastifyRequest, named: string | undefined): Principal => {
+  const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
+    const { headers } = request
     if (principal) {
+      checkToken(principal, request, app.config.basePath)
       if (named !== undefined && !entersFor(principal, named)) throw new errors.WrongUser()
       return principal
     }
@@ -124,12 +137,18 @@ export default fp(async (app) => {
       const found: Identified = identifyFresh(request as Credentials, 'mcp')
       return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
     },
-    management: async (request) => {
-      const principal = await identifyFresh(credentialsOf(request), 'api')
+    management: async (request, { query } = { query: true }) => {
+      const credentials = credentialsOf(request)
+      const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
       if (principal) return principal
       throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
     },
-    optional: async (request) => await identifyFresh(credentialsOf(request), 'open') ?? anonymous,
+    token: async (request) => await token(credentialsOf(request), 'api', app.settings.current),
+    optional: async (request) => {
+      const principal = await identifyFresh(credentialsOf(request), 'open') ?? anonymous
+      const isEnough = request.routeOptions.config?.effect === 'read' || (principal.scopes?.includes(mcpScope) ?? true)
+      return isEnough ? principal : anonymous
+    },
     standings,
     origin: (request) => { checkOrigin(rules, request.host, request.headers.origin, baseUrl(), request.protocol) },
     trustsOrigin: (origin) => {
@@ -138,7 +157,7 @@ export default fp(async (app) => {
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
-}, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access'] })
+}, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access', 'access-tokens'] })
 
 /** Max delay of a timer, in ms (Node: 2³¹ − 1). */
 const longestDelay = 24 * 3_600_000

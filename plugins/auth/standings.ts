@@ -6,9 +6,10 @@ export type StandingOf = (principal: Principal) => Principal | undefined
 
 /**
  * Emits `changed` after each change of the settings and each revocation of a credential: the only events that end access. Owners of
- * sessions and calls in flight then check the standing of their principals.
+ * sessions and calls in flight then check the standing of their principals. Emits `expired` with the id of a credential that its client may
+ * renew: nothing more is sent to the client until then.
  */
-export class Standings extends EventEmitter<{ changed: [StandingOf] }> {
+export class Standings extends EventEmitter<{ changed: [StandingOf], expired: [id: string] }> {
   readonly #current: StandingOf
 
   /** @param current the standing of a principal by the current settings */
@@ -24,4 +25,7 @@ export class Standings extends EventEmitter<{ changed: [StandingOf] }> {
   revoke (id: string): void {
     this.emit('changed', (principal) => principal.credential?.id === id ? undefined : this.#current(principal))
   }
+
+  /** @param id as in `Principal.credential` */
+  expire (id: string): void { this.emit('expired', id) }
 }

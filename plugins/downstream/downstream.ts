@@ -35,4 +35,13 @@ export class Downstream {
   revoke (stands: (view: View) => boolean): void {
     for (const endpoint of this.#endpoints) endpoint.revoke(stands)
   }
+
+  /**
+   * Ends the streams of sessions whose credential has expired. The sessions stay: their clients renew the credential as they come back for
+   * a stream, or with their next request, and few would begin a session anew.
+   * @param id as in `Principal.credential`
+   */
+  closeChannels (id: string): void {
+    for (const session of this.sessions) if (session.view.principal.credential?.id === id) session.closeChannels()
+  }
 }

@@ -11,6 +11,7 @@ let timer: NodeJS.Timeout | undefined
 export class EventStream {
   readonly #raw: ServerResponse
   readonly #unread: Unread
+  readonly #closing: Array<() => void> = []
   /** The time since which the unread bytes exceed `limits.streamBacklog`. */
   #behind: number | undefined
 
@@ -19,14 +20,9 @@ export class EventStream {
     this.#raw = raw
     raw.writeHead(200, { ...headers, 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' })
     raw.write(': ok\n\n')
-    this.#unread = new Unread(raw)
+    this.#unread = new Unread(raw, (listener) => { this.onClose(listener) })
     streams.add(this)
-    raw.once('close', () => {
-      streams.delete(this)
-      if (streams.size > 0) return
-      clearInterval(timer)
-      timer = undefined
-    })
+    raw.once('close', () => { this.#closed() })
     // One timer for all streams: an idle stream costs a socket, but no timer.
     timer ??= setInterval(() => { for (const stream of streams) stream.write(': keep-alive\n\n') }, heartbeat).unref()
   }
@@ -50,7 +46,17 @@ export class EventStream {
     if (this.open) this.#raw.end()
   }
 
+  /** One listener of the connection serves all of these, since each of its own would cost an idle stream memory. */
   onClose (listener: () => void): void {
-    this.#raw.once('close', listener)
+    this.#closing.push(listener)
+  }
+
+  #closed (): void {
+    streams.delete(this)
+    if (streams.size === 0) {
+      clearInterval(timer)
+      timer = undefined
+    }
+    for (const listener of this.#closing) listener()
   }
 }

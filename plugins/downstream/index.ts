@@ -18,4 +18,5 @@ export default fp(async (app) => {
     })
     app.gateway.withdraw()
   })
+  app.auth.standings.on('expired', (id) => { downstream.closeChannels(id) })
 }, { name: 'downstream', dependencies: ['gateway', 'auth', 'access', 'settings'] })

@@ -12,6 +12,18 @@ function retryable (Base: FastifyErrorConstructor<{ code: string, statusCode: nu
   }
 }
 
+/** Adds `scope` to an error class: the scope that the request needs, sent with the challenge (RFC 6750, section 3). */
+function scoped (Base: FastifyErrorConstructor<{ code: string, statusCode: number }, [string]>): new (scope: string) => FastifyError {
+  return class extends Base {
+    readonly scope: string
+
+    constructor (scope: string) {
+      super(scope)
+      this.scope = scope
+    }
+  }
+}
+
 /** All HTTP errors that the gateway makes itself. `docs/errors.md` lists them; a test compares the two. */
 export const errors = {
   TooManyFailures: retryable(createError('TH_TOO_MANY_FAILURES', 'Too many failed logins; try again in %s s', 429)),
@@ -28,6 +40,9 @@ export const errors = {
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
   CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),
+  InsufficientScope: scoped(
+    createError('TH_INSUFFICIENT_SCOPE', 'The access token lacks the scope %s (insufficient_scope)', 403)
+  ),
   OutOfScope: createError('TH_OUT_OF_SCOPE', 'This bearer key is not allowed to use this route', 403),
   WrongUser: createError('TH_WRONG_USER', 'This credential is not for the routes of this user', 403),
   ReadOnly: createError('TH_READ_ONLY', 'This gateway is read-only (READONLY): nothing can be changed', 403),

@@ -1,5 +1,6 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { problemOf } from '../../schemas/problem.ts'
+import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
@@ -31,12 +32,10 @@ export function toStore (
   if (stored) managed(snapshot, principal, name)
   // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
   const { storedByUser: _ours, ...own } = sent
+  // Masks do not change how many entries there are, and each is compared with what is stored.
+  if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)
-  const wrong = problemOf(ServerConfig, config)
-  if (wrong) {
-    const path = ['config', wrong.path].filter((part) => part !== '').join('.')
-    throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
-  }
+  checkConfig(config)
   const checked = config as ServerConfig
   checkMayRun(principal, checked, usersMayRun)
   checkConfigRoom(snapshot, principal, name, checked)
@@ -49,6 +48,18 @@ export function toStore (
     value: { ...withOwner(snapshot, principal, checked, stored), ...(storedByUser === undefined ? {} : { storedByUser }) }
   }
 }
+
+/** @throws InvalidInput for a config that does not fit its schema */
+function checkConfig (config: unknown): void {
+  const wrong = problemOf(ServerConfig, config)
+  if (!wrong) return
+  const path = ['config', wrong.path].filter((part) => part !== '').join('.')
+  throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
+}
+
+/** Whether some member has more entries than one may have. */
+const hasTooMany = (config: Record<string, unknown>): boolean =>
+  Object.values(config).some((value) => typeof value === 'object' && value !== null && Object.keys(value).length > maxEntries)
 
 /**
  * A config with its owner, its visibility, and the members that the update left out.

@@ -1,3 +1,4 @@
+import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
@@ -5,6 +6,7 @@ import admin from './admin/index.ts'
 import groups from './groups.ts'
 import items from './items.ts'
 import keys from './keys.ts'
+import oauth from './oauth.ts'
 import prompts from './prompts.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
@@ -20,6 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     request.principal = await app.auth.management(request)
     // A guest presents no credential, so a page of another site could ask in its name: only Origin tells them apart.
     if (request.principal.kind === 'guest') app.auth.origin(request)
+    checkScopes(request.principal, request.routeOptions.config?.effect)
   })
   await app.register(account)
   await app.register(servers)
@@ -29,6 +32,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(settings)
   await app.register(tools)
   await app.register(prompts)
+  await app.register(oauth)
   await app.register(admin)
 }
 export default routes

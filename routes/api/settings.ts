@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -69,6 +70,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const principal = principalOf(request)
     const includeSecrets = isOn(request.query.includeSecrets)
+    // Secrets are as good as the right to change things.
+    if (includeSecrets) checkScopes(principal)
     const data = app.export.get(principal, includeSecrets)
     if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
     if (!isOn(request.query.download)) return { success: true as const, data }

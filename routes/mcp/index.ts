@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Principal, View } from '../../plugins/access/view.ts'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
@@ -21,7 +21,11 @@ interface Params { user?: string, name?: string, group?: string }
 /** Scope `mcp`: transport credentials, JSON-RPC errors, bodies as text. */
 const routes: FastifyPluginAsync = async (app) => {
   enterScope(app, 'mcp')
-  app.setErrorHandler(jsonRpc)
+  app.setErrorHandler((error: FastifyError, request, reply) => {
+    const challenge = app.oauth.challenge(request, error)
+    if (challenge !== undefined) reply.header('www-authenticate', challenge)
+    jsonRpc(error, request, reply)
+  })
   textBodies(app)
   app.decorateRequest('caller', null)
   app.decorateRequest('view', null)

@@ -29,7 +29,7 @@ const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group', 'defaulted'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'metrics' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -48,7 +48,7 @@ const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : wh
 
 /** DECISIONS §3: which credentials count on which class of routes. */
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
-  if (scope === 'public' || scope === 'docs' || scope === 'open') return true
+  if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth') return true
   const onMcp: Who[] = ['system key', 'scoped key', 'user key']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
@@ -72,6 +72,8 @@ function expected (asked: Asked): Expected {
   if (scope === 'admin' && !isAdmin(who)) return 403
   switch (target) {
     case 'nothing': return 'yes'
+    // The authorization server, with `oauthServer.enabled` false.
+    case 'off': return 404
     // DECISIONS §13: METRICS is not set.
     case 'metrics': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
     // ALLOW_REGISTRATION is off: admins only; keys that the management API does not know are nobody's.
@@ -96,6 +98,36 @@ const group = (body?: unknown): Place => ({ target: 'group', body })
 const nothing = (body?: unknown): Place => ({ target: 'nothing', body })
 const call: Place = { target: 'server', query: '?message=hi' }
 const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
+
+const authorizationServer = [
+  'GET /.well-known/oauth-authorization-server',
+  'GET /.well-known/oauth-authorization-server/*',
+  'GET /.well-known/oauth-protected-resource',
+  'GET /.well-known/oauth-protected-resource/*',
+  'GET /oauth/authorize',
+  'GET /oauth/authorize/:uid',
+  'POST /oauth/authorize',
+  'POST /oauth/token',
+  'POST /oauth/revoke',
+  'GET /oauth/interaction/:uid',
+  'POST /oauth/interaction/:uid/login',
+  'POST /oauth/interaction/:uid/consent',
+  'POST /oauth/interaction/:uid/logout',
+  'POST /oauth/register',
+  'GET /oauth/register/:clientId',
+  'PUT /oauth/register/:clientId',
+  'DELETE /oauth/register/:clientId',
+  'GET /oauth/userinfo',
+  'POST /oauth/userinfo',
+  'GET /api/oauth/consents',
+  'DELETE /api/oauth/consents/:clientId',
+  'GET /api/oauth/clients',
+  'POST /api/oauth/clients',
+  'GET /api/oauth/clients/:clientId',
+  'PUT /api/oauth/clients/:clientId',
+  'DELETE /api/oauth/clients/:clientId',
+  'POST /api/oauth/clients/:clientId/regenerate-secret'
+]
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
@@ -156,6 +188,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/openapi/stats': nothing(),
   'GET /api/:name/openapi.json': group(),
   'GET /api/:name/openapi.yaml': group(),
+  ...Object.fromEntries(authorizationServer.map((route) => [route, { target: 'off' }])),
   'GET /api/tools/:server/:tool': call,
   'POST /api/tools/:server/:tool': server({}),
   'GET /api/:name/tools/:server/:tool': { target: 'group', query: '?message=hi' },

@@ -1369,7 +1369,7 @@ test('the management API', async (t) => {
       const samples = new Map<string, number>()
       for (const line of body.split('\n')) {
         if (line === '' || line.startsWith('#')) continue
-        const match = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{[^}]*\})?) (-?[0-9.eE+-]+|NaN|[+-]Inf)(?: \d+)?$/.exec(line)
+        const match = /^([a-zA-Z_:][a-zA-Z0-9_:]*(?:\{[^}]*\})?) (-?[0-9.eE+-]+|nan|[+-]Inf)(?: \d+)?$/i.exec(line)
         assert.ok(match !== null, `no sample: ${line}`)
         samples.set(match[1] ?? '', Number(match[2]))
       }
@@ -1624,15 +1624,18 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   await admin.has('child', 'connected')
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => { agent.destroy() })
-  const ready = async (): Promise<number> => await new Promise((resolve, reject) => {
-    const request = httpRequest(`${hub.url}/health/ready`, { agent }, (reply) => {
+  const status = async (path: string, method = 'GET', body = ''): Promise<number> => await new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+    const request = httpRequest(`${hub.url}${path}`, { agent, method, headers: method === 'GET' ? {} : headers }, (reply) => {
       reply.resume().on('end', () => {
         resolve(reply.statusCode ?? 0)
       })
     })
-    request.on('error', reject).end()
+    request.on('error', reject).end(body)
   })
-  assert.equal(await ready(), 200)
+  const ready = async (): Promise<number> => await status('/health/ready')
+  const post = async (): Promise<number> => await status('/messages?sessionId=unknown', 'POST', '{"jsonrpc":"2.0","method":"x"}')
+  assert.deepEqual([await ready(), await post()], [200, 404])
   const session = await Session.open(`${hub.url}/mcp`)
   const stream = await session.listen()
   const call = admin.run('child', 'echo', { message: 'finished', delay: 2_000 })
@@ -1642,8 +1645,10 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   const exit = once(hub.child, 'exit')
   hub.child.kill('SIGTERM')
   const seen: unknown[] = []
+  let posted: number | undefined
   const unready = until(async () => {
     const status = await ready().catch((error: unknown) => String(error))
+    if (status === 503) posted = await post()
     const live = await fetch(`${hub.url}/health/live`).then((reply) => reply.status, () => 'closed')
     seen.push([status, live])
     return status === 503
@@ -1654,6 +1659,7 @@ test('draining: not ready, but still answering what it took on', async (t) => {
   await within(5_000, 'the end of the stream', stream.done)
   assert.deepEqual(await within(10_000, 'the exit', exit), [0, null])
   await unready
+  assert.equal(posted, 503, 'an SSE client whose stream has ended comes back later')
 })
 
 test('draining: a call by REST alone is finished as well', async (t) => {

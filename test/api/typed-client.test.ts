@@ -194,7 +194,7 @@ test('the document', async (t) => {
       operations
         .filter(
           ({ method, operation, path }) =>
-            ['post', 'put'].includes(method) && operation.requestBody === undefined && !path.endsWith('/reload')
+            ['post', 'put'].includes(method) && operation.requestBody === undefined && !/\/(reload|regenerate-secret)$/.test(path)
         )
         .map(({ name }) => name),
       [],

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { markOf } from '../../plugins/auth/steps/jwt.ts'
-import { Attempts } from '../../plugins/auth/attempts.ts'
+import { markOf } from '../../plugins/users/mark.ts'
+import { Attempts, type Count } from '../../plugins/auth/attempts.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
 import { assertPlain, at, initialize, KEY, send, Session, settings, within, type Json } from '../helpers/client.ts'
@@ -729,17 +729,17 @@ test('ten wrong passwords for one user from one address', async (t) => {
   })
 })
 
+const zero = async (): Promise<number> => 0
+const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero }
+
 test('what counts as one user and one address', async () => {
   const keyOf = async (username: string, ip: string): Promise<string> => {
     let counted = ''
-    await new Attempts(
-      async (_request, key) => {
-        counted = key
-        return 0
-      },
-      async () => 0,
-      async () => {}
-    ).check({ ip }, username, async () => undefined)
+    const failure: Count<{ ip: string }> = async (_request, key) => {
+      counted = key
+      return 0
+    }
+    await new Attempts({ failure, ...uncounted }, async () => {}).check({ ip }, username, async () => undefined)
     return counted
   }
   for (const [[name, ip], [otherName, otherIp], same] of [
@@ -759,15 +759,11 @@ test('what counts as one user and one address', async () => {
 test('what strangers may have open at once has a bound', async () => {
   const never = new Promise<never>(() => {})
   const counted: string[] = []
-  const attempts = (): Attempts<{ ip: string }> =>
-    new Attempts(
-      async (_request, key) => {
-        counted.push(key)
-        return 0
-      },
-      async () => 0,
-      async () => {}
-    )
+  const failure: Count<{ ip: string }> = async (_request, key) => {
+    counted.push(key)
+    return 0
+  }
+  const attempts = (): Attempts<{ ip: string }> => new Attempts({ failure, ...uncounted }, async () => {})
   const [one, many] = [attempts(), attempts()]
   for (let n = 0; n < limits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
   await assert.rejects(one.check({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })

@@ -1,10 +1,12 @@
 /**
  * Runs the server scenarios of the MCP conformance suite against the fixture server (test/fakes/everything.ts)
- * directly, then against the same server behind the gateway, and compares the two check by check.
+ * directly, then against the same server behind the gateway, and compares the two check by check. Then runs the scenarios for
+ * authorization servers against the gateway.
  *
- *   npm run conformance                # both; fails unless every scenario is equal and nothing failed
- *   npm run conformance -- --direct    # the fixture server alone
- *   npm run conformance -- --url URL   # an MCP endpoint that runs already, alone
+ *   npm run conformance                      # all; fails unless every scenario is equal and nothing failed
+ *   npm run conformance -- --direct          # the fixture server alone
+ *   npm run conformance -- --url URL         # an MCP endpoint that runs already, alone
+ *   npm run conformance -- --authorization   # the authorization server alone
  *
  * The suite is installed below .cache/conformance where it is absent.
  */
@@ -13,13 +15,16 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
+import { freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
+import { allow, Browser, register } from '../helpers/oauth.ts'
 
 // The one place that pins the suite. It needs a newer Node than the gateway does, so it brings its own.
 const packages = { node: '22.23.3', '@modelcontextprotocol/conformance': '0.2.0-alpha.12' }
 const revision = '2025-11-25'
 /** As many server scenarios as the pinned suite has for the revision, the unscored ones included. */
 const scenarioCount = 33
+/** As many scenarios for authorization servers. */
+const authorizationCount = 2
 
 const installMs = 45_000
 const runMs = 85_000
@@ -113,9 +118,8 @@ async function startFixture (): Promise<string> {
   return `http://127.0.0.1:${port()}/mcp`
 }
 
-/** Starts the gateway in front of a fresh fixture server; resolves with the URL of that server's endpoint. */
-async function startGateway (): Promise<string> {
-  const url = await startFixture()
+/** Starts a gateway, which is stopped at the end. */
+async function startHub (settings: object, env: Record<string, string> = {}): Promise<ProcessHub> {
   const started: { hub?: ProcessHub } = {}
   const after: Cleanup['after'] = (step) => {
     cleanup.after(async () => {
@@ -124,13 +128,16 @@ async function startGateway (): Promise<string> {
       try { await step() } finally { clearTimeout(timer) }
     })
   }
-  const hub = await spawnHub({ after }, {
-    settings: {
-      mcpServers: { everything: { type: 'streamable-http', url } },
-      systemConfig: { routing: { enableBearerAuth: false } }
-    }
+  return (started.hub = await spawnHub({ after }, { settings, env }))
+}
+
+/** Starts the gateway in front of a fresh fixture server; resolves with the URL of that server's endpoint. */
+async function startGateway (): Promise<string> {
+  const url = await startFixture()
+  const hub = await startHub({
+    mcpServers: { everything: { type: 'streamable-http', url } },
+    systemConfig: { routing: { enableBearerAuth: false } }
   })
-  started.hub = hub
   return `${hub.url}/mcp/everything`
 }
 
@@ -174,6 +181,62 @@ async function run (url: string, ...options: string[]): Promise<Results> {
     ])
   }
   return results
+}
+
+/**
+ * Runs the scenarios for authorization servers against the gateway. The suite prints an address for a person to open, and waits for the
+ * browser to come back.
+ * @param withSecret the client is a confidential one, and the gateway takes no others
+ */
+async function runAuthorization (withSecret: boolean): Promise<Results> {
+  const person = { username: 'admin', password: 'Conformance-Of-Admins-1' }
+  const oauthServer = { enabled: true, requireClientSecret: withSecret }
+  const hub = await startHub({ mcpServers: {}, systemConfig: { oauthServer } }, { ADMIN_PASSWORD: person.password })
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
+  cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const port = await freePort()
+  const { client_id: clientId = '', client_secret: secret } = await register(hub.url, {
+    redirect_uris: [`http://127.0.0.1:${port}/callback`],
+    token_endpoint_auth_method: withSecret ? 'client_secret_post' : 'none'
+  })
+  console.log(`Running the scenarios for authorization servers against ${hub.url}`)
+  const { child, output, exited } = start(
+    join(modules, '.bin/node'),
+    [
+      join(modules, '.bin/conformance'),
+      'authorization',
+      '--url',
+      hub.url,
+      '--client-id',
+      clientId,
+      ...(secret === undefined ? [] : ['--client-secret', secret]),
+      '--resource',
+      `${hub.url}/mcp`,
+      '--port',
+      String(port),
+      '-o',
+      folder
+    ],
+    { timeout: runMs }
+  )
+  const address = (): string | undefined => /^(http\S+\/oauth\/authorize\?\S+)$/m.exec(output())?.[1]
+  await until(() => address() !== undefined || child.exitCode !== null, scenarioMs, () => `No address was printed: ${output()}`)
+  const url = address()
+  if (url !== undefined) {
+    const browser = new Browser(hub.url)
+    await browser.get((await allow(browser, url, person)).href)
+  }
+  const code = await exited
+
+  const results: Results = new Map()
+  for (const name of (await readdir(folder)).sort()) {
+    const scenario = /^authorization-server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
+    if (scenario !== undefined) results.set(scenario, await readChecks(join(folder, name, 'checks.json')))
+  }
+  if (results.size === authorizationCount && code === 0) return results
+  console.error(output().slice(-4_000))
+  const errorMessage = `exit code ${code}, ${results.size} of ${authorizationCount} scenarios`
+  return results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage }])
 }
 
 async function readChecks (file: string): Promise<Check[]> {
@@ -249,14 +312,24 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
 }
 
 async function main (): Promise<boolean> {
-  const { values: { direct, url } } = parseArgs({ options: { direct: { type: 'boolean' }, url: { type: 'string' } } })
+  const { values: { authorization, direct, url } } = parseArgs({
+    options: { authorization: { type: 'boolean' }, direct: { type: 'boolean' }, url: { type: 'string' } }
+  })
   const expected = await expectedFailures()
   const baseline = ['--expected-failures', expectedFailuresPath]
   await install()
+  if (authorization === true) return await judgeAuthorization(expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
   const straight = await run(await startFixture())
   if (direct === true) return report({ direct: straight }, new Set())
-  return report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
+  const isEqual = report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
+  return await judgeAuthorization(expected) && isEqual
+}
+
+/** Runs and prints the scenarios for authorization servers, with a public client and a confidential one. */
+async function judgeAuthorization (expected: Set<string>): Promise<boolean> {
+  const open = report({ 'public client': await runAuthorization(false) }, expected)
+  return report({ 'client secret': await runAuthorization(true) }, expected) && open
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -2,7 +2,19 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Activities, Activity, Authorization, Issued, TokenKind } from '../../db/ports.ts'
+import {
+  maxClientIdle,
+  maxEntries,
+  touchInterval,
+  type Activities,
+  type Activity,
+  type Authorization,
+  type Client,
+  type Consent,
+  type Issued,
+  type LoginState,
+  type TokenKind
+} from '../../db/ports.ts'
 import type { Storage } from '../../db/store.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 
@@ -29,6 +41,44 @@ export const authorization = (more: Partial<Authorization> = {}): Authorization 
   family: randomUUID(),
   clientId: 'client',
   username: 'ann',
+  ...more
+})
+/** A client that an admin created, unless said otherwise. */
+export const client = (more: Partial<Client> = {}): Client => ({
+  clientId: randomUUID(),
+  name: 'a client',
+  redirectUris: ['http://127.0.0.1/callback'],
+  grantTypes: ['authorization_code', 'refresh_token'],
+  tokenEndpointAuthMethod: 'none',
+  scope: 'mcp profile',
+  origin: 'admin',
+  createdAt: Date.now(),
+  ...more
+})
+/** A client with all members. */
+export const fullClient = (more: Partial<Client> = {}): Client => client({
+  secretHash: fresh(),
+  registrationTokenHash: fresh(),
+  redirectUris: ['https://app.example.com/callback', 'com.example.app:/callback'],
+  responseTypes: ['code'],
+  tokenEndpointAuthMethod: 'client_secret_basic',
+  clientUri: 'https://app.example.com/',
+  logoUri: 'https://app.example.com/logo.png',
+  policyUri: 'https://app.example.com/policy',
+  tosUri: 'https://app.example.com/tos',
+  contacts: ['a@example.com', 'b@example.com'],
+  softwareId: 'app',
+  softwareVersion: '1.0',
+  applicationType: 'native',
+  origin: 'registered',
+  lastUsedAt: Date.now(),
+  ...more
+})
+export const consent = (more: Partial<Consent> = {}): Consent => ({
+  username: `user-${randomUUID()}`,
+  clientId: randomUUID(),
+  scope: 'mcp profile',
+  grantedAt: Date.now(),
   ...more
 })
 export const activity = (more: Partial<Activity> = {}): Activity => ({
@@ -206,6 +256,35 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.equal(await tokens.find(token.hash), undefined)
   })
 
+  it('tokens are revoked by client and user together', async ({ tokens }) => {
+    const owners = ['ann', 'bob'].flatMap((username) => ['both-1', 'both-2'].map((clientId) => authorization({ username, clientId })))
+    const all = owners.map(() => issued('access'))
+    for (const [n, owner] of owners.entries()) await tokens.put(owner, all.slice(n, n + 1))
+    await tokens.revoke({ username: 'ann', clientId: 'both-2' })
+    const found = await Promise.all(all.map(async ({ hash }) => await tokens.find(hash) !== undefined))
+    assert.deepEqual(found, [true, false, true, true])
+  })
+
+  it('families that were revoked lately are listed, and no others', async ({ tokens }) => {
+    const [one, other, kept] = [authorization({ username: randomUUID() }), authorization(), authorization()]
+    for (const each of [one, other, kept]) await tokens.put(each, [issued('access')])
+    await tokens.revoke({ username: one.username ?? '' })
+    await tokens.revoke({ family: other.family })
+    const families = await tokens.revokedWithin(10_000)
+    assert.deepEqual([one, other, kept].map(({ family }) => families.includes(family)), [true, true, false])
+    await sleep(50)
+    assert.equal((await tokens.revokedWithin(10)).includes(one.family), false)
+  })
+
+  it('any text may stand in a token', async ({ tokens }) => {
+    const own = authorization({ clientId: odd, username: odd })
+    const token = issued('access', { scope: odd, resource: odd })
+    await tokens.put(own, [token])
+    assert.deepEqual(await tokens.find(token.hash), { ...own, ...token })
+    await tokens.revoke({ clientId: odd, username: odd })
+    assert.equal(await tokens.find(token.hash), undefined)
+  })
+
   it('a used token that is revoked by itself still tells of its reuse', async ({ tokens }) => {
     const [first, second] = [issued('refresh'), issued('refresh')]
     await tokens.put(authorization(), [first])
@@ -234,6 +313,220 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.deepEqual([await after.find(first.hash), await after.find(lost.hash)], [undefined, undefined])
     assert.equal(await after.swap(first.hash, []), 'reused')
     assert.equal(await after.find(second.hash), undefined)
+  })
+
+  // ---- clients ----------------------------------------------------------------------------------
+
+  it('a client is found as it was created, and replaced, and listed by age', async ({ clients }) => {
+    const [full, bare] = [fullClient({ createdAt: Date.now() - 5_000 }), client({ createdAt: Date.now() - 9_000, scope: '' })]
+    const strange = fullClient({
+      clientId: odd,
+      name: odd,
+      redirectUris: [odd],
+      grantTypes: [odd],
+      scope: odd,
+      contacts: [odd, ''],
+      softwareId: odd
+    })
+    const long = client({ clientId: `https://client.example.com/${'x'.repeat(1_900)}` })
+    for (const each of [full, bare, strange, long]) assert.equal(await clients.create(each), true)
+    for (const each of [full, bare, strange, long]) assert.deepEqual(await clients.find(each.clientId), each)
+    for (const unknown of [randomUUID(), '', '\0']) assert.equal(await clients.find(unknown), undefined)
+    const listed = (await clients.list()).filter(({ clientId }) => [full, bare, strange].some((each) => each.clientId === clientId))
+    assert.deepEqual(listed, [bare, full, strange])
+
+    const { contacts, registrationTokenHash, ...rest } = full
+    const changed = { ...rest, name: 'another name', secretHash: fresh(), origin: 'admin' as const }
+    const asGiven: Client[] = []
+    assert.deepEqual(await clients.replace(full.clientId, (former) => {
+      asGiven.push(former)
+      return { ...changed, clientId: 'not to be changed', contacts: undefined }
+    }), changed)
+    assert.deepEqual([asGiven, await clients.find(full.clientId)], [[full], changed])
+    assert.equal(await clients.replace(randomUUID(), (former) => former), undefined)
+    await assert.rejects(clients.replace(bare.clientId, () => { throw new RangeError('no') }), (error) => error instanceof RangeError)
+    assert.deepEqual(await clients.find(bare.clientId), bare)
+    for (const each of [full, bare, strange, long]) {
+      assert.deepEqual([await clients.remove(each.clientId), await clients.remove(each.clientId)], [true, false])
+      assert.equal(await clients.find(each.clientId), undefined)
+    }
+  })
+
+  it('of 20 who create a client at once, one does; of 20 changes at once, none is lost', async ({ clients }) => {
+    const clientId = randomUUID()
+    const created = await race(20, async (n) => await clients.create(client({ clientId, name: `${n}` })))
+    assert.deepEqual(counted(created.map(String)), { false: 19, true: 1 })
+    assert.equal((await clients.find(clientId))?.name, `${created.indexOf(true)}`)
+    const changed = await race(20, async (n) => await clients.replace(clientId, (former) => ({
+      ...former,
+      redirectUris: [...former.redirectUris, `https://${n}.example.com/`]
+    })))
+    const redirectUris = new Set((await clients.find(clientId))?.redirectUris)
+    assert.equal(redirectUris.size, 21)
+    assert.deepEqual(changed.map((each) => each?.redirectUris.length).sort((a, b) => (a ?? 0) - (b ?? 0)), changed.map((_, n) => n + 2))
+    assert.deepEqual(counted((await race(20, async () => await clients.remove(clientId))).map(String)), { false: 19, true: 1 })
+    assert.equal(await clients.replace(clientId, (former) => former), undefined)
+  })
+
+  it('a client that is removed takes its tokens and consents with it, and no others', async ({ clients, consents, tokens }) => {
+    const [own, other] = [client({ clientId: `own ${odd}` }), client()]
+    const kept = [own, other].map(({ clientId }) => ({
+      token: issued('refresh'),
+      authorization: authorization({ clientId }),
+      consent: consent({ clientId })
+    }))
+    for (const each of [own, other]) await clients.create(each)
+    for (const each of kept) {
+      await tokens.put(each.authorization, [each.token])
+      await consents.put(each.consent)
+    }
+    await clients.remove(own.clientId)
+    const found = async (): Promise<unknown> => await Promise.all(kept.map(async ({ token, consent: { username, clientId } }) => [
+      await tokens.find(token.hash) !== undefined,
+      await consents.find(username, clientId) !== undefined
+    ]))
+    assert.deepEqual(await found(), [[false, false], [true, true]])
+    assert.equal(await clients.create(own), true, 'whoever gets the id later gets none of that')
+    assert.deepEqual(await found(), [[false, false], [true, true]])
+  })
+
+  it('a client that registered itself goes when it was unused for too long; an admin\'s stays', async ({ clients, tokens }) => {
+    const longAgo = Date.now() - maxClientIdle - 1_000
+    const [idle, used, admins] = [
+      fullClient({ createdAt: longAgo, lastUsedAt: undefined }),
+      fullClient({ createdAt: longAgo, lastUsedAt: Date.now() - maxClientIdle + 60_000 }),
+      client({ createdAt: longAgo, lastUsedAt: longAgo })
+    ]
+    const [own, token] = [authorization({ clientId: idle.clientId }), issued('access')]
+    await clients.create(idle)
+    await tokens.put(own, [token])
+    for (const each of [used, admins]) await clients.create(each)
+    assert.equal(await tokens.find(token.hash), undefined)
+    const found = [await clients.find(idle.clientId), await clients.find(used.clientId), await clients.find(admins.clientId)]
+    assert.deepEqual(found, [undefined, used, admins])
+    assert.ok(!(await clients.list()).some(({ clientId }) => clientId === idle.clientId))
+    assert.equal(await clients.replace(idle.clientId, (former) => former), undefined)
+    await clients.touch(idle.clientId, Date.now())
+    assert.equal(await clients.find(idle.clientId), undefined, 'too late')
+    assert.equal(await clients.create(idle), true)
+  })
+
+  it('when a client was last used is written once an hour', async ({ clients }) => {
+    const start = Date.now() - 10 * touchInterval
+    const own = client({ createdAt: start })
+    await clients.create(own)
+    const touched: Array<number | undefined> = []
+    for (const at of [start + 5, start + 6, start + touchInterval, start + touchInterval + 5, start + 3 * touchInterval]) {
+      await clients.touch(own.clientId, at)
+      const { lastUsedAt } = await clients.find(own.clientId) ?? {}
+      touched.push(lastUsedAt === undefined ? undefined : lastUsedAt - start)
+    }
+    assert.deepEqual(touched, [5, 5, 5, touchInterval + 5, 3 * touchInterval])
+    const changed = await clients.replace(own.clientId, (former) => ({ ...former, name: 'new' }))
+    assert.deepEqual(changed, { ...own, name: 'new', lastUsedAt: start + 3 * touchInterval })
+    await clients.touch(randomUUID(), start)
+  })
+
+  it('clients, consents and what was removed are there after a restart', async ({ clients, consents }, reopen) => {
+    const [own, gone] = [fullClient({ name: odd }), client()]
+    const [given, withdrawn] = [consent({ username: odd, clientId: odd, resource: 'https://hub.example.com/mcp' }), consent()]
+    for (const each of [own, gone]) await clients.create(each)
+    for (const each of [given, withdrawn]) await consents.put(each)
+    await clients.remove(gone.clientId)
+    await consents.remove(withdrawn.username, withdrawn.clientId)
+    const after = await reopen()
+    assert.deepEqual([await after.clients.find(own.clientId), await after.clients.find(gone.clientId)], [own, undefined])
+    assert.deepEqual(await after.consents.find(odd, odd), given)
+    assert.equal(await after.consents.find(withdrawn.username, withdrawn.clientId), undefined)
+    await after.consents.remove(odd, odd)
+  })
+
+  // ---- consents ---------------------------------------------------------------------------------
+
+  it('a consent is found by user and client, replaced, listed and withdrawn', async ({ consents }) => {
+    const [ann, bob, first, second] = [`ann-${odd}`, randomUUID(), randomUUID(), `${odd}-${randomUUID()}`]
+    const old = consent({ username: ann, clientId: first, resource: odd, grantedAt: 1_000 })
+    const later = consent({ username: ann, clientId: first, scope: odd, grantedAt: 2_000 })
+    const other = consent({ username: ann, clientId: second, grantedAt: 3_000 })
+    const others = consent({ username: bob, clientId: second })
+    await consents.put(old)
+    assert.deepEqual(await consents.find(ann, first), old)
+    for (const each of [later, other, others]) await consents.put(each)
+    assert.deepEqual(await consents.find(ann, first), later)
+    assert.deepEqual([await consents.list(ann), await consents.list(bob), await consents.list('\0')], [[other, later], [others], []])
+    assert.deepEqual([await consents.find(bob, first), await consents.find(first, ann)], [undefined, undefined])
+    assert.deepEqual([await consents.remove(ann, first), await consents.remove(ann, first), await consents.remove(bob, first)], [
+      true,
+      false,
+      false
+    ])
+    assert.deepEqual([await consents.list(ann), await consents.list(bob)], [[other], [others]])
+    await consents.put(later)
+    await consents.removeAll({ clientId: second })
+    assert.deepEqual([await consents.list(ann), await consents.list(bob)], [[later], []])
+    await consents.removeAll({ username: ann })
+    assert.deepEqual(await consents.list(ann), [])
+  })
+
+  it('of too many consents of a user, the oldest goes', async ({ consents }) => {
+    const [username, other] = [randomUUID(), consent()]
+    await consents.put(other)
+    const all = Array.from({ length: maxEntries.consentsPerUser + 2 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
+    for (const each of all) await consents.put(each)
+    assert.deepEqual(await consents.list(username), all.slice(2).reverse())
+    assert.deepEqual(await consents.find(other.username, other.clientId), other)
+    await consents.removeAll({ username })
+  })
+
+  it('20 consents of a user at once are all there', async ({ consents }) => {
+    const username = randomUUID()
+    const all = Array.from({ length: 20 }, (_, n) => consent({ username, grantedAt: 1_000 + n }))
+    await race(20, async (n) => { for (const each of all.slice(n, n + 1)) await consents.put(each) })
+    assert.deepEqual(await consents.list(username), [...all].reverse())
+  })
+
+  // ---- login sessions ---------------------------------------------------------------------------
+
+  it('a login session is found until it expires, is removed, or its user is', async ({ loginStates }) => {
+    const value = { text: odd.replace('\ud800', ''), list: [1.5, null] }
+    const session: LoginState = { kind: 'session', uid: fresh(), username: `ann-${odd}`, value, createdAt: 1_000 }
+    const interaction: LoginState = { kind: 'interaction', value, createdAt: 1_000 }
+    const [one, two, late, brief, other] = [fresh(), fresh(), fresh(), fresh(), fresh()]
+    await loginStates.put(one, { ...session, uid: fresh() }, soon())
+    await loginStates.put(two, session, soon())
+    await loginStates.put(late, { ...session, uid: fresh() }, Date.now() - 1)
+    await loginStates.put(brief, { ...session, uid: fresh() }, Date.now() + 300)
+    await loginStates.put(other, interaction, soon())
+    assert.deepEqual([await loginStates.find(two), await loginStates.find(other)], [session, interaction])
+    assert.deepEqual([await loginStates.findByUid(session.uid ?? ''), await loginStates.findByUid(fresh())], [session, undefined])
+    assert.deepEqual([await loginStates.find(late), await loginStates.find(fresh())], [undefined, undefined])
+    await sleep(350)
+    assert.equal(await loginStates.find(brief), undefined)
+    await loginStates.remove(one)
+    await loginStates.remove(one)
+    assert.deepEqual([await loginStates.find(one), await loginStates.find(two)], [undefined, session])
+    await loginStates.put(two, { ...session, value: 'new' }, soon())
+    assert.equal((await loginStates.find(two))?.value, 'new')
+    await loginStates.removeAll(session.username ?? '')
+    assert.deepEqual([await loginStates.find(two), await loginStates.findByUid(session.uid ?? '')], [undefined, undefined])
+    assert.deepEqual(await loginStates.find(other), interaction)
+  })
+
+  it('of too many login sessions of a user, the oldest ends', async ({ loginStates }) => {
+    const username = randomUUID()
+    const hashes = Array.from({ length: maxEntries.loginStatesPerUser + 2 }, fresh)
+    for (const [n, hash] of hashes.entries()) {
+      await loginStates.put(hash, { kind: 'session', username, value: '', createdAt: 1_000 + n }, soon())
+    }
+    const found = await Promise.all(hashes.map(async (hash) => await loginStates.find(hash) !== undefined))
+    assert.deepEqual(found, hashes.map((_, n) => n >= 2))
+    await loginStates.removeAll(username)
+  })
+
+  it('login sessions: a restart ends them without a database', async ({ loginStates }, reopen) => {
+    const [hash, session] = [fresh(), { kind: 'session', username: 'ann', value: 'v', createdAt: 1_000 } as const]
+    await loginStates.put(hash, session, soon())
+    assert.deepEqual(await (await reopen()).loginStates.find(hash), database ? session : undefined)
   })
 
   // ---- vectors ----------------------------------------------------------------------------------

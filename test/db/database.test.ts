@@ -15,6 +15,7 @@ import postgres from 'postgres'
 import { openStorage } from '../../db/open.ts'
 import { Invalid, StorageError, type Change, type Store } from '../../db/store.ts'
 import { Keys } from '../../plugins/keys/keys.ts'
+import { sha256 } from '../../plugins/secrets/hash.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 import { at, initialize, KEY, names, send, settings, type Json } from '../helpers/client.ts'
 import { bounded, change, storeContract } from '../contracts/store.ts'
@@ -452,6 +453,15 @@ async function npm (
   return { code, stdout, stderr }
 }
 
+/** The clients as they come out again: of a secret the hash is enough, and all that is left. */
+const clientsOf = (content: Json): Json[] => (content.oauthClients as Json[]).map(({ clientSecret, ...client }) => ({
+  ...client,
+  secretHash: sha256(String(clientSecret)),
+  grants: ['authorization_code', 'refresh_token'],
+  scopes: ['mcp', 'profile'],
+  origin: 'admin'
+}))
+
 const plainToken = (content: Json): string => String(at(content, 'bearerKeys', 1, 'token'))
 
 void test('an empty database is seeded from the settings file, once; unknown sections come back by db:export', { timeout }, async (t) => {
@@ -503,7 +513,8 @@ void test('an empty database is seeded from the settings file, once; unknown sec
   const exported = JSON.parse(stdout) as Json
   for (const section of ['$schema', 'x-top', 'oauthClients', 'oauthTokens', 'prompts', 'systemConfig', 'groups']) {
     // A group lets go of the servers that were deleted.
-    if (section !== 'groups') assert.deepEqual(exported[section], content[section], section)
+    if (section === 'oauthClients') assert.deepEqual(exported[section], clientsOf(content))
+    else if (section !== 'groups') assert.deepEqual(exported[section], content[section], section)
     else assert.deepEqual([at(exported, 'groups', 0, 'color'), at(exported, 'groups', 0, 'owner')], ['red', 'ann'])
   }
 })
@@ -534,7 +545,10 @@ void test('npm run db:import and db:export: all of a settings file goes in and c
     )
   assert.deepEqual(Object.keys(written).sort(), Object.keys(content).sort())
   assert.deepEqual(servers(written), servers(content))
-  assert.deepEqual({ ...written, mcpServers: 0, bearerKeys: 0 }, { ...content, mcpServers: 0, bearerKeys: 0 })
+  assert.deepEqual(
+    { ...written, mcpServers: 0, bearerKeys: 0 },
+    { ...content, mcpServers: 0, bearerKeys: 0, oauthClients: clientsOf(content) }
+  )
   // Of a token the hash is enough, and all that is left.
   assert.deepEqual(
     (written.bearerKeys as Json[]).map(({ token, tokenHash, tokenMask, ...key }) => key),
@@ -624,7 +638,7 @@ void test('no secret stands in a table, or is printed; db:export has them back',
   }
   assert.equal(at(exported, 'systemConfig', 'mcpRouter', 'apiKey'), router)
   assert.equal(at(exported, 'systemConfig', 'smartRouting', 'dbUrl'), at(content, 'systemConfig', 'smartRouting', 'dbUrl'))
-  assert.deepEqual([exported.oauthClients, exported.oauthTokens], [content.oauthClients, content.oauthTokens])
+  assert.deepEqual([exported.oauthClients, exported.oauthTokens], [clientsOf(content), content.oauthTokens])
   assert.ok(!stdout.includes(key) && !stdout.includes(password), 'what is hashed is not to be had back')
   // With another key nothing is opened, and the reason is told.
   const other = await npm('db:export', ['-'], { DB_URL: url, ...shared, ENCRYPTION_KEY: 'f'.repeat(64) })

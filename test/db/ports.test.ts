@@ -1,65 +1,75 @@
-// The ports beside the settings: grants, tokens, vectors and activities, on a settings file, on PostgreSQL and on PGlite.
+// The ports beside the settings: grants, tokens, clients, consents, states of logins, vectors and activities, on a settings file and on
+// PostgreSQL; on PGlite in test/system/pglite.test.ts.
 import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { before, test } from 'tap'
+import { randomUUID } from 'node:crypto'
+import { test } from 'tap'
+import { sql, type SQLWrapper } from 'drizzle-orm'
 import postgres from 'postgres'
+import { FileClients } from '../../db/json/clients.ts'
+import { FileConsents } from '../../db/json/consents.ts'
 import { JsonFileStore } from '../../db/json/file.ts'
 import { FileTokens } from '../../db/json/tokens.ts'
 import { MemoryGrants } from '../../db/memory/grants.ts'
+import { MemoryLoginStates } from '../../db/memory/login-states.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
-import { openStorage } from '../../db/open.ts'
-import type { Tokens } from '../../db/ports.ts'
+import type { Client, Clients, Consents, LoginStates, Tokens } from '../../db/ports.ts'
+import type { Driver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
+import { PostgresClients } from '../../db/postgres/ports/clients.ts'
+import { PostgresConsents } from '../../db/postgres/ports/consents.ts'
 import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
-import { PostgresTokens } from '../../db/postgres/ports/tokens.ts'
-import { exportDocument } from '../../db/postgres/settings/transfer.ts'
-import { StorageError, type Storage } from '../../db/store.ts'
-import { activity, authorization, counted, fresh, hashOf, issued, portsContract, race, soon, type OpenedPorts } from '../contracts/ports.ts'
+import { PostgresLoginStates } from '../../db/postgres/ports/login-states.ts'
+import { PostgresTokens, selectToken } from '../../db/postgres/ports/tokens.ts'
+import { readRows } from '../../db/postgres/settings/read.ts'
+import { exportDocument, importDocument } from '../../db/postgres/settings/transfer.ts'
+import { planWrites, write } from '../../db/postgres/settings/write.ts'
+import { StorageError, type Storage, type Vault } from '../../db/store.ts'
+import { openVault } from '../../plugins/secrets/vault.ts'
+import {
+  activity,
+  authorization,
+  client,
+  consent,
+  counted,
+  fresh,
+  fullClient,
+  hashOf,
+  issued,
+  portsContract,
+  race,
+  soon,
+  type OpenedPorts
+} from '../contracts/ports.ts'
 import { change } from '../contracts/store.ts'
-import { cluster, database, emptyFolder, passwordCanary, pglite, type Cluster, type Database } from '../helpers/database.ts'
+import { cluster, database, passwordCanary, type Cluster, type Database } from '../helpers/database.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { vault } from '../fakes/replica.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
+import { openPorts as open } from '../fakes/store-ports.ts'
 import { until, type Cleanup } from '../helpers/hub.ts'
 
 const timeout = 60_000
 
 // ---- the contract ---------------------------------------------------------------------------------
 
-/** Storage on a settings file in a folder of its own, or on a database. */
-async function open (t: Cleanup, dbUrl?: string, settings?: object): Promise<OpenedPorts & { path: string }> {
-  const path = join(await temporaryFolder(t), 'mcp_settings.json')
-  if (settings !== undefined) await writeFile(path, JSON.stringify(settings, null, 2))
-  const opened: Storage[] = []
-  t.after(async () => { for (const { store } of opened) await store.close() })
-  const another = async (): Promise<Storage> => {
-    const storage = await openStorage({
-      settingsPath: path,
-      dbUrl,
-      startupTimeout: 10_000,
-      vault: await vault(),
-      warn: () => {},
-      info: () => {}
-    })
-    opened.push(storage)
-    await storage.store.load()
-    return storage
-  }
-  return { path, storage: await another(), another }
-}
-
 async function openPostgres (t: Cleanup, on?: Cluster): Promise<OpenedPorts & Database> {
   const made = await database(t, on)
   return { ...made, ...await open(t, made.url) }
 }
 
-before(emptyFolder)
+/** Access to a database beside its storage. */
+async function driverOf (t: Cleanup, url: string): Promise<Driver> {
+  const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
+  t.after(async () => { await driver.end() })
+  return driver
+}
 
 portsContract('file', async (t) => await open(t), { database: false })
 portsContract('PostgreSQL', async (t) => await openPostgres(t), { database: true })
-portsContract('PGlite', async (t) => await open(t, (await pglite(t)).url), { database: true })
 
 // ---- several replicas -----------------------------------------------------------------------------
 
@@ -111,6 +121,69 @@ void test('two replicas: whoever revokes users and clients while tokens are swap
   await ends
 })
 
+void test(
+  'two replicas: of 20 who create a client one does, no change is lost, and what one removes the other does not find',
+  { timeout },
+  async (t) => {
+    const { storage, another, query } = await openPostgres(t)
+    const both = [storage, await another()]
+    const at = (n: number): Storage => both[n % 2] ?? storage
+    const clientId = randomUUID()
+    const created = await race(20, async (n) => await at(n).clients.create(client({ clientId })))
+    assert.deepEqual(counted(created.map(String)), { false: 19, true: 1 })
+    const withContact = (n: number) => (former: Client): Client => ({ ...former, contacts: [...former.contacts ?? [], `${n}`] })
+    await race(20, async (n) => await at(n).clients.replace(clientId, withContact(n)))
+    assert.equal(new Set((await at(1).clients.find(clientId))?.contacts).size, 20)
+
+    const lastUsed = async (): Promise<number | undefined> => (await storage.clients.find(clientId))?.lastUsedAt
+    const start = Date.now()
+    await at(0).clients.touch(clientId, start)
+    await at(1).clients.touch(clientId, start + 5)
+    assert.equal(await lastUsed(), start, 'one of them writes it')
+    await query('UPDATE oauth_clients SET last_used = NULL')
+    for (const n of [0, 1]) await at(n).clients.touch(clientId, start + 10)
+    assert.equal(await lastUsed(), undefined, 'the database is not asked again within an hour')
+
+    const [own, token, given] = [authorization({ clientId }), issued('access'), consent({ clientId })]
+    const [hash, session] = [fresh(), { kind: 'session', username: given.username, value: 'v', createdAt: 1_000 } as const]
+    await at(0).tokens.put(own, [token])
+    await at(0).consents.put(given)
+    await at(0).loginStates.put(hash, session, soon())
+    assert.deepEqual(
+      [await at(1).consents.list(given.username), await at(1).loginStates.find(hash), (await at(1).tokens.find(token.hash))?.family],
+      [[given], session, own.family]
+    )
+    await at(1).clients.remove(clientId)
+    await at(1).loginStates.removeAll(given.username)
+    assert.deepEqual(
+      [await at(0).clients.find(clientId), await at(0).consents.list(given.username), await at(0).loginStates.find(hash)],
+      [undefined, [], undefined]
+    )
+    assert.equal(await at(0).tokens.find(token.hash), undefined)
+    assert.ok((await at(0).tokens.revokedWithin(10_000)).includes(own.family))
+  }
+)
+
+void test('two replicas: clients that register while others are removed, and tokens revoked, hinder nobody', { timeout }, async (t) => {
+  const { storage, another, url } = await openPostgres(t)
+  const asks = createQueryRunner(await driverOf(t, url), () => undefined)
+  // With so small a bound, each creation removes another client.
+  const both = [new PostgresClients(asks, 3), new PostgresClients(createQueryRunner(await driverOf(t, url), () => undefined), 3)]
+  const other = await another()
+  const all = Array.from({ length: 60 }, (_, n) => fullClient({ lastUsedAt: Date.now() - 60_000 + n }))
+  await race(60, async (n) => {
+    const own = all[n]
+    assert.ok(own)
+    await both[n % 2]?.create(own)
+    await (n % 3 === 0 ? storage : other).tokens.put(authorization({ clientId: own.clientId, username: `u${n % 4}` }), [issued('access')])
+    if (n % 5 === 0) await both[(n + 1) % 2]?.remove(all[n - 2]?.clientId ?? '')
+    if (n % 7 === 0) await storage.tokens.revoke({ username: `u${n % 4}` })
+    await both[n % 2]?.replace(own.clientId, (former) => ({ ...former, name: 'changed' }))
+  })
+  await both[0]?.create(fullClient())
+  assert.equal((await storage.clients.list()).length, 3)
+})
+
 // ---- what is kept ---------------------------------------------------------------------------------
 
 void test('no secret stands in a table: values of grants are sealed, and gone once they are taken', { timeout }, async (t) => {
@@ -133,6 +206,72 @@ void test('no secret stands in a table: values of grants are sealed, and gone on
   await assert.rejects(grants.take(hashOf('another')), StorageError)
 })
 
+void test('no secret stands in a table: of clients it has hashes; sessions and unknown members are sealed', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  const entry = {
+    clientId: 'c1',
+    clientSecret: canary('client-secret'),
+    name: 'c1',
+    redirectUris: ['https://app.example.com/callback'],
+    owner: 'admin',
+    'x-secret': canary('unknown-member')
+  }
+  const { storage: { clients, consents, loginStates, tokens } } = await open(t, url, { oauthClients: [entry] })
+  const [secret, registration, cookie, token] = [canary('secret'), canary('registration'), canary('cookie'), canary('access')]
+  const own = fullClient({ secretHash: hashOf(secret), registrationTokenHash: hashOf(registration) })
+  await clients.create(own)
+  await clients.replace('c1', (former) => ({ ...former, name: 'changed' }))
+  await consents.put(consent({ clientId: own.clientId }))
+  await tokens.put(authorization({ clientId: own.clientId }), [issued('access', { hash: hashOf(token) })])
+  await loginStates.put(hashOf(cookie), { kind: 'session', username: 'ann', value: canary('mark'), createdAt: 1 }, soon())
+  const tables = await query<{ name: string }>("SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'")
+  assert.ok(['oauth_clients', 'oauth_consents', 'login_states'].every((name) => tables.some((each) => each.name === name)))
+  for (const { name } of tables) {
+    assertNoCanary((await query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`)).map(({ row }) => row), name)
+  }
+  const masks = "SELECT DISTINCT unknown->>'secret' AS shown FROM oauth_clients WHERE sealed IS NOT NULL " +
+    "UNION ALL SELECT data->>'secret' FROM login_states"
+  assert.deepEqual(await query(masks), [{ shown: '••••' }, { shown: '••••' }])
+  assert.deepEqual(
+    [(await clients.find('c1'))?.secretHash, (await clients.find(own.clientId))?.secretHash],
+    [hashOf(entry.clientSecret), hashOf(secret)]
+  )
+  // What is sealed for one hash opens for no other: the session has ended.
+  await query(`UPDATE login_states SET hash = '${hashOf('another')}'`)
+  assert.equal(await loginStates.find(hashOf('another')), undefined)
+})
+
+void test('a token among 100,000 is found by an index, as a single one is', { timeout }, async (t) => {
+  const { storage: { tokens }, query, url } = await openPostgres(t)
+  const driver = await driverOf(t, url)
+  const [own, token] = [authorization(), issued('access')]
+  await tokens.put(own, [token])
+  const pages = async (of: SQLWrapper): Promise<{ plan: string, read: number }> => {
+    const rows = await driver.db.execute(sql`explain (analyze, buffers, costs off, timing off) ${of}`)
+    const plan = [...rows as unknown as Iterable<Record<string, string>>].map((row) => row['QUERY PLAN']).join('\n')
+    const [, hit = '0', read = '0'] = /Buffers: shared (?:hit=(\d+))? ?(?:read=(\d+))?/.exec(plan) ?? []
+    return { plan, read: Number(hit) + Number(read) }
+  }
+  const duration = async (): Promise<number> => {
+    const since = performance.now()
+    for (let n = 0; n < 200; n++) assert.ok(await tokens.find(token.hash))
+    return (performance.now() - since) / 200
+  }
+  await duration()
+  const before = await duration()
+  await query(`
+    INSERT INTO token_families (family, client_id, username, expires)
+      SELECT 'f' || n, 'c' || n % 100, 'u' || n % 1000, now() + interval '1 hour' FROM generate_series(1, 100000) n;
+    INSERT INTO tokens (hash, family, kind, scope, expires)
+      SELECT encode(sha256(n::text::bytea), 'hex'), 'f' || n, 'access', 'mcp', now() + interval '1 hour' FROM generate_series(1, 100000) n;
+    ANALYZE tokens; ANALYZE token_families`)
+  const after = await duration()
+  const one = await pages(selectToken(driver.db, token.hash))
+  t.comment(`a find takes ${before.toFixed(2)} ms among 1, and ${after.toFixed(2)} ms among 100,000 (${one.read} pages)`)
+  assert.doesNotMatch(one.plan, /Seq Scan/)
+  assert.ok(one.read > 0 && one.read <= 12, one.plan)
+})
+
 void test('what is over is swept away by a write in passing, and too much of it, too', { timeout }, async (t) => {
   const { storage, another, query, url } = await openPostgres(t)
   const count = async (table: string): Promise<number> => (await query(`SELECT 1 FROM ${table}`)).length
@@ -150,8 +289,7 @@ void test('what is over is swept away by a write in passing, and too much of it,
     'not swept'
   )
 
-  const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
-  t.after(async () => { await driver.end() })
+  const driver = await driverOf(t, url)
   const asks = createQueryRunner(driver, () => undefined)
   const [taken, last] = [fresh(), fresh()]
   await storage.grants.put(taken, 'taken', {}, soon())
@@ -171,7 +309,108 @@ void test('what is over is swept away by a write in passing, and too much of it,
       await until(async () => (await count('tokens')) <= 8, 5_000, 'too many tokens')
     }
   )
+
+  const idle = fullClient({ createdAt: 1, lastUsedAt: undefined })
+  await storage.clients.create(idle)
+  await storage.consents.put(consent({ clientId: idle.clientId }))
+  await next.clients.touch('another', Date.now())
+  await until(
+    async () => (await count('oauth_clients')) === 0 && (await count('oauth_consents')) === 0,
+    5_000,
+    'an idle client is not removed'
+  )
+  await floodOfClients(new PostgresClients(asks, 8))
+  await boundOfClients(new PostgresClients(asks, 3), storage)
+  await boundOfConsents(
+    () => new PostgresConsents(asks, { perUser: 2, all: 3 }),
+    async () => { await until(async () => (await count('oauth_consents')) <= 3, 5_000, 'too many consents') }
+  )
+  for (let n = 0; n < 2; n++) await storage.loginStates.put(fresh(), { kind: 'session', username: 'over', value: '', createdAt: Date.now() }, past)
+  const ownVault = await vault()
+  await boundOfLoginStates(
+    () => new PostgresLoginStates(asks, ownVault, { perUser: 2, all: 3 }),
+    async () => { await until(async () => (await count('login_states')) <= 3, 5_000, 'too many login sessions') }
+  )
 })
+
+/** Of the clients that registered themselves, one that was never used goes, with its tokens and consents; no other does. */
+async function boundOfClients (clients: Clients, { consents, tokens }: Pick<Storage, 'consents' | 'tokens'>): Promise<void> {
+  const now = Date.now()
+  const admins = Array.from({ length: 5 }, () => client({ createdAt: now - 100_000 }))
+  for (const each of admins) await clients.create(each)
+  const all = [9_000, 8_000, 7_000].map((age) => fullClient({ createdAt: now - age, lastUsedAt: undefined }))
+  const given = all.map(({ clientId }) => ({ token: issued('refresh'), own: authorization({ clientId }), consent: consent({ clientId }) }))
+  for (const each of all) await clients.create(each)
+  for (const { token, own, consent } of given) {
+    await tokens.put(own, [token])
+    await consents.put(consent)
+  }
+  await clients.touch(all[0]?.clientId ?? '', now)
+  const newest = fullClient({ createdAt: now, lastUsedAt: undefined })
+  await clients.create(newest)
+  const found = await Promise.all([...admins, ...all, newest].map(async ({ clientId }) => await clients.find(clientId) !== undefined))
+  assert.deepEqual(found, [...admins.map(() => true), true, false, true, true])
+  const left = given.map(async ({ token, consent: { username, clientId } }) => [
+    await tokens.find(token.hash) !== undefined,
+    await consents.find(username, clientId) !== undefined
+  ])
+  assert.deepEqual(await Promise.all(left), [[true, true], [false, false], [true, true]])
+}
+
+/** Of eight places, those who register and do nothing else keep two; clients in use stay, and make room for one another. */
+async function floodOfClients (clients: Clients): Promise<void> {
+  const long = Date.now() - 5 * 24 * 60 * 60_000
+  const made = async (count: number, more: (n: number) => Partial<Client>): Promise<string[]> => {
+    const ids: string[] = []
+    for (let n = 0; n < count; n++) {
+      const own = fullClient({ createdAt: long, ...more(n) })
+      await clients.create(own)
+      ids.push(own.clientId)
+    }
+    return ids
+  }
+  const left = async (ids: readonly string[]): Promise<string> =>
+    (await Promise.all(ids.map(async (id) => await clients.find(id) === undefined ? '-' : 'x'))).join('')
+  const inUse = await made(6, (n) => ({ lastUsedAt: long + n }))
+  const start = Date.now() - 60_000
+  const unused = await made(20, (n) => ({ createdAt: start + n, lastUsedAt: undefined }))
+  assert.deepEqual([await left(inUse), await left(unused)], ['xxxxxx', `${'-'.repeat(18)}xx`])
+  const later = await made(2, (n) => ({ lastUsedAt: start + n }))
+  assert.deepEqual([await left(inUse), await left(later), await left(unused)], ['--xxxx', 'xx', `${'-'.repeat(18)}xx`])
+  for (const id of [...inUse, ...unused, ...later]) await clients.remove(id)
+}
+
+/** Beyond two consents of a user and three of all, the oldest goes. */
+async function boundOfConsents (make: () => Consents, settled: () => Promise<void>): Promise<void> {
+  // Later than whatever else is there.
+  const start = Date.now() + 60_000
+  const all = ['a', 'b', 'b', 'b', 'c', 'd'].map((username, n) => consent({ username: `bound-${username}`, grantedAt: start + n }))
+  const first = make()
+  for (const each of all.slice(0, 5)) await first.put(each)
+  const last = make()
+  for (const each of all.slice(5)) await last.put(each)
+  await settled()
+  const found = await Promise.all(all.map(async ({ username, clientId }) => await last.find(username, clientId) !== undefined))
+  assert.deepEqual(found, [false, false, false, true, true, true])
+}
+
+/** Beyond two login sessions of a user and three of all, the oldest ends. */
+async function boundOfLoginStates (make: () => LoginStates, settled: () => Promise<void>): Promise<void> {
+  const start = Date.now() + 60_000
+  const all = ['a', 'b', 'b', 'b', 'c', 'd'].map((username, n) => ({
+    hash: fresh(),
+    session: { kind: 'session', username, value: '', createdAt: start + n } as const
+  }))
+  const first = make()
+  for (const { hash, session } of all.slice(0, 5)) await first.put(hash, session, soon())
+  const last = make()
+  for (const { hash, session } of all.slice(5)) await last.put(hash, session, soon())
+  await settled()
+  assert.deepEqual(
+    await Promise.all(all.map(async ({ hash }) => await last.find(hash) !== undefined)),
+    [false, false, false, true, true, true]
+  )
+}
 
 /** Many small families stay, the one that has most goes. */
 async function boundOf (make: () => Promise<Tokens>, settled: () => Promise<void>): Promise<void> {
@@ -218,6 +457,12 @@ void test('in memory, the oldest go first; in the file, the families that have m
   t.after(async () => { await store.close() })
   await store.load()
   await boundOf(async () => new FileTokens(store, 8), async () => {})
+  const [tokens, consents] = [new FileTokens(store), new FileConsents(store)]
+  await floodOfClients(new FileClients({ file: store, tokens, consents, count: 8 }))
+  await boundOfClients(new FileClients({ file: store, tokens, consents, count: 3 }), { tokens, consents })
+  await boundOfConsents(() => new FileConsents(store, { perUser: 2, all: 3 }), async () => {})
+  const sessions = new MemoryLoginStates({ perUser: 2, all: 3 })
+  await boundOfLoginStates(() => sessions, async () => {})
 })
 
 // ---- the settings file ----------------------------------------------------------------------------
@@ -324,6 +569,299 @@ void test('file: where tokens cannot be written, nothing is changed, and the rea
   assert.deepEqual((await document(odd.path)).oauthTokens, { of: 'another kind' })
 })
 
+interface ClientDocument { oauthClients: unknown[], oauthConsents?: unknown[], oauthTokens?: unknown[] }
+const clientDocument = async (path: string): Promise<ClientDocument> => JSON.parse(await readFile(path, 'utf8'))
+
+/** Entries as MCPHub writes them: of an admin, and of a client that registered itself. */
+const mcphubEntries = (): { admins: Record<string, unknown>, registered: Record<string, unknown> } => ({
+  admins: {
+    clientId: 'mcphub-1',
+    clientSecret: canary('client-secret'),
+    name: 'an app',
+    redirectUris: ['https://app.example.com/callback'],
+    grants: ['authorization_code'],
+    scopes: ['read', 'mcp'],
+    owner: 'admin',
+    'x-note': { by: 'hand' }
+  },
+  registered: {
+    clientId: 'mcphub-2',
+    name: 'an agent',
+    redirectUris: ['http://localhost/cb'],
+    grants: ['authorization_code', 'refresh_token'],
+    scopes: ['mcp'],
+    owner: 'dynamic-registration',
+    metadata: {
+      application_type: 'native',
+      client_uri: 'https://agent.example.com',
+      token_endpoint_auth_method: 'none',
+      contacts: ['a@example.com'],
+      jwks_uri: 'https://agent.example.com/jwks'
+    }
+  }
+})
+/** Those entries as clients. */
+const mcphubClients = ({ clientSecret }: Record<string, unknown>): { admins: Client, registered: Client } => ({
+  admins: {
+    clientId: 'mcphub-1',
+    secretHash: hashOf(String(clientSecret)),
+    name: 'an app',
+    redirectUris: ['https://app.example.com/callback'],
+    grantTypes: ['authorization_code'],
+    scope: 'read mcp',
+    origin: 'admin',
+    createdAt: 0
+  },
+  registered: {
+    clientId: 'mcphub-2',
+    name: 'an agent',
+    redirectUris: ['http://localhost/cb'],
+    grantTypes: ['authorization_code', 'refresh_token'],
+    tokenEndpointAuthMethod: 'none',
+    scope: 'mcp',
+    clientUri: 'https://agent.example.com',
+    contacts: ['a@example.com'],
+    applicationType: 'native',
+    origin: 'registered',
+    createdAt: 0
+  }
+})
+
+void test(
+  'file: clients of MCPHub count as they are; a plain secret becomes a hash when its entry is written; the rest of an entry stays',
+  { timeout },
+  async (t) => {
+    const { admins, registered } = mcphubEntries()
+    const wanted = mcphubClients(admins)
+    const foreign = ['odd', { clientId: 7 }, null]
+    const bare = { clientId: 'bare', clientSecret: canary('client-secret') }
+    const again = { ...bare, name: 'the same id again' }
+    const { path, storage: { clients, store } } = await open(t, undefined, {
+      mcpServers: { a: { command: 'node' } },
+      oauthClients: [admins, ...foreign, registered, bare, again],
+      'x-more': 1
+    })
+    assert.deepEqual(await clients.find('mcphub-1'), wanted.admins)
+    assert.deepEqual(await clients.find('mcphub-2'), wanted.registered, 'its age is not known: it is not idle')
+    const { name, redirectUris, grantTypes, scope, secretHash } = await clients.find('bare') ?? client()
+    assert.deepEqual(
+      [name, redirectUris, grantTypes, scope, secretHash],
+      ['bare', [], ['authorization_code', 'refresh_token'], 'mcp profile', hashOf(bare.clientSecret)]
+    )
+    const snapshot = await store.load()
+    const own = client()
+    await clients.create(own)
+    assert.deepEqual((await clientDocument(path)).oauthClients.slice(0, 7), [admins, ...foreign, registered, bare, again])
+
+    await clients.replace('mcphub-1', (former) => ({ ...former, name: 'renamed' }))
+    await clients.replace('mcphub-2', ({ clientUri, ...former }) => former)
+    const { clientSecret, ...kept } = admins
+    const { oauthClients } = await clientDocument(path)
+    assert.deepEqual(oauthClients.slice(0, 5), [
+      { ...kept, name: 'renamed', secretHash: hashOf(String(clientSecret)), origin: 'admin' },
+      ...foreign,
+      {
+        ...registered,
+        tokenEndpointAuthMethod: 'none',
+        contacts: ['a@example.com'],
+        applicationType: 'native',
+        origin: 'registered'
+      }
+    ])
+    assert.deepEqual(await clients.find('mcphub-1'), { ...wanted.admins, name: 'renamed' })
+    const { clientUri, ...without } = wanted.registered
+    assert.deepEqual(await clients.find('mcphub-2'), without, 'a member that was taken away does not come back from the metadata')
+    await clients.remove('bare')
+    assert.equal(await clients.find('bare'), undefined, 'not the second one of its id')
+    for (const each of [path, `${path}.bak`]) assertNoCanary([await readFile(each, 'utf8')], each)
+    assert.equal(await store.load(), snapshot, 'readers of the settings keep their version')
+  }
+)
+
+void test('file: an edit adds, changes and removes clients; of consents it only removes some', { timeout }, async (t) => {
+  const { path, storage: { clients, consents, store } } = await open(t)
+  const [kept, dropped] = [client(), client()]
+  const added = { clientId: 'added', clientSecret: 'by hand', name: 'n', redirectUris: ['https://x/'] }
+  for (const each of [kept, dropped]) await clients.create(each)
+  const [withdrawn, stays] = [consent(), consent()]
+  for (const each of [withdrawn, stays]) await consents.put(each)
+  const edited = await clientDocument(path)
+  assert.equal(edited.oauthConsents?.length, 2)
+  await consents.remove(withdrawn.username, withdrawn.clientId)
+  await writeFile(path, JSON.stringify({
+    ...edited,
+    oauthClients: [{ ...edited.oauthClients[0] as object, name: 'edited' }, added],
+    mcpServers: { edited: { command: 'node' } }
+  }))
+  await until(async () => (await store.load()).servers.has('edited'))
+  assert.deepEqual(await clients.find(kept.clientId), { ...kept, name: 'edited' })
+  assert.deepEqual(
+    [await clients.find(dropped.clientId), (await clients.find('added'))?.secretHash],
+    [undefined, hashOf('by hand')]
+  )
+  assert.equal(await consents.find(withdrawn.username, withdrawn.clientId), undefined, 'an old file brings back what was withdrawn')
+  assert.deepEqual(await consents.find(stays.username, stays.clientId), stays)
+  await consents.put(consent())
+  assert.equal((await clientDocument(path)).oauthConsents?.length, 2)
+  await writeFile(path, JSON.stringify({ oauthClients: [] }))
+  await until(async () => { await store.load(); return await consents.find(stays.username, stays.clientId) === undefined })
+  assert.deepEqual(await clients.list(), [])
+})
+
+void test(
+  'file: a client goes in one write with all that it has; where that cannot be written, all of it stays',
+  { timeout },
+  async (t) => {
+    const { path, storage: { clients, consents, tokens } } = await open(t)
+    const own = client()
+    const [token, given] = [issued('refresh'), consent({ clientId: own.clientId })]
+    await clients.create(own)
+    await tokens.put(authorization({ clientId: own.clientId }), [token])
+    await consents.put(given)
+    const good = await readFile(path, 'utf8')
+    await writeFile(path, '{"cut off')
+    const isEdited = (error: Error): boolean => error instanceof StorageError && error.message.includes('edited')
+    await assert.rejects(clients.remove(own.clientId), isEdited)
+    await assert.rejects(clients.create(client()), isEdited)
+    await assert.rejects(clients.replace(own.clientId, (former) => former), isEdited)
+    await assert.rejects(consents.put(consent()), isEdited)
+    await clients.touch(own.clientId, Date.now())
+    assert.deepEqual(await clients.find(own.clientId), own)
+    assert.deepEqual(await consents.list(given.username), [given])
+    await writeFile(path, good)
+    assert.ok(await tokens.find(token.hash))
+    // The file as it is after each write: there is none with a part of it.
+    const states = new Set<string>()
+    const removal = { isDone: false }
+    const watching = (async () => {
+      while (!removal.isDone) {
+        const { oauthClients, oauthConsents, oauthTokens } = await clientDocument(path)
+        states.add([oauthClients, oauthConsents, oauthTokens].map((list) => list?.length).join())
+      }
+    })()
+    assert.equal(await clients.remove(own.clientId), true)
+    removal.isDone = true
+    await watching
+    const { oauthClients, oauthConsents, oauthTokens } = await clientDocument(path)
+    assert.deepEqual([oauthClients, oauthConsents, oauthTokens], [[], [], []])
+    assert.ok([...states].every((state) => state === '1,1,1' || state === '0,0,0'), [...states].join(' '))
+
+    const odd = await open(t, undefined, { oauthClients: { of: 'another kind' }, oauthConsents: 1, oauthTokens: '' })
+    const says = (section: string) => (error: Error): boolean => error instanceof StorageError && error.message.includes(`"${section}"`)
+    await assert.rejects(odd.storage.clients.create(own), says('oauthClients'))
+    await assert.rejects(odd.storage.consents.put(given), says('oauthConsents'))
+    assert.deepEqual([await odd.storage.clients.list(), await odd.storage.consents.list(given.username)], [[], []])
+    assert.deepEqual((await clientDocument(odd.path)).oauthClients, { of: 'another kind' })
+    const half = await open(t, undefined, { oauthClients: [], oauthConsents: 1, oauthTokens: '' })
+    await half.storage.clients.create(own)
+    assert.equal(await half.storage.clients.remove(own.clientId), true, 'what cannot be read holds nothing of it')
+  }
+)
+
+// ---- clients of a settings file in a database -----------------------------------------------------
+
+void test('a database that begins with a settings file takes its clients, and gives them back', { timeout }, async (t) => {
+  const { admins, registered } = mcphubEntries()
+  const wanted = mcphubClients(admins)
+  const foreign = { name: 'without an id' }
+  const { url, query } = await database(t)
+  const { storage, another } = await open(t, url, {
+    mcpServers: { a: { command: 'node' } },
+    oauthClients: [admins, foreign, registered, { ...registered, name: 'the same id again' }],
+    oauthConsents: [consent(), 'odd']
+  })
+  assert.deepEqual(await storage.clients.list(), [wanted.admins, wanted.registered])
+  assert.deepEqual(await query('SELECT count(*)::int AS n FROM oauth_consents'), [{ n: 0 }], 'as with tokens: one may be withdrawn')
+  assert.equal((await query("SELECT 1 FROM sections WHERE name = 'oauthClients'")).length, 1, 'the entry of another shape')
+  const { clientSecret, ...kept } = admins
+  const driver = await driverOf(t, url)
+  assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthConsents, ['odd'])
+  const exported = async (): Promise<unknown> => (await exportDocument(driver, await vault()))?.document.oauthClients
+  const hashed = { ...kept, secretHash: hashOf(String(clientSecret)), origin: 'admin' }
+  const own = { ...registered, tokenEndpointAuthMethod: 'none', clientUri: 'https://agent.example.com', contacts: ['a@example.com'] }
+  assert.deepEqual(await exported(), [foreign, hashed, { ...own, applicationType: 'native', origin: 'registered' }])
+  await storage.clients.replace('mcphub-1', (former) => ({ ...former, name: 'renamed' }))
+  await storage.clients.remove('mcphub-2')
+  await (await another()).store.close()
+  assert.deepEqual(await exported(), [foreign, { ...hashed, name: 'renamed' }])
+
+  // A settings file that replaces all replaces the clients, and those that it does not have lose what they had.
+  const [gone, stays] = [{ token: issued('access'), id: randomUUID() }, { token: issued('access'), id: 'mcphub-1' }]
+  await storage.clients.create(client({ clientId: gone.id }))
+  for (const { token, id } of [gone, stays]) await storage.tokens.put(authorization({ clientId: id }), [token])
+  await assert.rejects(importDocument(driver, await vault(), {}, false), /holds settings already/)
+  await importDocument(driver, await vault(), { oauthClients: [admins] }, true)
+  assert.deepEqual(await storage.clients.list(), [wanted.admins])
+  assert.deepEqual(
+    [await storage.tokens.find(gone.token.hash), (await storage.tokens.find(stays.token.hash))?.clientId],
+    [undefined, 'mcphub-1']
+  )
+  await assert.rejects(
+    importDocument(driver, await vault(), { oauthClients: [{ ...admins, clientSecret: '••••abcd' }] }, true),
+    /masks.*clientSecret of oauthClients\/mcphub-1/
+  )
+  assert.deepEqual(await storage.clients.list(), [wanted.admins])
+})
+
+void test('clients that an earlier version kept as an unknown section move to their table, once', { timeout }, async (t) => {
+  const { admins, registered } = mcphubEntries()
+  const wanted = mcphubClients(admins)
+  const { url, query } = await database(t)
+  const first = await open(t, url, { mcpServers: { a: { command: 'node' } } })
+  const taken = client({ clientId: 'taken', name: 'as it is' })
+  await first.storage.clients.create(taken)
+  const [driver, ownVault] = [await driverOf(t, url), await vault()]
+  const before = await readRows(driver.db, ownVault)
+  const entry = [admins, 'odd', { ...registered, clientId: 'taken' }, registered]
+  const rows = { ...before.rows, sections: [{ position: 1, name: 'oauthClients', entry }, { position: 2, name: 'x-more', entry: 1 }] }
+  await driver.db.transaction(async (tx) => {
+    assert.ok(await write(tx, before, randomUUID(), planWrites(before.rows, rows, ownVault)))
+  })
+  const sections = async (): Promise<unknown> => (await readRows(driver.db, ownVault)).rows.sections.map(({ name, entry }) => [name, entry])
+  // Several replicas start at once.
+  const opened = await race(3, async () => await first.another())
+  for (const { clients, store } of opened) {
+    assert.deepEqual(await clients.list(), [wanted.admins, wanted.registered, taken])
+    assert.deepEqual([...(await store.load()).servers.keys()], ['a'])
+  }
+  assert.deepEqual(await sections(), [['oauthClients', ['odd']], ['x-more', 1]])
+  assert.equal((await readRows(driver.db, ownVault)).version, before.version + 2, 'one of them moves them')
+  await opened[0]?.clients.remove('mcphub-1')
+  await first.another()
+  assert.equal(await first.storage.clients.find('mcphub-1'), undefined)
+  // Without entries of another shape, the section is gone.
+  const now = await readRows(driver.db, ownVault)
+  const only = { ...now.rows, sections: [{ position: 1, name: 'oauthClients', entry: [admins] }] }
+  await driver.db.transaction(async (tx) => { await write(tx, now, randomUUID(), planWrites(now.rows, only, ownVault)) })
+  assert.deepEqual(await (await first.another()).clients.find('mcphub-1'), wanted.admins)
+  assert.deepEqual(await sections(), [])
+  assert.deepEqual(await query("SELECT 1 FROM sections WHERE name = 'oauthClients'"), [])
+})
+
+void test('unknown members of clients are sealed again with a new key', { timeout }, async (t) => {
+  const [former, newest] = ['a'.repeat(64), 'b'.repeat(64)]
+  const vaultOf = (encryptionKey: string) => async (): Promise<Vault> => await openVault({ dataDir: tmpdir(), encryptionKey })
+  const { url, query } = await database(t)
+  const { admins } = mcphubEntries()
+  const sealed = async (): Promise<unknown> => (await query('SELECT sealed FROM oauth_clients'))[0]?.sealed
+  await open(t, url, { oauthClients: [admins] }, vaultOf(former))
+  const before = await sealed()
+  await open(t, url, undefined, vaultOf(`${newest},${former}`))
+  await until(async () => await sealed() !== before, 10_000, 'not sealed again')
+  const driver = await driverOf(t, url)
+  const { document, locked } = await exportDocument(driver, await vaultOf(newest)()) ?? {}
+  assert.deepEqual([(document?.oauthClients as Array<Record<string, unknown>>)[0]?.['x-note'], locked], [{ by: 'hand' }, []])
+  // With another key a client works as it did, and its export says what is left out.
+  const other = await open(t, url, undefined, vaultOf('c'.repeat(64)))
+  assert.equal((await other.storage.clients.find('mcphub-1'))?.name, 'an app')
+  await other.storage.clients.replace('mcphub-1', (client) => ({ ...client, name: 'renamed' }))
+  const withoutKey = await exportDocument(driver, await vaultOf('c'.repeat(64))())
+  assert.match(String(withoutKey?.locked), /The client "mcphub-1" cannot be opened: .*ENCRYPTION_KEY/)
+  const again = await exportDocument(driver, await vaultOf(newest)())
+  const [entry] = again?.document.oauthClients as Array<Record<string, unknown>>
+  assert.deepEqual([entry?.name, entry?.['x-note']], ['renamed', { by: 'hand' }])
+})
+
 void test(
   'a database that begins with a settings file takes no tokens from it: they would come back by an export after they were revoked',
   { timeout },
@@ -332,10 +870,7 @@ void test(
     const [own, { url }] = [{ ...authorization(), ...issued('refresh') }, await database(t)]
     const { storage } = await open(t, url, { oauthTokens: [own, foreign] })
     assert.equal(await storage.tokens.find(own.hash), undefined)
-    const driver = await openDatabase({ dbUrl: url, startupTimeout: 10_000, info: () => {}, warn: () => {} })
-    t.after(async () => {
-      await driver.end()
-    })
+    const driver = await driverOf(t, url)
     assert.deepEqual((await exportDocument(driver, await vault()))?.document.oauthTokens, [foreign])
   }
 )
@@ -343,7 +878,7 @@ void test(
 // ---- away -----------------------------------------------------------------------------------------
 
 /** One call of each method that asks the database. */
-const asks = ({ grants, tokens, vectors, activities }: Storage): Array<() => Promise<unknown>> => [
+const asks = ({ grants, tokens, clients, consents, loginStates, vectors, activities }: Storage): Array<() => Promise<unknown>> => [
   async () => {
     await grants.put(fresh(), 'f', {}, soon())
   },
@@ -355,6 +890,32 @@ const asks = ({ grants, tokens, vectors, activities }: Storage): Array<() => Pro
   async () => await tokens.swap(fresh(), []),
   async () => {
     await tokens.revoke({ username: 'nobody' })
+  },
+  async () => await tokens.revokedWithin(1_000),
+  async () => await clients.find('c'),
+  async () => await clients.list(),
+  async () => await clients.create(client()),
+  async () => await clients.replace('none', (former) => former),
+  async () => await clients.remove('none'),
+  async () => {
+    await consents.put(consent())
+  },
+  async () => await consents.find('ann', 'c'),
+  async () => await consents.list('ann'),
+  async () => await consents.remove('ann', 'c'),
+  async () => {
+    await consents.removeAll({ clientId: 'c' })
+  },
+  async () => {
+    await loginStates.put(fresh(), { kind: 'session', username: 'ann', value: 'v', createdAt: 1 }, soon())
+  },
+  async () => await loginStates.find(fresh()),
+  async () => await loginStates.findByUid(fresh()),
+  async () => {
+    await loginStates.remove(fresh())
+  },
+  async () => {
+    await loginStates.removeAll('ann')
   },
   async () => {
     await vectors.put('c', [{ id: 'i', hash: 'h', embedding: [1] }])
@@ -395,6 +956,7 @@ void test('away', { timeout: 150_000 }, async (t) => {
         })
       }
       await Promise.all(asks(storage).map(assertAway))
+      await storage.clients.touch('c', Date.now())
       await until(() => storage.store.health() !== undefined, 15_000, 'the store does not notice')
       const since = performance.now()
       for (const ask of asks(storage)) await assertAway(ask)

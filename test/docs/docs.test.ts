@@ -61,7 +61,13 @@ test('docs/errors.md', async (t) => {
   await t.test('gives the JSON-RPC code that the MCP endpoints answer with', async () => {
     for (const error of made) {
       let body = ''
-      const reply = { type: () => reply, code: () => reply, header: () => reply, send: (sent: string) => { body = sent; return reply } }
+      const reply = {
+        hasHeader: () => false,
+        type: () => reply,
+        code: () => reply,
+        header: () => reply,
+        send: (sent: string) => { body = sent; return reply }
+      }
       jsonRpc(error, { log: { error: () => {} } } as unknown as FastifyRequest, reply as unknown as FastifyReply)
       const stated = rows.find(([name]) => name === error.code)?.[2]
       const { error: answered } = JSON.parse(body) as { error: string | { code: number } }

@@ -91,7 +91,7 @@ export async function restClient (
       'tools/call',
       `{"name":${JSON.stringify(name)},"arguments":${typeof args === 'string' ? args : JSON.stringify(args)}}`
     )
-  const catalogue = async (): Promise<Catalogue> => (await readCatalogue(link, undefined, limits.listTime, warn)).catalogue
+  const catalogue = async (): Promise<Catalogue> => (await readCatalogue(link, undefined, Infinity, limits.listTime, warn)).catalogue
   return {
     link,
     session,

@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, type AppOptions } from '../../app.ts'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
+import type { Store } from '../../db/store.ts'
 import { Env } from '../../schemas/env.ts'
 import type { Cleanup } from './hub.ts'
 
@@ -21,16 +22,15 @@ export async function appFor (
   t: Cleanup,
   settings: object,
   env: Partial<Env> = {},
-  more: Partial<AppOptions> = {}
+  { store, ...more }: Partial<AppOptions> & { store?: Store } = {}
 ): Promise<FastifyInstance> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-app-'))
   const settingsPath = join(folder, 'mcp_settings.json')
   await writeFile(settingsPath, JSON.stringify(settings), { mode: 0o600 })
-  const { store, counters } = await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} })
+  const storage = await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} })
   const app = await buildApp({
     logger: false,
-    store,
-    counters,
+    storage: store === undefined ? storage : { ...storage, store },
     catalogueCache: new CatalogueFiles(join(folder, 'catalogues')),
     version: '0.0.0',
     env: { ...Value.Default(Env, {}) as Env, ...env },

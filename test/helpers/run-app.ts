@@ -46,7 +46,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
   let output = ''
   const print = (text: string): void => { output += text }
   let warn = (sentence: string): void => { print(`${sentence}\n`) }
-  const { store, counters } = await openStorage({
+  const storage = await openStorage({
     settingsPath: env.SETTINGS_PATH,
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
@@ -56,8 +56,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
   })
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, stream: { write: print } },
-    store,
-    counters,
+    storage,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     version,
     env,

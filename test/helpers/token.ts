@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { markOf } from '../../plugins/auth/steps/jwt.ts'
+import { markOf } from '../../plugins/users/mark.ts'
 import { shared } from '../fakes/replica.ts'
 
 /** A login token, signed as the replicas do. */

@@ -1,5 +1,5 @@
 // The settings on an embedded PostgreSQL: the contract of all stores, each test on a database of its own, and gateways as processes. Each
-// opening takes seconds. `npm test` has the same commands and ports on it as on the other stores, in test/db.
+// opening takes seconds. `npm test` has the same commands on it as on the other stores, in test/db.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
@@ -8,11 +8,13 @@ import { before, test } from 'tap'
 import { PGlite } from '@electric-sql/pglite'
 import { openStorage } from '../../db/open.ts'
 import type { Storage } from '../../db/store.ts'
+import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { loggedIn, managed, parked, serverNames, spawnReplica, vault } from '../fakes/replica.ts'
 import { openPglite } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
+import { openPorts } from '../fakes/store-ports.ts'
 import { connected, Session, settings, text, within } from '../helpers/client.ts'
 import { emptyFolder, pglite } from '../helpers/database.ts'
 
@@ -22,6 +24,7 @@ const timeout = 90_000
 before(emptyFolder)
 
 storeContract('PGlite', openPglite, { alone: true, model: false })
+portsContract('PGlite', async (t) => await openPorts(t, (await pglite(t)).url), { database: true })
 
 const openAt = async (dbUrl: string): Promise<Storage> =>
   await openStorage({

@@ -2,6 +2,7 @@ import { and, eq, gt, lt, sql } from 'drizzle-orm'
 import { maxEntries, retention, type Grants, type Taken } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
+import { openText, sealText } from '../sealed-text.ts'
 import { grants } from '../tables.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
@@ -30,9 +31,7 @@ export class PostgresGrants implements Grants {
   }
 
   async put (hash: string, family: string, value: unknown, expiresAt: number): Promise<void> {
-    // The trailing space keeps the last characters of the value out of its mask.
-    const { value: data, sealed } = this.#vault.hide({ secret: `${JSON.stringify(value)} ` }, placeOf(hash))
-    const row = { hash, family, data, sealed, expires: new Date(expiresAt) }
+    const row = { hash, family, ...sealText(this.#vault, JSON.stringify(value), placeOf(hash)), expires: new Date(expiresAt) }
     await this.#queries.quick(async (db) => { await db.insert(grants).values(row) })
     this.#cleanup.runIfDue()
   }
@@ -58,12 +57,9 @@ export class PostgresGrants implements Grants {
         .where(eq(grants.hash, found.hash))
         .returning({ family: grants.family, taken: found.taken, data: found.data, sealed: found.sealed })
       if (was === undefined) return undefined
-      if (was.taken || was.data === null) return { first: false, family: was.family }
-      return {
-        first: true,
-        family: was.family,
-        value: JSON.parse(this.#vault.reveal(was.data, was.sealed, placeOf(hash)).secret) as unknown
-      }
+      const { family, taken, data, sealed } = was
+      if (taken || data === null) return { first: false, family }
+      return { first: true, family, value: JSON.parse(openText(this.#vault, { data, sealed }, placeOf(hash))) as unknown }
     })
   }
 }

@@ -1,22 +1,34 @@
-import type { Activities, Grants, Tokens, Vectors } from '../../ports.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
+import { PostgresClients } from './clients.ts'
+import { PostgresConsents } from './consents.ts'
 import { createQueryRunner } from '../connection/query-runner.ts'
 import type { Driver } from '../connection/driver.ts'
 import { PostgresGrants } from './grants.ts'
+import { PostgresLoginStates } from './login-states.ts'
 import { PostgresTokens } from './tokens.ts'
 import { PostgresVectors } from './vectors.ts'
 
+interface Ports {
+  grants: Grants
+  tokens: Tokens
+  clients: Clients
+  consents: Consents
+  loginStates: LoginStates
+  activities: Activities
+  vectors: Vectors
+}
+
 /** Opens the ports on a database. @param health why the database is known to be unavailable */
-export function openPorts (
-  driver: Driver,
-  vault: Vault,
-  health: () => string | undefined
-): { grants: Grants, tokens: Tokens, activities: Activities, vectors: Vectors } {
+export function openPorts (driver: Driver, vault: Vault, health: () => string | undefined): Ports {
   const queries = createQueryRunner(driver, health)
   return {
     grants: new PostgresGrants(queries, vault),
     tokens: new PostgresTokens(queries),
+    clients: new PostgresClients(queries),
+    consents: new PostgresConsents(queries),
+    loginStates: new PostgresLoginStates(queries, vault),
     activities: new PostgresActivities(queries),
     vectors: new PostgresVectors(queries)
   }

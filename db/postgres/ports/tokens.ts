@@ -1,13 +1,14 @@
 import { and, eq, gt, inArray, lt, sql, type SQL } from 'drizzle-orm'
 import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../../ports.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import type { Transaction } from '../connection/driver.ts'
+import type { Db, Transaction } from '../connection/driver.ts'
 import { tokenFamilies as families, tokens } from '../tables.ts'
+import { escape, unescape } from '../text.ts'
 import { PeriodicCleanup } from './periodic-cleanup.ts'
 
 /** When a revoked family may be forgotten. */
 const retentionEnd = sql`now() + ${retention} * interval '1 millisecond'`
-const revoked = { revoked: true, expires: sql`greatest(${families.expires}, ${retentionEnd})` }
+const revoked = { revoked: true, revokedAt: sql`now()`, expires: sql`greatest(${families.expires}, ${retentionEnd})` }
 /** The latest expiry of some tokens. */
 const latestExpiry = (issued: readonly Issued[]): Date => new Date(Math.max(0, ...issued.map(({ expiresAt }) => expiresAt)))
 /** The family's expiry, moved to this date if that is later. */
@@ -37,12 +38,12 @@ export class PostgresTokens implements Tokens {
     })
   }
 
-  async put ({ family, clientId, username }: Authorization, issued: readonly Issued[]): Promise<void> {
+  async put ({ family, clientId, username, mark }: Authorization, issued: readonly Issued[]): Promise<void> {
     await this.#queries.transact(async (tx) => {
       const expires = latestExpiry(issued)
       await tx
         .insert(families)
-        .values({ family, clientId, username, expires })
+        .values({ family, clientId: escape(clientId), username: username === undefined ? undefined : escape(username), mark, expires })
         .onConflictDoUpdate({ target: families.family, set: { expires: extendedTo(expires) } })
       await insert(tx, family, issued)
     })
@@ -50,26 +51,31 @@ export class PostgresTokens implements Tokens {
   }
 
   async find (hash: string): Promise<Token | undefined> {
-    const [found] = await this.#queries.quick(
-      async (db) =>
-        await db
-          .select()
-          .from(tokens)
-          .innerJoin(families, eq(families.family, tokens.family))
-          .where(and(eq(tokens.hash, hash), eq(tokens.used, false), eq(families.revoked, false), gt(tokens.expires, sql`now()`)))
-    )
+    const [found] = await this.#queries.quick(async (db) => await selectToken(db, hash))
     if (found === undefined) return undefined
-    const { tokens: { family, kind, scope, resource, expires }, token_families: { clientId, username } } = found
+    const { tokens: { family, kind, scope, resource, expires }, token_families: { clientId, username, mark } } = found
     return {
       hash,
       kind,
       family,
-      clientId: clientId ?? '',
-      ...(username === null ? {} : { username }),
-      scope,
-      ...(resource === null ? {} : { resource }),
+      clientId: unescape(clientId ?? ''),
+      ...(username === null ? {} : { username: unescape(username) }),
+      ...(mark === null ? {} : { mark }),
+      scope: unescape(scope),
+      ...(resource === null ? {} : { resource: unescape(resource) }),
       expiresAt: expires.getTime()
     }
+  }
+
+  async revokedWithin (time: number): Promise<string[]> {
+    const found = await this.#queries.quick(
+      async (db) =>
+        await db
+          .select({ family: families.family })
+          .from(families)
+          .where(gt(families.revokedAt, sql`now() - ${time} * interval '1 millisecond'`))
+    )
+    return found.map(({ family }) => family)
   }
 
   async swap (hash: string, issued: readonly Issued[]): Promise<'swapped' | 'reused' | 'unknown'> {
@@ -105,20 +111,31 @@ export class PostgresTokens implements Tokens {
       else if ('family' in target) {
         await db
           .insert(families)
-          .values({ family: target.family, revoked: true, expires: retentionEnd })
+          .values({ family: target.family, revoked: true, revokedAt: sql`now()`, expires: retentionEnd })
           .onConflictDoUpdate({ target: families.family, set: revoked })
       } else {
-        // Locked in a fixed order, so that two revocations cannot deadlock.
-        const affected = db
-          .select({ family: families.family })
-          .from(families)
-          .where('clientId' in target ? eq(families.clientId, target.clientId) : eq(families.username, target.username))
-          .orderBy(families.family)
-          .for('update')
-        await db.update(families).set(revoked).where(inArray(families.family, affected))
+        await revokeFamilies(
+          db,
+          and(
+            target.clientId === undefined ? undefined : eq(families.clientId, escape(target.clientId)),
+            target.username === undefined ? undefined : eq(families.username, escape(target.username))
+          )
+        )
       }
     })
   }
+}
+
+const isValid = and(eq(tokens.used, false), eq(families.revoked, false), gt(tokens.expires, sql`now()`))
+
+/** The query of `find`. Exported for the test of its plan. */
+export const selectToken = (db: Db, hash: string) =>
+  db.select().from(tokens).innerJoin(families, eq(families.family, tokens.family)).where(and(eq(tokens.hash, hash), isValid))
+
+/** Revokes families of tokens. They are locked in a fixed order, so that two revocations cannot deadlock. */
+export async function revokeFamilies (db: Db, which: SQL | undefined): Promise<void> {
+  const affected = db.select({ family: families.family }).from(families).where(which).orderBy(families.family).for('update')
+  await db.update(families).set(revoked).where(inArray(families.family, affected))
 }
 
 async function insert (tx: Transaction, family: string, issued: readonly Issued[]): Promise<void> {
@@ -126,7 +143,14 @@ async function insert (tx: Transaction, family: string, issued: readonly Issued[
     await tx
       .insert(tokens)
       .values(
-        issued.map(({ hash, kind, scope, resource, expiresAt }) => ({ hash, family, kind, scope, resource, expires: new Date(expiresAt) }))
+        issued.map(({ hash, kind, scope, resource, expiresAt }) => ({
+          hash,
+          family,
+          kind,
+          scope: escape(scope),
+          resource: resource === undefined ? undefined : escape(resource),
+          expires: new Date(expiresAt)
+        }))
       )
   }
 }

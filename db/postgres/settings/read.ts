@@ -4,7 +4,7 @@ import type { Vault } from '../../store.ts'
 import type { Db, Transaction } from '../connection/driver.ts'
 import { noRows, mergeRows, type Row, type Rows } from './rows.ts'
 import { decode } from './stored.ts'
-import { commits, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
+import { commits, oauthClients, revision, tableNames, tableOf, type Stored, type TableName } from '../tables.ts'
 
 /** The version of the settings: the number of changes, and the id of the last commit. The same head means the same settings. */
 export interface Head { readonly version: number, readonly head: string }
@@ -32,8 +32,10 @@ export async function readRows (db: Db, vault: Vault, former?: DatabaseState): P
   )
 }
 
-/** Whether the tables have no entries. */
+/** Whether the tables of settings and that of clients have no entries. */
 export async function isEmpty (db: Db): Promise<boolean> {
+  const someClients = await db.select({ key: oauthClients.key }).from(oauthClients).limit(1)
+  if (someClients.length > 0) return false
   for (const name of tableNames) {
     const table = tableOf(name)
     const found = await db.select({ position: table.position }).from(table).limit(1)

@@ -5,6 +5,7 @@ import { read, type Reading } from '../../document.ts'
 import { checkInvariants, checkValues } from '../../invariants.ts'
 import { Listeners } from '../../listeners.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
+import { moveClients, outdatedClients, resealClients, splitClients } from './clients.ts'
 import { commit } from './commit.ts'
 import type { Driver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
@@ -136,17 +137,33 @@ export class PostgresStore implements Store {
 
   async #readInitialState (): Promise<State> {
     if (await withTimeout(this.#driver, timeouts.head, readHead) === undefined) {
-      const rows = toRows(await this.#seed())
+      const { document, clients } = splitClients(await this.#seed(), this.#vault)
+      const rows = toRows(document)
       checkMasks(rows, this.#vault)
       const writes = planWrites(noRows, rows, this.#vault)
-      await withTimeout(this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes) })
+      await withTimeout(this.#driver, timeouts.seed, async (db) => { await writeFirstCommit(db, randomUUID(), writes, clients) })
     }
     // Before the read, so that no commit made after it is missed.
     await this.#changeFeed.open()
-    const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
+    const database = await this.#moveClients(
+      await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
+    )
     const state = { database, reading: read(toDocument(database.rows), database.version) }
-    this.#reseal(database)
+    this.#reseal(database, await withTimeout(this.#driver, timeouts.read, async (db) => await outdatedClients(db, this.#vault)))
     return state
+  }
+
+  /** Moves clients that an earlier version stored as an unknown section. */
+  async #moveClients (database: DatabaseState): Promise<DatabaseState> {
+    try {
+      return await moveClients(this.#driver, this.#vault, database)
+    } catch (error) {
+      this.#warn(
+        `The OAuth clients could not be moved to their table (${messageOf(error)}), and are not known to the authorization server. ` +
+        'It is tried again at the next start.'
+      )
+      return database
+    }
   }
 
   async #commit ({ database: base, reading: former }: State, changes: readonly Change[], lock: CommitLock | undefined): Promise<Snapshot> {
@@ -255,11 +272,14 @@ export class PostgresStore implements Store {
   }
 
   /** Seals secrets of a former key with the newest one, in the background. */
-  #reseal ({ rows, outdated }: DatabaseState): void {
-    if (outdated.length === 0) return
+  #reseal ({ rows, outdated }: DatabaseState, clients: readonly string[]): void {
+    if (outdated.length === 0 && clients.length === 0) return
     void this.#queue(async () => {
       if (this.#isClosed) return
-      await withTimeout(this.#driver, timeouts.read, async (db) => { await reseal(db, this.#vault, rows, outdated) })
+      await withTimeout(this.#driver, timeouts.read, async (db) => {
+        if (outdated.length > 0) await reseal(db, this.#vault, rows, outdated)
+        await resealClients(db, this.#vault, clients)
+      })
     }).catch((error: unknown) => {
       this.#warn(
         `Secrets could not be sealed with the newest key (${messageOf(error)}). ` +

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { isObject } from '../../apply.ts'
 import { lock, lockOf } from '../../document.ts'
@@ -6,26 +5,9 @@ import { ServerConfig } from '../../../schemas/server.ts'
 import { SystemConfig } from '../../../schemas/settings.ts'
 import { SystemSections } from '../../../schemas/system.ts'
 import { Invalid, type Vault } from '../../store.ts'
+import { escape, indexable, unescape } from '../text.ts'
 import { difference, keyOf, type Row, type Rows } from './rows.ts'
 import { tableNames, type Stored, type TableName } from '../tables.ts'
-
-/** Escapes what PostgreSQL cannot store in a text (NUL, unpaired surrogates), and U+E000 itself, as U+E000 and four hex digits. */
-const escape = (text: string): string =>
-  text.replace(
-    // eslint-disable-next-line no-control-regex
-    /[\u0000\ue000]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g,
-    (character) => `\ue000${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  )
-const unescape = (text: string): string =>
-  text.replace(/\ue000([0-9a-f]{4})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)))
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
-
-/** Shortens a name that is too long for an index. */
-function indexable (name: string): string {
-  const text = escape(name)
-  return Buffer.byteLength(text) <= 512 ? text : `${text.slice(0, 64)}…${sha256(text)}`
-}
 
 /** Replaces escapes in JSON text that JSONB does not accept: NUL and surrogates. */
 function asJsonb (text: string): string {

@@ -3,6 +3,7 @@ import type { Document } from '../../apply.ts'
 import { lockOf } from '../../document.ts'
 import type { Vault } from '../../store.ts'
 import type { Driver } from '../connection/driver.ts'
+import { exportClients, replaceClients, splitClients, withClients } from './clients.ts'
 import { isEmpty, settingsLost, readHead, readRows } from './read.ts'
 import { noRows, toDocument, toRows } from './rows.ts'
 import { checkMasks, placeOf } from './stored.ts'
@@ -12,7 +13,7 @@ import { planWrites, write } from './write.ts'
 
 /**
  * The content of a database as a settings document. `locked` has a message for each entry whose secrets cannot be opened: the document has
- * masks in their places. A locked section without a table of its own is left out.
+ * masks in their places. A locked section without a table of its own is left out, and so are unknown members of a locked client.
  */
 export interface Exported { readonly document: Document, readonly locked: readonly string[] }
 
@@ -30,7 +31,9 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
         ? []
         : [`${table === 'sections' ? `The section ${JSON.stringify(row.name)}` : placeOf(table, row)} cannot be opened: ${reason}`]
     }))
-    return { document: toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) }), locked }
+    const document = toDocument({ ...rows, sections: rows.sections.filter(({ entry }) => lockOf(entry) === undefined) })
+    const clients = await exportClients(driver.db, vault)
+    return { document: withClients(document, clients.entries), locked: [...locked, ...clients.locked] }
   })
 }
 
@@ -41,7 +44,8 @@ export async function exportDocument (driver: Driver, vault: Vault): Promise<Exp
  */
 export async function importDocument (driver: Driver, vault: Vault, document: Document, replace: boolean): Promise<void> {
   const id = randomUUID()
-  const rows = toRows(document)
+  const split = splitClients(document, vault)
+  const rows = toRows(split.document)
   checkMasks(rows, vault)
   const writes = planWrites(noRows, rows, vault)
   await withReadableErrors(async () => {
@@ -56,6 +60,7 @@ export async function importDocument (driver: Driver, vault: Vault, document: Do
         )
       }
       await write(tx, base, id, writes, true)
+      await replaceClients(tx, split.clients)
     })
   })
 }

@@ -1,5 +1,6 @@
 import { and, eq, inArray, lte, sql } from 'drizzle-orm'
 import type { Vault } from '../../store.ts'
+import { insertClients, type ClientRow } from '../client-rows.ts'
 import { channel, type Db, type Transaction } from '../connection/driver.ts'
 import { maxParameters, isEmpty, settingsLost, type DatabaseState, type Head } from './read.ts'
 import { difference, type Rows } from './rows.ts'
@@ -80,10 +81,10 @@ export async function wasCommitted (db: Db, base: Head, id: string): Promise<boo
 }
 
 /**
- * Makes the first commit of an empty database. Of several replicas, one makes it.
+ * Makes the first commit of an empty database, with the first clients. Of several replicas, one makes it.
  * @throws Error when the tables have entries although there is no head
  */
-export async function writeFirstCommit (db: Db, id: string, writes: Writes): Promise<void> {
+export async function writeFirstCommit (db: Db, id: string, writes: Writes, clients: readonly ClientRow[]): Promise<void> {
   await db.transaction(async (tx) => {
     // A second replica waits at the insert until the first has committed, which may have much to write.
     await tx.execute(sql.raw(`set local statement_timeout = ${timeouts.seed}`))
@@ -95,6 +96,7 @@ export async function writeFirstCommit (db: Db, id: string, writes: Writes): Pro
     if (inserted.length === 0) return
     if (!await isEmpty(tx)) throw settingsLost()
     await write(tx, { version: 0, head: id }, id, writes)
+    await insertClients(tx, clients)
   })
 }
 

@@ -1,4 +1,60 @@
+import type { Token } from '../../../db/ports.ts'
+import type { Snapshot } from '../../../db/store.ts'
+import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
+import type { Principal } from '../../access/view.ts'
+import { markOf } from '../../users/mark.ts'
 import type { Step } from '../chain.ts'
 
-/** An access token of the gateway's own authorization server. Not built yet: the step never matches. */
-export const accessToken: Step = () => undefined
+/**
+ * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
+ * settings: demotion, deletion and another password take effect at once. What it may do there follows from its scopes (DECISIONS §3).
+ */
+export const accessToken = (tokens: AccessTokens): Step => ({ headers: { authorization } }, _routes, snapshot) => {
+  if (snapshot.system.oauthServer?.enabled !== true) return undefined
+  const text = authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  const found = text === undefined ? undefined : tokens.find(text)
+  return found instanceof Promise
+    ? found.then((token) => token && principalOf(token, snapshot))
+    : found && principalOf(found, snapshot)
+}
+
+const principals = new WeakMap<Snapshot, WeakMap<Token, Principal>>()
+
+/** The principal of a token, made once for each snapshot: views are kept by it. */
+function principalOf (token: Token, snapshot: Snapshot): Principal | undefined {
+  let known = principals.get(snapshot)
+  if (!known) principals.set(snapshot, known = new WeakMap())
+  const principal = known.get(token) ?? toPrincipal(token, snapshot)
+  if (principal) known.set(token, principal)
+  return principal
+}
+
+const pathOf = (uri: string | undefined): string =>
+  uri !== undefined && URL.canParse(uri) ? new URL(uri).pathname.replace(/\/+$/, '') : ''
+
+/**
+ * The path of a resource, as requests for it arrive here: a proxy has taken the path of `install.baseUrl` off. A resource without a path is
+ * all of the gateway.
+ */
+function audienceOf (resource: string | undefined, baseUrl: string | undefined): { audience?: string } {
+  const [path, prefix] = [pathOf(resource), pathOf(baseUrl)]
+  const audience = path === prefix || path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path
+  return audience === '' ? {} : { audience }
+}
+
+function toPrincipal (token: Token, { users, system }: Snapshot): Principal | undefined {
+  const { family, clientId, username = '', mark, scope, resource } = token
+  const user = users.get(username)
+  if (system.oauthServer?.enabled !== true || !user || mark !== markOf(user)) return undefined
+  return {
+    key: `token ${family}`,
+    kind: 'access-token',
+    user: user.username,
+    username: user.username,
+    isAdmin: user.isAdmin === true,
+    credential: { id: family, name: clientId },
+    scopes: scope.split(' '),
+    ...audienceOf(resource, system.install?.baseUrl),
+    standing: (later) => toPrincipal(token, later)
+  }
+}

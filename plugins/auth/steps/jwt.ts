@@ -1,7 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
-import type { User } from '../../../schemas/settings.ts'
 import type { Principal } from '../../access/view.ts'
+import { markOf } from '../../users/mark.ts'
 import type { Step } from '../chain.ts'
 
 /** The claims of a login token: the user, and the `mark` of the account at the login. */
@@ -33,10 +33,6 @@ function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | und
     standing: (snapshot) => principalOf(claims, snapshot)
   }
 }
-
-/** A digest that changes with the password and with the account, so that a new user with the name of a deleted one has another. */
-export const markOf = ({ username, password, createdAt }: User): string =>
-  createHash('sha256').update(JSON.stringify([username, password, createdAt])).digest('base64url').slice(0, 22)
 
 const sameMark = (one: unknown, other: string): boolean =>
   typeof one === 'string' && one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))

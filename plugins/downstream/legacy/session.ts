@@ -37,15 +37,16 @@ export class Session implements ExchangeClient, Listener<View> {
   readonly capabilities: ClientCapabilities
   /** Its place among all sessions, released when it has ended. */
   readonly place: Place
-  readonly questions = new Questions()
   readonly streams: ResumableStreams
   /** Requests in flight, by the client's id. */
   readonly exchanges = new Table<RequestId, ClientExchange>()
   level: Level | undefined
   lastUsed = Date.now()
   readonly #channels = new Set<NewsChannel>()
+  // Most sessions are idle, and use neither of these two.
+  #questions: Questions | undefined
   /** Messages that wait until the client opens a channel. */
-  readonly #waiting = new MessageBuffer<{ data: string }>(limits.waitingMessages, limits.waitingSize)
+  #waiting: MessageBuffer<{ data: string }> | undefined
   /** Resumes questions that wait for a channel. */
   #awaitingChannel: Set<() => void> | undefined
   #ended = false
@@ -64,6 +65,11 @@ export class Session implements ExchangeClient, Listener<View> {
   get owner (): string { return this.place.owner }
   get listener (): Listener<View> { return this }
   get ended (): boolean { return this.#ended }
+
+  get questions (): Questions {
+    this.#questions ??= new Questions()
+    return this.#questions
+  }
 
   headersOf (method: string): Headers | undefined {
     return this.exchanges.values().find((exchange) => exchange.method === method)?.headers
@@ -99,7 +105,7 @@ export class Session implements ExchangeClient, Listener<View> {
       this.lastUsed = Date.now()
       if (!channel.connected) this.#channels.delete(channel)
     })
-    for (const { data } of this.#waiting.clear()) channel.send(data)
+    for (const { data } of this.#waiting?.clear() ?? []) channel.send(data)
     for (const resume of this.#awaitingChannel ?? []) resume()
     this.#awaitingChannel = undefined
   }
@@ -114,6 +120,7 @@ export class Session implements ExchangeClient, Listener<View> {
     const channel = this.#channel()
     if (channel) { channel.send(text); return }
     if (text.length > limits.waitingSize) return
+    this.#waiting ??= new MessageBuffer(limits.waitingMessages, limits.waitingSize)
     // Of equal notifications one is kept, except log messages: two with the same text are two.
     if (!text.includes('"notifications/message"') && [...this.#waiting.entries].some(({ data }) => data === text)) return
     this.#waiting.add({ data: text })
@@ -152,9 +159,9 @@ export class Session implements ExchangeClient, Listener<View> {
     this.#ended = true
     const error = new RpcError(code.unavailable, `The session has ended: ${reason}. The request may have run`, 'cancelled')
     for (const exchange of this.exchanges.values()) exchange.end(error)
-    this.questions.clear()
+    this.#questions?.clear()
     this.closeChannels()
-    this.#waiting.clear()
+    this.#waiting?.clear()
     this.streams.clear()
   }
 

@@ -64,12 +64,15 @@ export class SseEndpoint implements Endpoint {
   /**
    * A POST: messages of a client, which are answered on its stream.
    * @param id the `sessionId` of the query
-   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal
+   * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal; Draining instead of it
    */
   post (principal: Principal, id: string | undefined, { headers, address }: Pick<Inbound, 'headers' | 'address'>, text: string): void {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
-    if (!connection || connection.view.principal.key !== principal.key) throw new errors.SessionUnknown()
+    if (!connection || connection.view.principal.key !== principal.key) {
+      // The streams end while the gateway drains: their clients shall come back, not begin again.
+      throw this.#deps.requests.closing ? new errors.Draining() : new errors.SessionUnknown()
+    }
     const message = parseMessage(text, limits.requestDepth, limits.batch)
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       void this.#initialize(connection, message, address)

@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto'
+import { isObject } from './apply.ts'
+import type { Client } from './ports.ts'
+
+/** The name of the section of clients. */
+export const clientSection = 'oauthClients'
+
+/** A client as an entry of the settings. Its grants and scopes stand under the names that MCPHub gives them; unknown members are kept. */
+export type ClientEntry = Readonly<Record<string, unknown>>
+
+/** The members that are the same in a client and in its entry, and hold a text. */
+const texts = [
+  'tokenEndpointAuthMethod',
+  'clientUri',
+  'logoUri',
+  'policyUri',
+  'tosUri',
+  'softwareId',
+  'softwareVersion',
+  'applicationType'
+] as const
+/** The same, with a list of texts. */
+const lists = ['responseTypes', 'contacts'] as const
+/** The members that an entry's client determines. `clientSecret` is one that somebody wrote in plain text. */
+const ownMembers: ReadonlySet<string> = new Set([
+  ...texts,
+  ...lists,
+  'clientId',
+  'clientSecret',
+  'secretHash',
+  'registrationTokenHash',
+  'name',
+  'redirectUris',
+  'grants',
+  'scopes',
+  'origin',
+  'createdAt',
+  'lastUsedAt'
+])
+
+/** The grants and scopes of an entry that does not say any. */
+const defaultGrants = ['authorization_code', 'refresh_token']
+const defaultScope = 'mcp profile'
+
+const clients = new WeakMap<object, Client>()
+
+/** Reads an entry; the result is cached, since entries are immutable. @returns undefined: it is no client, and is kept as it is */
+export function readClient (entry: unknown): Client | undefined {
+  if (!isObject(entry)) return undefined
+  const known = clients.get(entry)
+  if (known !== undefined) return known
+  const { clientId, registrationTokenHash, name, redirectUris = [], grants = defaultGrants, scopes } = entry
+  if (!isText(clientId) || clientId === '' || !isTextList(redirectUris) || !isTextList(grants)) return undefined
+  if (scopes !== undefined && !isTextList(scopes)) return undefined
+  const own = entry.origin === undefined ? withMetadata(entry) : entry
+  const secretHash = hashOf(entry)
+  const client: Client = {
+    clientId,
+    ...(secretHash === undefined ? {} : { secretHash }),
+    ...(isText(registrationTokenHash) ? { registrationTokenHash } : {}),
+    name: isText(name) ? name : clientId,
+    redirectUris,
+    grantTypes: grants,
+    scope: scopes === undefined ? defaultScope : scopes.join(' '),
+    ...membersOf(own, texts, isText),
+    ...membersOf(own, lists, isTextList),
+    origin: own.origin === 'registered' ? 'registered' : 'admin',
+    createdAt: isTime(entry.createdAt) ? entry.createdAt : 0,
+    ...(isTime(entry.lastUsedAt) ? { lastUsedAt: entry.lastUsedAt } : {})
+  }
+  clients.set(entry, client)
+  return client
+}
+
+/** Makes the entry of a client. @param former the client's former entry, whose unknown members are kept */
+export function toClientEntry (client: Client, former: ClientEntry = {}): ClientEntry {
+  const { grantTypes, scope, createdAt, lastUsedAt, ...same } = client
+  const entry = {
+    ...unknownMembers(former),
+    ...same,
+    grants: grantTypes,
+    scopes: scope === '' ? [] : scope.split(' '),
+    ...(createdAt === 0 ? {} : { createdAt }),
+    ...(lastUsedAt === undefined ? {} : { lastUsedAt })
+  }
+  // As it would be read again: without undefined members.
+  return JSON.parse(JSON.stringify(entry)) as ClientEntry
+}
+
+/** The members of an entry that its client does not determine. */
+export const unknownMembers = (entry: ClientEntry): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(entry).filter(([name]) => !ownMembers.has(name)))
+
+/** Whether an entry holds its secret in plain text. */
+export const holdsSecret = (entry: unknown): boolean => isObject(entry) && isText(entry.clientSecret)
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isTextList = (value: unknown): value is string[] => Array.isArray(value) && value.every(isText)
+const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value) && value >= 0
+
+/** The members of these names whose values pass the test. */
+function membersOf<Name extends string, Value> (
+  entry: ClientEntry,
+  names: readonly Name[],
+  test: (value: unknown) => value is Value
+): { [name in Name]?: Value } {
+  return Object.fromEntries(names.map((name) => [name, entry[name]]).filter(([, value]) => test(value)))
+}
+
+/** A plain secret counts more than a hash: somebody wrote it there later. */
+function hashOf ({ clientSecret, secretHash }: ClientEntry): string | undefined {
+  if (isText(clientSecret) && clientSecret !== '') return createHash('sha256').update(clientSecret).digest('hex')
+  return isText(secretHash) ? secretHash : undefined
+}
+
+/** Translates an entry that MCPHub wrote: its metadata has the names of RFC 7591, and its owner says that it registered itself. */
+function withMetadata (entry: ClientEntry): ClientEntry {
+  const metadata = isObject(entry.metadata) ? entry.metadata : {}
+  const camelCase = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+  return {
+    ...Object.fromEntries(Object.entries(metadata).map(([name, value]) => [camelCase(name), value])),
+    ...entry,
+    origin: entry.owner === 'dynamic-registration' ? 'registered' : 'admin'
+  }
+}

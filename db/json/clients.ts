@@ -1,0 +1,122 @@
+import { clientSection, holdsSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
+import { isIdle, maxEntries, touchInterval, type Client, type Clients } from '../ports.ts'
+import type { FileConsents } from './consents.ts'
+import { EntryList, mergeUpdates, type SectionFile } from './section.ts'
+import type { FileTokens } from './tokens.ts'
+
+const isEntry = (item: unknown): item is ClientEntry => readClient(item) !== undefined
+const idOf = (entry: ClientEntry): string => readClient(entry)?.clientId ?? ''
+
+interface FileClientsOptions {
+  file: SectionFile
+  tokens: FileTokens
+  consents: FileConsents
+  /** Max clients that registered themselves. */
+  count?: number
+}
+
+/**
+ * Clients in the settings file, which people may edit. A secret in plain text is read as its hash, and becomes the hash at the next write
+ * of its entry.
+ */
+export class FileClients implements Clients {
+  readonly #file: SectionFile
+  readonly #list: EntryList<ClientEntry>
+  readonly #tokens: FileTokens
+  readonly #consents: FileConsents
+  readonly #maxRegistered: number
+
+  constructor ({ file, tokens, consents, count = maxEntries.registeredClientsInFile }: FileClientsOptions) {
+    this.#file = file
+    this.#list = new EntryList(file, { name: clientSection, isEntry, keyOf: idOf, isEditable: true })
+    this.#tokens = tokens
+    this.#consents = consents
+    this.#maxRegistered = count
+  }
+
+  async find (clientId: string): Promise<Client | undefined> {
+    return clientIn(this.#list.entries, clientId)
+  }
+
+  async list (): Promise<Client[]> {
+    return clientsOf(this.#list.entries).filter((client) => !isIdle(client)).sort(byAge)
+  }
+
+  async create (client: Client): Promise<boolean> {
+    return await this.#change((entries) => {
+      if (entries.has(client.clientId)) return false
+      entries.set(client.clientId, toClientEntry(client))
+      return true
+    })
+  }
+
+  async replace (clientId: string, change: (client: Client) => Client): Promise<Client | undefined> {
+    return await this.#change((entries) => {
+      const former = clientIn(entries, clientId)
+      if (former === undefined) return undefined
+      const entry = toClientEntry({ ...change(former), clientId }, entries.get(clientId))
+      entries.set(clientId, entry)
+      return readClient(entry)
+    })
+  }
+
+  async remove (clientId: string): Promise<boolean> {
+    return await this.#change((entries) => entries.delete(clientId))
+  }
+
+  async touch (clientId: string, at: number): Promise<void> {
+    const isDue = (client: Client | undefined): client is Client => client !== undefined && at - (client.lastUsedAt ?? 0) >= touchInterval
+    try {
+      if (!isDue(clientIn(this.#list.entries, clientId))) return
+      await this.#change((entries) => {
+        const client = clientIn(entries, clientId)
+        if (isDue(client)) entries.set(clientId, toClientEntry({ ...client, lastUsedAt: at }, entries.get(clientId)))
+      })
+    } catch {
+      // It is recorded at the next use.
+    }
+  }
+
+  /** Runs work on a copy of the entries, keeps the bound, and writes what changed, with the tokens and consents of removed clients. */
+  async #change<Result> (work: (entries: Map<string, ClientEntry>) => Result): Promise<Result> {
+    return await this.#file.updateSections((sections) => {
+      const gone = new Set<string>()
+      let dropsSecret = false
+      const own = this.#list.plan(sections, (entries) => {
+        const former = new Map(entries)
+        for (const client of clientsOf(entries).filter(isIdle)) gone.add(client.clientId)
+        for (const clientId of gone) entries.delete(clientId)
+        const result = work(entries)
+        for (const { clientId } of excess(entries, this.#maxRegistered)) entries.delete(clientId)
+        for (const [clientId, entry] of former) {
+          if (!entries.has(clientId)) gone.add(clientId)
+          dropsSecret ||= holdsSecret(entry) && entries.get(clientId) !== entry
+        }
+        return result
+      })
+      const update = { ...own, dropsSecret }
+      if (gone.size === 0) return update
+      return mergeUpdates(update, this.#tokens.planRevocation(sections, gone), this.#consents.planRemoval(sections, gone))
+    })
+  }
+}
+
+const clientsOf = (entries: ReadonlyMap<string, ClientEntry>): Client[] => [...entries.values()].flatMap((entry) => readClient(entry) ?? [])
+
+function clientIn (entries: ReadonlyMap<string, ClientEntry>, clientId: string): Client | undefined {
+  const client = readClient(entries.get(clientId))
+  return client === undefined || isIdle(client) ? undefined : client
+}
+
+/** Compares clients by when they were created. */
+const byAge = (one: Client, other: Client): number => one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1)
+
+/** The clients that registered themselves and are too many. See `maxEntries.registeredClients`. */
+function excess (entries: ReadonlyMap<string, ClientEntry>, count: number): Client[] {
+  const registered = clientsOf(entries).filter(({ origin }) => origin === 'registered').sort((one, other) => lastUse(other) - lastUse(one))
+  if (registered.length <= count) return []
+  const spare = new Set(registered.filter(({ lastUsedAt }) => lastUsedAt === undefined).slice(Math.floor(count / 4)))
+  return [...registered.filter((client) => !spare.has(client)), ...spare].slice(count)
+}
+
+const lastUse = ({ createdAt, lastUsedAt }: Client): number => lastUsedAt ?? createdAt

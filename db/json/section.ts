@@ -1,0 +1,129 @@
+import type { Document } from '../apply.ts'
+import { StorageError } from '../store.ts'
+
+/** Returns the value of a section. */
+export type Sections = (name: string) => unknown
+
+/** New values of sections. */
+export interface SectionsUpdate<Result> {
+  /** By name; without any, nothing is written. */
+  readonly changed: Document
+  readonly result: Result
+  /** Called once the sections are written, before the next update. */
+  readonly onWritten?: () => void
+  /** Whether a secret in plain text is gone, which must not survive in the backup. */
+  readonly dropsSecret?: boolean
+}
+
+/** Access to the sections of a settings file that are no part of snapshots. */
+export interface SectionFile {
+  /** The value of a section as it is in the file. */
+  section: Sections
+  /**
+   * Changes sections durably, in one write; updates run one at a time.
+   * @param change may be called again, if the file was edited meanwhile
+   * @throws StorageError when nothing was changed, or the error of `change`
+   */
+  updateSections: <Result>(change: (sections: Sections) => SectionsUpdate<Result>) => Promise<Result>
+}
+
+/** Merges updates of different sections into one. The first one gives the result. */
+export function mergeUpdates<Result> (
+  first: SectionsUpdate<Result>,
+  ...others: ReadonlyArray<SectionsUpdate<void>>
+): SectionsUpdate<Result> {
+  return {
+    changed: Object.assign({}, first.changed, ...others.map(({ changed }) => changed)) as Document,
+    result: first.result,
+    onWritten: () => { for (const { onWritten } of [first, ...others]) onWritten?.() },
+    dropsSecret: first.dropsSecret
+  }
+}
+
+interface EntryListOptions<Entry> {
+  /** The name of the section. */
+  name: string
+  isEntry: (item: unknown) => item is Entry
+  /** Of several entries with one key, the first counts. */
+  keyOf: (entry: Entry) => string
+  /** Whether an edit of the file adds and changes entries. If not, it can only remove some: it must not bring back what was used up. */
+  isEditable: boolean
+  /** Removes what is too much, from entries that are to be written. */
+  limit?: (entries: Map<string, Entry>) => void
+}
+
+/** A section that is a list of entries. Items of another shape are kept unchanged. */
+export class EntryList<Entry extends object> {
+  readonly #file: SectionFile
+  readonly #options: EntryListOptions<Entry>
+  /** The last value of the section with the entries in it; undefined: it was not read yet. */
+  #known: { readonly value: unknown, readonly entries: ReadonlyMap<string, Entry> } | undefined
+
+  constructor (file: SectionFile, options: EntryListOptions<Entry>) {
+    this.#file = file
+    this.#options = options
+  }
+
+  /** The entries as they are in the file, by key. */
+  get entries (): ReadonlyMap<string, Entry> {
+    return this.#read(this.#file.section(this.#options.name))
+  }
+
+  /** Runs work on a copy of the entries, and writes them if it changes any. @throws StorageError */
+  async change<Result> (work: (entries: Map<string, Entry>) => Result): Promise<Result> {
+    return await this.#file.updateSections((sections) => this.plan(sections, work))
+  }
+
+  /** Works out the update that `change` would make. @throws StorageError when the section is not a list */
+  plan<Result> (sections: Sections, work: (entries: Map<string, Entry>) => Result): SectionsUpdate<Result> {
+    const { name, limit } = this.#options
+    const value = sections(name)
+    if (!isMissing(value) && !Array.isArray(value)) {
+      throw new StorageError(`"${name}" in the settings is not of the expected type, and is kept as it is: correct it first.`, false)
+    }
+    const former = this.#read(value)
+    const entries = new Map(former)
+    const result = work(entries)
+    if (entries.size === former.size && [...entries].every(([key, entry]) => former.get(key) === entry)) return { changed: {}, result }
+    limit?.(entries)
+    const next = this.#replaced(value ?? [], entries)
+    return { changed: { [name]: next }, result, onWritten: () => { this.#known = { value: next, entries } } }
+  }
+
+  /** Works out the update that removes entries. A section that is not a list has none. */
+  planRemoval (sections: Sections, which: (entry: Entry) => boolean): SectionsUpdate<void> {
+    if (!Array.isArray(sections(this.#options.name))) return { changed: {}, result: undefined }
+    return this.plan(sections, (entries) => {
+      for (const [key, entry] of [...entries]) if (which(entry)) entries.delete(key)
+    })
+  }
+
+  #read (value: unknown): ReadonlyMap<string, Entry> {
+    if (this.#known !== undefined && this.#known.value === value) return this.#known.entries
+    const { isEntry, keyOf, isEditable } = this.#options
+    const found = new Map((Array.isArray(value) ? value : []).filter(isEntry).reverse().map((entry) => [keyOf(entry), entry]))
+    const entries = this.#known === undefined || isEditable
+      ? new Map([...found].reverse())
+      : new Map([...this.#known.entries].filter(([key]) => found.has(key)))
+    this.#known = { value, entries }
+    return entries
+  }
+
+  /** The items of the section with other entries: existing ones keep their places, new ones come last. */
+  #replaced (items: readonly unknown[], entries: ReadonlyMap<string, Entry>): unknown[] {
+    const { isEntry, keyOf, isEditable } = this.#options
+    const left = new Map(entries)
+    const kept = items.flatMap((item) => {
+      if (!isEntry(item)) return [item]
+      const key = keyOf(item)
+      const entry = left.get(key)
+      left.delete(key)
+      if (entry !== undefined) return [entry]
+      // A second entry with this key, which somebody wrote: it goes with the first.
+      return isEditable && entries.has(key) ? [item] : []
+    })
+    return [...kept, ...left.values()]
+  }
+}
+
+const isMissing = (value: unknown): value is undefined | null => value === undefined || value === null

@@ -1,0 +1,79 @@
+// Clients as rows, for the port and for the transfer of settings.
+import { inArray } from 'drizzle-orm'
+import { readClient, toClientEntry, unknownMembers, type ClientEntry } from '../client-entry.ts'
+import type { Client } from '../ports.ts'
+import type { Vault } from '../store.ts'
+import type { Transaction } from './connection/driver.ts'
+import { revokeFamilies } from './ports/tokens.ts'
+import { openText, sealText } from './sealed-text.ts'
+import { oauthClients as clients, oauthConsents as consents, tokenFamilies as families } from './tables.ts'
+import { escape, indexable } from './text.ts'
+
+export type ClientRow = typeof clients.$inferInsert
+type StoredClient = typeof clients.$inferSelect
+
+/** Max clients in one statement. */
+const batchSize = 1_000
+
+/** The place that the unknown members of a client are sealed for. */
+const placeOf = (key: string): string => `oauth-clients/${key}`
+
+/** The columns that a client determines. */
+export function columnsOf (client: Client): Omit<ClientRow, 'unknown' | 'sealed'> {
+  const { lastUsedAt, ...rest } = client
+  return {
+    key: indexable(client.clientId),
+    origin: client.origin,
+    data: JSON.stringify(toClientEntry(rest)),
+    lastUsed: lastUsedAt === undefined ? null : new Date(lastUsedAt),
+    // A client of unknown age counts from now on.
+    idleSince: new Date(lastUsedAt ?? (client.createdAt === 0 ? Date.now() : client.createdAt))
+  }
+}
+
+/** Converts an entry of the settings into a row, with its unknown members sealed. */
+export function toClientRow (entry: ClientEntry, client: Client, vault: Vault): ClientRow {
+  const columns = columnsOf(client)
+  const unknown = unknownMembers(entry)
+  if (Object.keys(unknown).length === 0) return { ...columns, unknown: null, sealed: null }
+  const { data, sealed } = sealText(vault, JSON.stringify(unknown), placeOf(columns.key))
+  return { ...columns, unknown: data, sealed }
+}
+
+/** Reads the client of a row. Its unknown members stay sealed. */
+export function clientOf ({ data, lastUsed }: Pick<StoredClient, 'data' | 'lastUsed'>): Client {
+  const client = readClient(JSON.parse(data))
+  if (client === undefined) throw new Error('A client in the table "oauth_clients" cannot be read.')
+  return lastUsed === null ? client : { ...client, lastUsedAt: lastUsed.getTime() }
+}
+
+/** Converts a row back into an entry. @throws Error when its unknown members cannot be opened */
+export function toEntry (stored: StoredClient, vault: Vault): ClientEntry {
+  return toClientEntry(clientOf(stored), unknownOf(stored, vault))
+}
+
+const unknownOf = ({ key, unknown, sealed }: StoredClient, vault: Vault): Record<string, unknown> =>
+  unknown === null ? {} : JSON.parse(openText(vault, { data: unknown, sealed }, placeOf(key))) as Record<string, unknown>
+
+/** Seals the unknown members of a client with the newest key. @throws Error as `toEntry` */
+export function resealed (stored: StoredClient, vault: Vault): Pick<ClientRow, 'unknown' | 'sealed'> {
+  const { data, sealed } = sealText(vault, JSON.stringify(unknownOf(stored, vault)), placeOf(stored.key))
+  return { unknown: data, sealed }
+}
+
+/** Adds clients. Those that exist are left as they are. */
+export async function insertClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
+  for (let at = 0; at < rows.length; at += batchSize) {
+    await tx.insert(clients).values(rows.slice(at, at + batchSize)).onConflictDoNothing()
+  }
+}
+
+/** Revokes the tokens and removes the consents of clients that were removed in this transaction. */
+export async function endClients (tx: Transaction, removed: ReadonlyArray<{ data: string }>): Promise<void> {
+  const ids = removed.map(({ data }) => (JSON.parse(data) as { clientId: string }).clientId)
+  for (let at = 0; at < ids.length; at += batchSize) {
+    const some = ids.slice(at, at + batchSize)
+    await revokeFamilies(tx, inArray(families.clientId, some.map(escape)))
+    await tx.delete(consents).where(inArray(consents.clientKey, some.map(indexable)))
+  }
+}

@@ -1,0 +1,154 @@
+import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
+import { maxClientIdle, maxEntries, touchInterval, type Client, type Clients } from '../../ports.ts'
+import { clientOf, columnsOf, endClients } from '../client-rows.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
+import type { Transaction } from '../connection/driver.ts'
+import { oauthClients as clients } from '../tables.ts'
+import { indexable } from '../text.ts'
+import { PeriodicCleanup } from './periodic-cleanup.ts'
+
+const hasId = (clientId: string): SQL => eq(clients.key, indexable(clientId))
+const isRegistered = eq(clients.origin, 'registered')
+const idleLimit = (): Date => new Date(Date.now() - maxClientIdle)
+const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
+const columns = { data: clients.data, lastUsed: clients.lastUsed }
+
+/** Max clients whose last write by `touch` is remembered. */
+const maxTouched = 10_000
+
+/** Clients shared by all replicas. Whoever changes or removes a client locks its row first, then the families of its tokens. */
+export class PostgresClients implements Clients {
+  readonly #queries: QueryRunner
+  readonly #maxRegistered: number
+  /** Idle clients are not found any more; this removes them where no other client registers. */
+  readonly #cleanup: PeriodicCleanup
+  /** When this replica last recorded the use of a client; the oldest entry is the first. */
+  readonly #touched = new Map<string, number>()
+
+  /** @param count max clients that registered themselves */
+  constructor (queries: QueryRunner, count: number = maxEntries.registeredClients) {
+    this.#queries = queries
+    this.#maxRegistered = count
+    this.#cleanup = new PeriodicCleanup(
+      async () => { await queries.transact(async (tx) => { await endClients(tx, await removeIdle(tx)) }) }
+    )
+  }
+
+  async find (clientId: string): Promise<Client | undefined> {
+    const [found] = await this.#queries.quick(
+      async (db) => await db.select(columns).from(clients).where(and(hasId(clientId), isPresent()))
+    )
+    return found && clientOf(found)
+  }
+
+  async list (): Promise<Client[]> {
+    const found = await this.#queries.slow(async (db) => await db.select(columns).from(clients).where(isPresent()))
+    return found.map(clientOf).sort((one, other) => one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1))
+  }
+
+  async create (client: Client): Promise<boolean> {
+    this.#touched.delete(client.clientId)
+    return await this.#queries.transact(async (tx) => {
+      const idle = await removeIdle(tx)
+      const created = await tx.insert(clients).values(columnsOf(client)).onConflictDoNothing().returning({ key: clients.key })
+      await endClients(tx, [...idle, ...await this.#removeExcess(tx)])
+      return created.length > 0
+    })
+  }
+
+  async replace (clientId: string, change: (client: Client) => Client): Promise<Client | undefined> {
+    let thrown: { error: unknown } | undefined
+    try {
+      return await this.#queries.transact(async (tx) => {
+        const [found] = await tx.select(columns).from(clients).where(and(hasId(clientId), isPresent())).for('update')
+        if (found === undefined) return undefined
+        let client: Client
+        try {
+          client = { ...change(clientOf(found)), clientId }
+        } catch (error) {
+          thrown = { error }
+          throw error
+        }
+        const { data, lastUsed, ...others } = columnsOf(client)
+        await tx.update(clients).set({ data, lastUsed, ...others }).where(hasId(clientId))
+        return clientOf({ data, lastUsed: lastUsed ?? null })
+      })
+    } catch (error) {
+      throw thrown === undefined ? error : thrown.error
+    }
+  }
+
+  async remove (clientId: string): Promise<boolean> {
+    this.#touched.delete(clientId)
+    return await this.#queries.transact(async (tx) => {
+      const removed = await tx.delete(clients).where(hasId(clientId)).returning({ data: clients.data })
+      await endClients(tx, removed)
+      return removed.length > 0
+    })
+  }
+
+  async touch (clientId: string, at: number): Promise<void> {
+    if (at - (this.#touched.get(clientId) ?? 0) < touchInterval) return
+    this.#remember(clientId, at)
+    const time = new Date(at)
+    const isDue = or(isNull(clients.lastUsed), lte(clients.lastUsed, new Date(at - touchInterval)))
+    try {
+      await this.#queries.quick(async (db) => {
+        await db.update(clients).set({ lastUsed: time, idleSince: time }).where(and(hasId(clientId), isPresent(), isDue))
+      })
+      this.#cleanup.runIfDue()
+    } catch {
+      // It is recorded at the next use.
+      this.#touched.delete(clientId)
+    }
+  }
+
+  /** Removes the clients that registered themselves and are too many. See `maxEntries.registeredClients`. */
+  async #removeExcess (tx: Transaction): Promise<Array<{ data: string }>> {
+    // Counted first, by the index: ranking all of them takes longer.
+    const [tooMany] = await tx
+      .select({ key: clients.key })
+      .from(clients)
+      .where(isRegistered)
+      .orderBy(desc(clients.idleSince))
+      .offset(this.#maxRegistered)
+      .limit(1)
+    if (tooMany === undefined) return []
+    const isUnused = isNull(clients.lastUsed)
+    const rank = sql`row_number() over (partition by ${isUnused} order by ${clients.idleSince} desc)`
+    const ranked = tx
+      .select({
+        key: clients.key,
+        idleSince: clients.idleSince,
+        isSpare: sql<boolean>`${isUnused} and ${rank} > ${Math.floor(this.#maxRegistered / 4)}`.as('is_spare')
+      })
+      .from(clients)
+      .where(isRegistered)
+      .as('ranked')
+    const excess = tx
+      .select({ key: ranked.key })
+      .from(ranked)
+      .orderBy(ranked.isSpare, desc(ranked.idleSince))
+      .offset(this.#maxRegistered)
+    return await removeRegistered(tx, inArray(clients.key, excess))
+  }
+
+  #remember (clientId: string, at: number): void {
+    this.#touched.delete(clientId)
+    this.#touched.set(clientId, at)
+    const oldest = this.#touched.size > maxTouched ? this.#touched.keys().next().value : undefined
+    if (oldest !== undefined) this.#touched.delete(oldest)
+  }
+}
+
+/**
+ * Removes clients that registered themselves. Rows that somebody else is changing are skipped, so that two transactions cannot wait for
+ * each other.
+ */
+async function removeRegistered (tx: Transaction, which: SQL): Promise<Array<{ data: string }>> {
+  const some = tx.select({ key: clients.key }).from(clients).where(and(isRegistered, which)).for('update', { skipLocked: true })
+  return await tx.delete(clients).where(inArray(clients.key, some)).returning({ data: clients.data })
+}
+
+const removeIdle = async (tx: Transaction): Promise<Array<{ data: string }>> =>
+  await removeRegistered(tx, lte(clients.idleSince, idleLimit()))

@@ -1,0 +1,117 @@
+// Clients stand in the settings file, and in a table of their own in the database: their way from one to the other.
+import { randomUUID } from 'node:crypto'
+import { and, eq, isNotNull, notInArray } from 'drizzle-orm'
+import { isObject, type Document } from '../../apply.ts'
+import { clientSection, readClient, type ClientEntry } from '../../client-entry.ts'
+import { lockOf } from '../../document.ts'
+import type { Vault } from '../../store.ts'
+import { endClients, insertClients, resealed, toClientRow, toEntry, type ClientRow } from '../client-rows.ts'
+import type { Db, Driver, Transaction } from '../connection/driver.ts'
+import { timeouts, withTimeout } from '../connection/timeouts.ts'
+import { oauthClients as clients } from '../tables.ts'
+import { readRows, type DatabaseState } from './read.ts'
+import { planWrites, write } from './write.ts'
+
+/** A document without its clients, and the rows for these. */
+export interface SplitDocument { readonly document: Document, readonly clients: readonly ClientRow[] }
+
+/**
+ * Takes the clients out of a document. Entries of another shape stay in it.
+ * @throws Error when a client has a mask in place of its secret
+ */
+export function splitClients (document: Document, vault: Vault): SplitDocument {
+  const { [clientSection]: value, ...rest } = document
+  if (!Array.isArray(value)) return { document, clients: [] }
+  const rows = new Map<string, ClientRow>()
+  const others = value.filter((entry) => {
+    const client = readClient(entry)
+    if (client === undefined || !isObject(entry)) return true
+    if (vault.masks({ clientSecret: entry.clientSecret }).length > 0) {
+      throw new Error(
+        'The settings file has masks where secrets should be. Put the secret in its place, or remove the client: ' +
+        `clientSecret of ${clientSection}/${client.clientId}.`
+      )
+    }
+    const row = toClientRow(entry, client, vault)
+    // Of several with one id, the first counts.
+    if (!rows.has(row.key)) rows.set(row.key, row)
+    return false
+  })
+  if (rows.size === 0) return { document, clients: [] }
+  return { document: others.length === 0 ? rest : { ...rest, [clientSection]: others }, clients: [...rows.values()] }
+}
+
+/** Replaces all clients. Those that are not among the new ones take their tokens and consents with them. */
+export async function replaceClients (tx: Transaction, rows: readonly ClientRow[]): Promise<void> {
+  const keys = rows.map(({ key }) => key)
+  await endClients(tx, await tx.delete(clients).where(notInArray(clients.key, keys)).returning({ data: clients.data }))
+  await tx.delete(clients)
+  await insertClients(tx, rows)
+}
+
+/** Reads all clients as entries; `locked` has a message for each whose unknown members cannot be opened and are left out. */
+export async function exportClients (db: Db, vault: Vault): Promise<{ entries: ClientEntry[], locked: string[] }> {
+  const entries: ClientEntry[] = []
+  const locked: string[] = []
+  for (const row of await db.select().from(clients).orderBy(clients.key)) {
+    try {
+      entries.push(toEntry(row, vault))
+    } catch (error) {
+      entries.push(toEntry({ ...row, unknown: null, sealed: null }, vault))
+      locked.push(`The client ${JSON.stringify(row.key)} cannot be opened: ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
+  return { entries, locked }
+}
+
+/** Adds clients to the section of a document that has entries of another shape. */
+export function withClients (document: Document, entries: readonly ClientEntry[]): Document {
+  const others: unknown = document[clientSection]
+  if (entries.length === 0) return document
+  return { ...document, [clientSection]: [...Array.isArray(others) ? others as unknown[] : [], ...entries] }
+}
+
+/**
+ * Moves clients out of the settings, where earlier versions of Tool-Hub stored them as an unknown section, into their table. Clients that
+ * exist there are left as they are.
+ * @returns the new state; the same one if nothing was moved
+ */
+export async function moveClients (driver: Driver, vault: Vault, state: DatabaseState): Promise<DatabaseState> {
+  for (let now = state; ;) {
+    const row = now.rows.sections.find(({ name }) => name === clientSection)
+    if (row === undefined || lockOf(row.entry) !== undefined) return now
+    const split = splitClients({ [clientSection]: row.entry }, vault)
+    if (split.clients.length === 0) return now
+    const left = split.document[clientSection]
+    const sections = now.rows.sections.flatMap((each) => each !== row ? [each] : left === undefined ? [] : [{ ...row, entry: left }])
+    const rows = { ...now.rows, sections }
+    const writes = planWrites(now.rows, rows, vault)
+    const id = randomUUID()
+    const base = now
+    const isMoved = await withTimeout(driver, timeouts.seed, async (db) => await db.transaction(async (tx) => {
+      if (!await write(tx, base, id, writes)) return false
+      await insertClients(tx, split.clients)
+      return true
+    }))
+    if (isMoved) {
+      const outdated = now.outdated.filter((each) => each.row !== row)
+      return { version: base.version + 1, head: id, rows, outdated }
+    }
+    now = await withTimeout(driver, timeouts.read, async (db) => await readRows(db, vault, base))
+  }
+}
+
+/** The keys of clients whose unknown members were sealed with a former key. */
+export async function outdatedClients (db: Db, vault: Vault): Promise<string[]> {
+  const sealed = await db.select({ key: clients.key, sealed: clients.sealed }).from(clients).where(isNotNull(clients.sealed))
+  return sealed.flatMap((row) => row.sealed !== null && vault.outdated(row.sealed) ? [row.key] : [])
+}
+
+/** Seals the unknown members of clients with the newest key. A client that was changed meanwhile keeps the change. */
+export async function resealClients (db: Db, vault: Vault, keys: readonly string[]): Promise<void> {
+  for (const key of keys) {
+    const [row] = await db.select().from(clients).where(eq(clients.key, key))
+    if (row === undefined || row.sealed === null) continue
+    await db.update(clients).set(resealed(row, vault)).where(and(eq(clients.key, key), eq(clients.sealed, row.sealed)))
+  }
+}

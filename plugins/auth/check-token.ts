@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify'
+import type { Principal } from '../access/view.ts'
+import { errors } from '../errors/list.ts'
+
+/** The scope that MCP needs. */
+export const mcpScope = 'mcp'
+
+/**
+ * Checks what an access token may do on the MCP routes. Other credentials have neither scopes nor an audience.
+ * @throws InsufficientScope · Unauthorized when it is for another resource (RFC 8707)
+ */
+export function checkToken ({ scopes, audience }: Principal, { url, routeOptions }: FastifyRequest, basePath: string): void {
+  if (scopes === undefined) return
+  if (!scopes.includes(mcpScope)) throw new errors.InsufficientScope(mcpScope)
+  // A message of the SSE transport belongs to a stream that was opened with this token's audience.
+  if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
+  const path = pathOf(url)
+  if (covers(audience, path) || covers(withoutAlias(audience, basePath), withoutAlias(path, basePath))) return
+  throw new errors.Unauthorized('The access token is for another resource')
+}
+
+/** The path of a request, without a query and a slash at the end. */
+export const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')
+
+const covers = (audience: string, path: string): boolean => path === audience || path.startsWith(`${audience}/`)
+
+/** A path of an MCP route, the aliases below `/api` by the names of the routes that they stand for. */
+const withoutAlias = (path: string, basePath: string): string =>
+  `${basePath}${path.slice(basePath.length).replace(/^\/api\/mcp(?:\/group)?(?=\/|$)/, '/mcp')}`

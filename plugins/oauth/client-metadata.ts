@@ -1,0 +1,113 @@
+import type { Client } from '../../db/ports.ts'
+import { limits } from '../limits/index.ts'
+import { OAuthError } from '../errors/oauth-error.ts'
+import { authMethods } from './metadata.ts'
+import { checkRedirectUris } from './redirect-uris.ts'
+import { manageScope, type OAuthSettings } from './settings.ts'
+
+/** The members of a client that it states itself, or an admin for it. */
+export type ClientMetadata = Omit<Client, 'clientId' | 'secretHash' | 'registrationTokenHash' | 'origin' | 'createdAt' | 'lastUsedAt'>
+
+const invalid = (description: string): OAuthError => new OAuthError('invalid_client_metadata', description)
+
+function text (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = metadata[name]
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') throw invalid(`"${name}" must be a string`)
+  if (value.length > limits.oauth.uri) throw invalid(`"${name}" is longer than ${limits.oauth.uri} characters`)
+  return value
+}
+
+/** The address of a page for people. */
+function address (metadata: Readonly<Record<string, unknown>>, name: string): string | undefined {
+  const value = text(metadata, name)
+  if (value === undefined) return undefined
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) throw invalid(`"${name}" must be an http or https address`)
+  return value
+}
+
+function list (metadata: Readonly<Record<string, unknown>>, name: string): readonly string[] | undefined {
+  const value = metadata[name]
+  if (value === undefined) return undefined
+  const isList = Array.isArray(value) && value.length <= 20 && value.every((each) => typeof each === 'string' && each.length <= 256)
+  if (!isList) throw invalid(`"${name}" must be a list of short strings`)
+  return value as string[]
+}
+
+/** The grants that a client uses; all that are allowed, where it does not say. */
+function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
+  const { allowedGrantTypes } = settings.dynamicRegistration
+  const asked = list(metadata, 'grant_types')
+  if (asked === undefined) return allowedGrantTypes
+  const refused = asked.find((type) => !allowedGrantTypes.some((allowed) => allowed === type))
+  if (refused !== undefined || !asked.includes('authorization_code')) {
+    throw invalid(`"grant_types" must hold "authorization_code"; allowed are ${allowedGrantTypes.join(' and ')}`)
+  }
+  return [...new Set(asked)]
+}
+
+/**
+ * Reads the metadata of a client (RFC 7591, section 2). Members that are not known are ignored, and `application_type` as well: every
+ * client may have redirect URIs of either kind.
+ * @param isAdmins whether an admin states it: only then may the client have the scope `manage`
+ * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
+ */
+export function readClientMetadata (
+  metadata: Readonly<Record<string, unknown>>,
+  settings: OAuthSettings,
+  isAdmins: boolean
+): ClientMetadata {
+  const redirectUris = checkRedirectUris(metadata.redirect_uris)
+  const grantTypes = grantTypesOf(metadata, settings)
+  const responseTypes = list(metadata, 'response_types') ?? ['code']
+  if (responseTypes.length !== 1 || responseTypes[0] !== 'code') throw invalid('"response_types" can only be ["code"]')
+  const tokenEndpointAuthMethod = text(metadata, 'token_endpoint_auth_method') ?? 'client_secret_basic'
+  if (!authMethods(settings).includes(tokenEndpointAuthMethod)) {
+    throw invalid(`"token_endpoint_auth_method" must be one of ${authMethods(settings).join(', ')}`)
+  }
+  const allowed = settings.allowedScopes.filter((scope) => isAdmins || scope !== manageScope)
+  const asked = text(metadata, 'scope')?.split(' ')
+  const scope = asked === undefined ? allowed : allowed.filter((each) => asked.includes(each))
+  const name = text(metadata, 'client_name')
+  const known: Partial<ClientMetadata> = {
+    clientUri: address(metadata, 'client_uri'),
+    logoUri: address(metadata, 'logo_uri'),
+    policyUri: address(metadata, 'policy_uri'),
+    tosUri: address(metadata, 'tos_uri'),
+    contacts: list(metadata, 'contacts'),
+    softwareId: text(metadata, 'software_id'),
+    softwareVersion: text(metadata, 'software_version')
+  }
+  return {
+    name: name === undefined || name.trim() === '' ? 'An application without a name' : name.slice(0, limits.oauth.name),
+    redirectUris,
+    grantTypes,
+    responseTypes,
+    tokenEndpointAuthMethod,
+    scope: scope.join(' '),
+    ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
+  }
+}
+
+/** A client as RFC 7591 writes it, without its secret. Times are in seconds. */
+export function toRegistered (client: Client): Record<string, unknown> {
+  const { clientId, name, redirectUris, grantTypes, responseTypes, tokenEndpointAuthMethod, scope, createdAt } = client
+  const { clientUri, logoUri, policyUri, tosUri, contacts, softwareId, softwareVersion } = client
+  return {
+    client_id: clientId,
+    client_id_issued_at: Math.floor(createdAt / 1_000),
+    client_name: name,
+    redirect_uris: redirectUris,
+    grant_types: grantTypes,
+    response_types: responseTypes ?? ['code'],
+    token_endpoint_auth_method: tokenEndpointAuthMethod,
+    scope,
+    client_uri: clientUri,
+    logo_uri: logoUri,
+    policy_uri: policyUri,
+    tos_uri: tosUri,
+    contacts,
+    software_id: softwareId,
+    software_version: softwareVersion
+  }
+}

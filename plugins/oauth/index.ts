@@ -1,0 +1,165 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Provider } from 'oidc-provider'
+import type { Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
+import type { Snapshot } from '../../db/store.ts'
+import { mcpScope, pathOf } from '../auth/check-token.ts'
+import { errors } from '../errors/list.ts'
+import { BoundedMap } from '../limits/bounded-map.ts'
+import { limits } from '../limits/index.ts'
+import { subjectOf } from '../users/mark.ts'
+import { parseAccountId, userOf } from './accounts.ts'
+import { ClientRegistry } from './clients.ts'
+import { Interactions } from './interactions.ts'
+import { issuerOf, issuerPath } from './issuer.ts'
+import { requestOf } from './provider/hand-over.ts'
+import type { ProviderDeps } from './provider/provider.ts'
+import { resourcePath } from './resources.ts'
+import { oauthSettingsOf, scopesFor, type OAuthSettings } from './settings.ts'
+
+/** The ports that the authorization server needs. */
+export interface OAuthPorts {
+  readonly grants: Grants
+  readonly tokens: Tokens
+  readonly clients: Clients
+  readonly consents: Consents
+  readonly loginStates: LoginStates
+}
+
+export interface OAuth {
+  /** @throws NotFound while the authorization server is off */
+  mustBeOn: () => void
+  readonly settings: OAuthSettings
+  readonly clients: ClientRegistry
+  readonly interactions: Interactions
+  /**
+   * The challenge of an error on an MCP route, which shows clients the way to a token (RFC 6750, section 3; RFC 9728, section 5.1).
+   * @returns undefined: the error has none, or the authorization server is off
+   */
+  challenge: (request: FastifyRequest, error: { code?: string }) => string | undefined
+  /** The issuer identifier, as this request must see it. */
+  issuer: (request: FastifyRequest) => string
+  /** The library's endpoints for an issuer. */
+  provider: (issuer: string) => Promise<Provider>
+  /** The consents of a user, newest first. */
+  consents: (username: string) => Promise<Consent[]>
+  /** Withdraws a consent; the client's tokens for this user end. @throws NoSuch */
+  withdraw: (username: string, clientId: string) => Promise<void>
+}
+
+declare module 'fastify' {
+  interface FastifyInstance { oauth: OAuth }
+}
+
+/** `app.oauth`: the gateway as an authorization server (OAuth 2.1). Off until `oauthServer.enabled`. */
+export default fp<OAuthPorts>(async (app, ports) => {
+  const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
+  const { accessTokens } = app
+  const clients = new ClientRegistry(ports.clients, settings, async (clientId) => { await accessTokens.revoke({ clientId }) })
+  // Below the issuer: a proxy may take a part of its path off.
+  const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
+  const interactions = new Interactions({ pages: app.pages, consents: ports.consents, clients, settings, path: interactionPath })
+  const deps: ProviderDeps = {
+    storage: {
+      ...ports,
+      // While secrets are required, public clients do not exist: their codes and tokens are refused.
+      clients: {
+        find: async (clientId) => {
+          const client = await ports.clients.find(clientId)
+          return client?.secretHash === undefined && settings().requireClientSecret ? undefined : client
+        },
+        touch: async (clientId, at) => { await ports.clients.touch(clientId, at) }
+      },
+      revoke: async (family) => { await accessTokens.revoke({ family }) },
+      endRevoked: async () => { await accessTokens.endRevoked() },
+      stands: (id) => userOf(app.settings.current, parseAccountId(id)) !== undefined
+    },
+    settings,
+    outbound: app.outbound,
+    interactionPath,
+    problemPage: ({ error, error_description: text }, status) =>
+      app.pages.problem({ title: 'This request cannot be answered', text: `${text ?? error}.`, status }),
+    scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
+    consent: async (id, clientId) => await rememberedConsent(app, ports, parseAccountId(id).username, clientId),
+    checkSecret: async (raw, clientId, check) => await app.attempts.checkSecret(requestOf(raw), clientId, check),
+    countRegistration: async (raw) => { await app.attempts.countClient(requestOf(raw)) },
+    log: (error, sentence) => { app.log.error({ err: error }, sentence) }
+  }
+  const providers = new BoundedMap<string, Promise<Provider>>(limits.oauth.issuers)
+  app.decorate('oauth', {
+    mustBeOn: () => { if (!settings().enabled) throw new errors.NotFound() },
+    get settings () { return settings() },
+    clients,
+    interactions,
+    challenge: (request, { code }) => settings().enabled ? challengeOf(app, request, code) : undefined,
+    issuer: (request) => issuerOf(app, request),
+    provider: async (issuer) => {
+      const known = providers.get(issuer) ?? loadProvider(issuer, deps)
+      providers.set(issuer, known)
+      return await known
+    },
+    consents: async (username) => await ports.consents.list(username),
+    withdraw: async (username, clientId) => {
+      if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')
+      await accessTokens.revoke({ username, clientId })
+    }
+  })
+  app.settings.on('changed', (next, former) => {
+    forgetUsers(app, ports, former, next).catch((error: unknown) => {
+      // They are of no use any more, since they carry the mark of the former account.
+      app.log.warn({ err: error }, 'what a removed account has left could not be removed')
+    })
+  })
+}, { name: 'oauth', dependencies: ['auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'throttle', 'users'] })
+
+/** Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within an expression. */
+async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
+  const { createProvider } = await import('./provider/provider.ts')
+  return createProvider(issuer, deps)
+}
+
+function challengeOf (app: FastifyInstance, request: FastifyRequest, code: string | undefined): string | undefined {
+  const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
+  if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
+  const { basePath } = app.config
+  const issuer = issuerOf(app, request)
+  // An SSE client posts its messages to another path than that of its resource.
+  const path = pathOf(request.url).slice(basePath.length)
+  const metadata = `${issuer}/.well-known/oauth-protected-resource${resourcePath(issuer, `${issuer}${path}`) ?? ''}`
+  const error = isForbidden ? 'insufficient_scope' : request.headers.authorization === undefined ? undefined : 'invalid_token'
+  return `Bearer ${error === undefined ? '' : `error="${error}", `}resource_metadata="${metadata}", scope="${mcpScope}"`
+}
+
+/**
+ * The consent that spares a user the question. Clients that registered themselves are asked for each time, since anybody can have their
+ * id (RFC 8252, section 8.6).
+ */
+async function rememberedConsent (
+  app: FastifyInstance,
+  { clients, consents }: OAuthPorts,
+  username: string,
+  clientId: string
+): Promise<Consent | undefined> {
+  const client = await clients.find(clientId)
+  if (client?.origin !== 'admin') return undefined
+  const consent = await consents.find(username, clientId)
+  // A later account of the same name has allowed nothing.
+  const createdAt = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '') || 0
+  return consent && consent.grantedAt >= createdAt ? consent : undefined
+}
+
+/**
+ * Removes what accounts that are gone have left. What belongs to an account with another password stays: it carries the former mark, so
+ * that it is of no use, and a removal by name, which every replica makes when it hears of the change, would end the next login as well.
+ */
+async function forgetUsers (app: FastifyInstance, { consents, loginStates }: OAuthPorts, former: Snapshot, next: Snapshot): Promise<void> {
+  if (former.users === next.users) return
+  for (const [username, user] of former.users) {
+    const later = next.users.get(username)
+    if (later && subjectOf(later) === subjectOf(user)) continue
+    await consents.removeAll({ username })
+    if (later) continue
+    await loginStates.removeAll(username)
+    await app.accessTokens.revoke({ username })
+  }
+}

@@ -1,0 +1,205 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Interaction, InteractionResults, Provider } from 'oidc-provider'
+import type { Consents } from '../../db/ports.ts'
+import type { User } from '../../schemas/settings.ts'
+import { describeScopes, type Page, type PageClient, type Pages } from '../pages/index.ts'
+import { accountId, accountOf, parseAccountId } from './accounts.ts'
+import type { ClientRegistry } from './clients.ts'
+import { defaultScope, scopesFor, type OAuthSettings } from './settings.ts'
+
+/** A request of a browser that a user is asked by, with the library's provider for it. */
+export interface BrowserRequest {
+  readonly provider: Provider
+  readonly issuer: string
+  readonly raw: IncomingMessage
+  readonly reply: ServerResponse
+  /** The value of the cookie that the form's CSRF token is made with. */
+  readonly csrfKey: string
+}
+
+/** The answer to a browser: a page, or a redirect. `client`: the redirect leads to this client in the end. */
+export type Answer = Page | { readonly location: string, readonly client?: PageClient }
+
+export interface InteractionDeps {
+  readonly pages: Pages
+  readonly consents: Consents
+  readonly clients: ClientRegistry
+  readonly settings: () => OAuthSettings
+  /** The path of the pages below the host. */
+  readonly path: (issuer: string, uid: string) => string
+}
+
+/** Checks a password; throws where there were too many failures. */
+export type Authenticate = (username: string, password: string) => Promise<User | undefined>
+
+export const newCsrfKey = (): string => randomBytes(16).toString('base64url')
+
+/** The token of a form of one interaction: nobody makes it who does not have the browser's cookie. */
+const csrfOf = (key: string, uid: string): string => createHmac('sha256', key).update(uid).digest('base64url')
+
+/** The pages on which a user logs in, and allows or denies what a client asks for. */
+export class Interactions {
+  readonly #deps: InteractionDeps
+
+  constructor (deps: InteractionDeps) {
+    this.#deps = deps
+  }
+
+  /** The page that an interaction is at. */
+  async show (request: BrowserRequest): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    return details.prompt.name === 'login' ? await this.#login(request, details, {}) : await this.#consent(request, details)
+  }
+
+  /** Logs a user in, from the fields of the form. @throws what `authenticate` throws */
+  async login (request: BrowserRequest, fields: Fields, authenticate: Authenticate): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    if (details.prompt.name !== 'login') return await this.#consent(request, details)
+    const { username = '', password = '' } = fields
+    const user = await authenticate(username, password)
+    if (!user) return await this.#login(request, details, { username, error: 'The username or the password is wrong.', status: 401 })
+    const account = accountId(accountOf(user))
+    await this.#changeAccount(request, details, account)
+    return await this.#finish(request, details, { login: { accountId: account, remember: true } })
+  }
+
+  /** The login page again, with what went wrong. */
+  async refuse (request: BrowserRequest, fields: Fields, error: string, status: number): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    return 'html' in details ? details : await this.#login(request, details, { username: fields.username, error, status })
+  }
+
+  /** Takes the user's decision, from the fields of the form. */
+  async decide (request: BrowserRequest, fields: Fields): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    const account = details.session?.accountId
+    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    if (details.prompt.name !== 'consent' || account === undefined) return await this.#login(request, details, {})
+    if (fields.decision !== 'allow') {
+      return await this.#finish(request, details, { error: 'access_denied', error_description: 'The user denied the request' })
+    }
+    const { clientId, scopes } = await this.#asked(details)
+    const scope = scopes.join(' ')
+    const { username } = parseAccountId(account)
+    const resource = textOf(details.params.resource)
+    await this.#deps.consents.put({ username, clientId, scope, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() })
+    return await this.#finish(request, details, { consent: { scope } })
+  }
+
+  /** Ends the browser's login session. @returns where the same authorization request begins anew */
+  async logout (request: BrowserRequest, fields: Fields): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    if (!this.#isOwnForm(request, details, fields)) return this.#expired()
+    const session = await request.provider.Session.get(request.provider.createContext(request.raw, request.reply))
+    await session.destroy()
+    await details.destroy()
+    const params = Object.entries(details.params).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+    return { location: `${request.issuer}/oauth/authorize?${new URLSearchParams(params).toString()}` }
+  }
+
+  async #detailsOf ({ provider, raw, reply }: BrowserRequest): Promise<Interaction | Page> {
+    try {
+      return await provider.interactionDetails(raw, reply)
+    } catch (error) {
+      // The library's errors carry a status; anything else is a fault.
+      if (!(error instanceof Error && 'statusCode' in error && Number(error.statusCode) < 500)) throw error
+      return this.#expired()
+    }
+  }
+
+  #expired (): Page {
+    return this.#deps.pages.problem({
+      title: 'This page has expired',
+      text: 'Go back to the application that sent you here, and start again.',
+      status: 400
+    })
+  }
+
+  #isOwnForm ({ csrfKey }: BrowserRequest, { uid }: Interaction, { csrf = '' }: Fields): boolean {
+    const [given, expected] = [Buffer.from(csrf), Buffer.from(csrfOf(csrfKey, uid))]
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  }
+
+  async #login (
+    request: BrowserRequest,
+    details: Interaction,
+    more: { username?: string, error?: string, status?: number }
+  ): Promise<Page> {
+    const { pages, path } = this.#deps
+    const { uid } = details
+    return pages.login({
+      client: await this.#clientOf(request, details),
+      csrf: csrfOf(request.csrfKey, uid),
+      action: `${path(request.issuer, uid)}/login`,
+      hidden: {},
+      ...more
+    })
+  }
+
+  async #consent ({ provider, csrfKey, issuer }: BrowserRequest, details: Interaction): Promise<Answer> {
+    const { pages, path } = this.#deps
+    const { uid, params, session } = details
+    const { clientId, scopes, isSelfRegistered } = await this.#asked(details)
+    const client = await provider.Client.find(clientId)
+    if (!client || session?.accountId === undefined) return this.#expired()
+    return pages.consent({
+      username: parseAccountId(session.accountId).username,
+      client: {
+        id: clientId,
+        name: client.clientName ?? clientId,
+        redirectUri: textOf(params.redirect_uri) ?? '',
+        ...(client.clientUri === undefined ? {} : { uri: client.clientUri })
+      },
+      isSelfRegistered,
+      scopes: describeScopes(scopes),
+      resource: textOf(params.resource) ?? issuer,
+      csrf: csrfOf(csrfKey, uid),
+      action: `${path(issuer, uid)}/consent`,
+      logoutAction: `${path(issuer, uid)}/logout`,
+      hidden: {}
+    })
+  }
+
+  /** The client that asks, and the scopes of those that it asks for that it may have. */
+  async #asked ({ params }: Interaction): Promise<{ clientId: string, scopes: string[], isSelfRegistered: boolean }> {
+    const clientId = textOf(params.client_id) ?? ''
+    const client = await this.#deps.clients.find(clientId)
+    const asked = (textOf(params.scope) ?? defaultScope).split(' ')
+    const scopes = scopesFor(client, this.#deps.settings()).filter((scope) => asked.includes(scope))
+    return { clientId, scopes, isSelfRegistered: client?.origin !== 'admin' }
+  }
+
+  /** The browser's session passes to another user, who logs in beside one that was logged in. */
+  async #changeAccount ({ provider, raw, reply }: BrowserRequest, details: Interaction, account: string): Promise<void> {
+    if (details.session?.uid === undefined || details.session.accountId === account) return
+    const session = await provider.Session.get(provider.createContext(raw, reply))
+    session.loginAccount({ accountId: account })
+    session.authorizations = {}
+    await session.persist()
+    details.session = { ...details.session, accountId: account }
+    await details.persist()
+  }
+
+  async #finish (request: BrowserRequest, details: Interaction, result: InteractionResults): Promise<Answer> {
+    const { provider, raw, reply } = request
+    const client = await this.#clientOf(request, details)
+    return { location: await provider.interactionResult(raw, reply, result), client }
+  }
+
+  async #clientOf ({ provider }: BrowserRequest, { params }: Interaction): Promise<PageClient> {
+    const clientId = textOf(params.client_id) ?? ''
+    const client = await provider.Client.find(clientId)
+    return { name: client?.clientName ?? clientId, redirectUri: textOf(params.redirect_uri) ?? '' }
+  }
+}
+
+/** The fields of a form. */
+export type Fields = Readonly<Partial<Record<string, string>>>
+
+const textOf = (value: unknown): string | undefined => typeof value === 'string' && value !== '' ? value : undefined

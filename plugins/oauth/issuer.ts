@@ -1,0 +1,34 @@
+import type { AddressInfo } from 'node:net'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+
+/**
+ * The issuer identifier (RFC 8414): `install.baseUrl` with the base path, else the address on which the gateway listens. A forwarded host
+ * counts only where TRUST_PROXY says so, since a header is what a caller can set.
+ */
+export function issuerOf (app: FastifyInstance, request: FastifyRequest): string {
+  const { basePath, env } = app.config
+  return `${configuredOrigin(app) ?? forwardedOrigin(request, env.TRUST_PROXY) ?? listeningOrigin(app)}${basePath}`
+}
+
+/** The path of an issuer, without a slash at the end. */
+export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
+
+function configuredOrigin (app: FastifyInstance): string | undefined {
+  const baseUrl = app.settings.current.system.install?.baseUrl
+  if (baseUrl === undefined || !URL.canParse(baseUrl)) return undefined
+  const { origin, pathname } = new URL(baseUrl)
+  return `${origin}${pathname.replace(/\/+$/, '')}`
+}
+
+function forwardedOrigin ({ headers, host, protocol }: FastifyRequest, trustProxy: string | undefined): string | undefined {
+  const isForwarded = trustProxy !== undefined && headers['x-forwarded-host'] !== undefined
+  return isForwarded && URL.canParse(`${protocol}://${host}`) ? new URL(`${protocol}://${host}`).origin : undefined
+}
+
+function listeningOrigin (app: FastifyInstance): string {
+  const { HOST: host } = app.config.env
+  const { port } = app.server.address() as AddressInfo | null ?? { port: 80 }
+  const isAny = host === '0.0.0.0' || host === '::'
+  const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  return new URL(`http://${name}:${port}`).origin
+}

@@ -1,0 +1,34 @@
+import { errors as failures } from 'oidc-provider'
+import type { Outbound } from '../../outbound/outbound.ts'
+import { OAuthError } from '../../errors/oauth-error.ts'
+import { limits } from '../../limits/index.ts'
+import { checkRedirectUris } from '../redirect-uris.ts'
+
+/** Checks what a Client ID Metadata Document states; clients in the storage were checked before. @throws InvalidClientMetadata */
+export function checkDocument (metadata: Record<string, unknown>): void {
+  if (typeof metadata.client_id !== 'string' || !metadata.client_id.startsWith('https://')) return
+  metadata.application_type = 'native'
+  for (const name of ['sector_identifier_uri', 'jwks_uri', 'jwks', 'response_modes']) metadata[name] = undefined
+  // The library's default needs a secret, which such a client cannot have.
+  if (metadata.token_endpoint_auth_method === 'client_secret_basic') metadata.token_endpoint_auth_method = 'none'
+  try {
+    checkRedirectUris(metadata.redirect_uris)
+  } catch (error) {
+    throw error instanceof OAuthError ? new failures.InvalidClientMetadata(error.message) : error
+  }
+}
+
+/** Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public. */
+export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
+  const options = { trusted: false, owner: 'clients of the authorization server', maxSize: limits.oauth.document, timeout: 5_000 }
+  const { status, headers, body } = await outbound.fetch(url, {
+    ...options,
+    headers: { accept: 'application/json' },
+    answersRedirects: true
+  })
+  const kept = ['content-type', 'cache-control', 'expires'].flatMap((name): Array<[string, string]> => {
+    const value = headers[name]
+    return typeof value === 'string' ? [[name, value]] : []
+  })
+  return new Response(new Uint8Array(body), { status, headers: kept })
+}

@@ -1,0 +1,46 @@
+import { Value } from '@sinclair/typebox/value'
+import type { Client } from '../../db/ports.ts'
+import type { SystemConfig } from '../../schemas/settings.ts'
+import { OAuthServer } from '../../schemas/oauth.ts'
+
+/** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
+export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
+  dynamicRegistration: Required<NonNullable<OAuthServer['dynamicRegistration']>>
+}
+
+const known = new WeakMap<SystemConfig, OAuthSettings>()
+
+/** The settings of the authorization server. A stored member of another type, as other programs may have written it, gets its default. */
+export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
+  let settings = known.get(system)
+  if (!settings) {
+    const stored = { ...system.oauthServer }
+    for (const [name, schema] of Object.entries(OAuthServer.properties)) {
+      if (!Value.Check(schema, stored[name])) stored[name] = undefined
+    }
+    known.set(system, settings = Value.Default(OAuthServer, { dynamicRegistration: {}, ...withoutUndefined(stored) }) as OAuthSettings)
+  }
+  return settings
+}
+
+const withoutUndefined = (value: object): object =>
+  Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
+
+/** The scope that only clients made by an admin can have: it changes the configuration. */
+export const manageScope = 'manage'
+/**
+ * The scopes that a client may be granted: of those that the settings allow, those that it was registered with. `manage` only where an
+ * admin made it.
+ * @param client undefined: one that a document of its own describes
+ */
+export function scopesFor (client: Pick<Client, 'origin' | 'scope'> | undefined, { allowedScopes }: OAuthSettings): string[] {
+  const own = client?.scope.split(' ')
+  return allowedScopes.filter((scope) => (own?.includes(scope) ?? true) && (scope !== manageScope || client?.origin === 'admin'))
+}
+
+/** The scopes that are granted when none is asked for. */
+export const defaultScope = 'mcp profile'
+
+/** Client ID Metadata Documents are a registration of another kind, of clients without a secret. */
+export const documentsAllowed = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
+  dynamicRegistration.enabled && !requireClientSecret

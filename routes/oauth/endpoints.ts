@@ -1,0 +1,33 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { readText } from '../../plugins/body/index.ts'
+import { handOver } from '../../plugins/oauth/provider/hand-over.ts'
+
+/** Max size of a form, in bytes. */
+const maxForm = 64 * 1024
+
+/** The endpoints that the library answers: authorization, token (RFC 6749) and revocation (RFC 7009). */
+const routes: FastifyPluginAsync = async (app) => {
+  app.removeAllContentTypeParsers()
+  // The library reads bodies itself.
+  app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
+  const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
+    const issuer = app.oauth.issuer(request)
+    const provider = await app.oauth.provider(issuer)
+    reply.hijack()
+    handOver(provider, issuer, request, reply.raw, url.slice(app.config.basePath.length))
+  }
+  const config = { effect: 'run' } as const
+  // Each keeps something until its user has decided.
+  const onRequest = async (request: FastifyRequest): Promise<void> => { await app.attempts.countAuthorization(request) }
+  app.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => { await answer(request, reply) })
+  // Where a browser goes on after a page.
+  app.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
+  app.post('/authorize', { config, onRequest }, async (request, reply) => {
+    const query = await readText(request.raw, maxForm)
+    request.raw.method = 'GET'
+    await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
+  })
+  app.post('/token', { config }, async (request, reply) => { await answer(request, reply) })
+  app.post('/revoke', { config: { effect: 'change' } }, async (request, reply) => { await answer(request, reply) })
+}
+export default routes

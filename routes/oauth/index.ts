@@ -1,0 +1,29 @@
+import cookie from '@fastify/cookie'
+import type { FastifyPluginAsync } from 'fastify'
+import { oauthError } from '../../plugins/errors/index.ts'
+import { enterScope } from '../../plugins/scopes/index.ts'
+import endpoints from './endpoints.ts'
+import metadata from './metadata.ts'
+import pages from './pages.ts'
+import registration from './registration.ts'
+import userinfo from './userinfo.ts'
+
+/** Scope `oauth`: the authorization server. Errors are those of the RFCs; everything is 404 while it is off. */
+const routes: FastifyPluginAsync = async (app) => {
+  enterScope(app, 'oauth')
+  app.setErrorHandler(oauthError)
+  app.addHook('onRequest', (_request, _reply, done) => {
+    app.oauth.mustBeOn()
+    done()
+  })
+  await app.register(cookie)
+  const { basePath } = app.config
+  await app.register(metadata)
+  await app.register(async (below) => {
+    await below.register(endpoints)
+    await below.register(pages)
+    await below.register(registration)
+    await below.register(userinfo)
+  }, { prefix: `${basePath}/oauth` })
+}
+export default routes

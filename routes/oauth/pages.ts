@@ -1,0 +1,77 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { errors } from '../../plugins/errors/list.ts'
+import { readText } from '../../plugins/body/index.ts'
+import { newCsrfKey, type Answer, type BrowserRequest, type Fields } from '../../plugins/oauth/interactions.ts'
+import { issuerPath } from '../../plugins/oauth/issuer.ts'
+import { addressTo } from '../../plugins/oauth/provider/hand-over.ts'
+import { sendPage } from '../../plugins/pages/index.ts'
+
+const csrfCookie = 'tool-hub-csrf'
+
+/** Max size of a form, in bytes. */
+const maxForm = 8 * 1024
+
+/** The pages of login and consent. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/x-www-form-urlencoded', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
+    fieldsOf(await readText(payload, maxForm)))
+  app.addHook('onRequest', (request, _reply, done) => {
+    app.auth.origin(request)
+    done()
+  })
+
+  /** Answers with a page, or a redirect. */
+  const answer = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    make: (asked: BrowserRequest, fields: Fields) => Promise<Answer>
+  ): Promise<void> => {
+    const issuer = app.oauth.issuer(request)
+    const csrfKey = request.cookies[csrfCookie] ?? newCsrfKey()
+    if (request.cookies[csrfCookie] === undefined) {
+      const secure = issuer.startsWith('https:')
+      reply.setCookie(csrfCookie, csrfKey, { path: `${issuerPath(issuer)}/oauth`, httpOnly: true, sameSite: 'lax', secure })
+    }
+    const provider = await app.oauth.provider(issuer)
+    addressTo(issuer, request.raw)
+    const made = await make({ provider, issuer, raw: request.raw, reply: reply.raw, csrfKey }, (request.body ?? {}) as Fields)
+    if ('html' in made) await sendPage(reply, made)
+    // Browsers apply the form's `form-action` to each redirect after it, the client's own included; a page in between ends that chain.
+    else if (made.client && request.headers['sec-fetch-mode'] === 'navigate') {
+      const { pathname, search } = new URL(made.location)
+      await sendPage(reply, app.pages.leave({ client: made.client, href: `${pathname}${search}` }))
+    } else await reply.header('cache-control', 'no-store').redirect(made.location, 303)
+  }
+
+  const { interactions } = app.oauth
+  const config = { effect: 'run' } as const
+  app.get('/interaction/:uid', { config, exposeHeadRoute: false }, async (request, reply) => {
+    await answer(request, reply, async (asked) => await interactions.show(asked))
+  })
+  app.post('/interaction/:uid/login', { config }, async (request, reply) => {
+    await answer(request, reply, async (asked, fields) => {
+      try {
+        return await interactions.login(asked, fields, async (username, password) =>
+          await app.attempts.check(request, username, async () => await app.users.authenticate(username, password)))
+      } catch (error) {
+        if (!(error instanceof errors.TooManyFailures || error instanceof errors.TooManyRequests)) throw error
+        if ('retryAfter' in error) reply.header('retry-after', String(error.retryAfter))
+        return await interactions.refuse(asked, fields, `${error.message}.`, 429)
+      }
+    })
+  })
+  app.post('/interaction/:uid/consent', { config }, async (request, reply) => {
+    await answer(request, reply, async (asked, fields) => await interactions.decide(asked, fields))
+  })
+  app.post('/interaction/:uid/logout', { config }, async (request, reply) => {
+    await answer(request, reply, async (asked, fields) => await interactions.logout(asked, fields))
+  })
+}
+export default routes
+
+/** The fields of a form; of those that are sent twice, none. */
+function fieldsOf (text: string): Fields {
+  const query = new URLSearchParams(text)
+  return Object.fromEntries([...query].filter(([name]) => query.getAll(name).length === 1))
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { checkScopes } from '../../plugins/auth/check-scopes.ts'
+import { errors } from '../../plugins/errors/list.ts'
+import { OAuthError } from '../../plugins/errors/oauth-error.ts'
+import { toRegistered } from '../../plugins/oauth/client-metadata.ts'
+import type { Issued } from '../../plugins/oauth/clients.ts'
+import { jsonBodies } from '../bodies.ts'
+
+/** The token of `Authorization: Bearer`. */
+const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | undefined =>
+  authorization === undefined ? undefined : /^bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+
+/** Registration of clients by themselves (RFC 7591), and its management (RFC 7592). */
+const routes: FastifyPluginAsync = async (app) => {
+  jsonBodies(app)
+  const { clients } = app.oauth
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store')
+    reply.header('access-control-allow-origin', '*')
+    done()
+  })
+  const answerOf = ({ client, secret, registrationToken }: Issued, request: FastifyRequest): object => ({
+    ...toRegistered(client),
+    ...(secret === undefined ? {} : { client_secret: secret }),
+    ...(client.secretHash === undefined ? {} : { client_secret_expires_at: 0 }),
+    registration_access_token: registrationToken ?? bearerOf(request),
+    registration_client_uri: `${app.oauth.issuer(request)}/oauth/register/${encodeURIComponent(client.clientId)}`
+  })
+  const clientIdOf = ({ params }: FastifyRequest): string => (params as { clientId: string }).clientId
+
+  app.post('/register', {
+    config: { effect: 'change' },
+    onRequest: async (request) => {
+      const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
+      if (!enabled) throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)
+      if (requiresAuthentication) await mustBeAdmin(app, request)
+    }
+  }, async (request, reply) => {
+    await app.attempts.countClient(request)
+    const issued = await clients.register(request.body)
+    reply.code(201)
+    return answerOf(issued, request)
+  })
+  // Before the body is read.
+  const onRequest = async (request: FastifyRequest): Promise<void> => {
+    await clients.registered(clientIdOf(request), bearerOf(request))
+  }
+  app.get('/register/:clientId', { config: { effect: 'read' } }, async (request) =>
+    answerOf({ client: await clients.registered(clientIdOf(request), bearerOf(request)) }, request))
+  app.put('/register/:clientId', { config: { effect: 'change' }, onRequest }, async (request) =>
+    answerOf(await clients.updateRegistered(clientIdOf(request), bearerOf(request), request.body), request))
+  app.delete('/register/:clientId', { config: { effect: 'change' } }, async (request, reply) => {
+    await clients.removeRegistered(clientIdOf(request), bearerOf(request))
+    await reply.code(204).send()
+  })
+}
+export default routes
+
+/**
+ * Checks the initial access token of a registration (RFC 7591, section 3): an admin's credential of the management API, in a header. A
+ * guest has presented none.
+ * @throws Unauthorized, Forbidden, InsufficientScope
+ */
+async function mustBeAdmin (app: FastifyInstance, request: FastifyRequest): Promise<void> {
+  const principal = await app.auth.management(request, { query: false })
+  if (principal.kind === 'guest') throw new errors.Unauthorized('An admin\'s credential is required to register a client')
+  if (!principal.isAdmin) throw new errors.Forbidden('Only admins may register clients')
+  checkScopes(principal)
+}

@@ -1,0 +1,90 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const Seconds = (value: number) =>
+  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum: 10 * 365 * 86_400, description: 'Seconds' }))
+const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
+const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorization_code', 'refresh_token']
+
+/** A scope token (RFC 6749, section 3.3). */
+export const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 })
+
+/** `systemConfig.oauthServer`: the gateway as an authorization server. */
+export const OAuthServer = Type.Object({
+  enabled: Switch(false),
+  accessTokenLifetime: Seconds(3_600),
+  refreshTokenLifetime: Seconds(1_209_600),
+  authorizationCodeLifetime: Seconds(60),
+  requireClientSecret: Switch(false, 'Refuse clients without a secret'),
+  allowedScopes: Type.Optional(Type.Array(Scope, { default: ['mcp', 'manage', 'profile', 'openid'] })),
+  requireState: Switch(false, 'Refuse authorization requests without `state`'),
+  dynamicRegistration: Type.Optional(
+    Type.Object(
+      {
+        enabled: Switch(true),
+        allowedGrantTypes: Type.Optional(Type.Array(StringEnum(grantTypes), { default: grantTypes })),
+        requiresAuthentication: Switch(false, 'Clients need an admin\'s credential to register')
+      },
+      { default: {} }
+    )
+  )
+})
+export type OAuthServer = Static<typeof OAuthServer>
+
+const ClientMembers = {
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  redirectUris: Type.Array(Type.String(), {
+    minItems: 1,
+    description: 'https, http on a loopback address (any port), or a scheme of an app'
+  }),
+  grants: Type.Array(StringEnum(grantTypes)),
+  scopes: Type.Array(Scope, { description: '`manage` lets the client change the configuration for its users' })
+}
+
+const example = {
+  clientId: 'kQ3v9ZtB2mXw7cLhY5nRfA',
+  name: 'Dashboard',
+  redirectUris: ['https://dashboard.example.com/callback'],
+  grants: ['authorization_code', 'refresh_token'],
+  scopes: ['mcp', 'profile'],
+  requireSecret: true
+}
+
+/** A client for an admin to make. */
+export const NewOAuthClient = Type.Object({
+  name: ClientMembers.name,
+  redirectUris: ClientMembers.redirectUris,
+  grants: Type.Optional(ClientMembers.grants),
+  scopes: Type.Optional(ClientMembers.scopes),
+  requireSecret: Type.Optional(Type.Boolean({ default: true, description: 'false: a public client, without a secret' }))
+}, { examples: [{ name: example.name, redirectUris: example.redirectUris, scopes: example.scopes }] })
+
+/** What an admin changes of a client: all members that are given. */
+export const OAuthClientUpdate = Type.Partial(Type.Object({ ...ClientMembers, requireSecret: Type.Boolean() }), {
+  examples: [{ redirectUris: example.redirectUris }]
+})
+
+/** A client as admins see it. The secret is shown when it is made, and never again. */
+export const OAuthClientRecord = Type.Object({
+  clientId: Type.String(),
+  clientSecret: Type.Optional(Type.String()),
+  ...ClientMembers,
+  grants: Type.Array(Type.String()),
+  scopes: Type.Array(Type.String()),
+  requireSecret: Type.Boolean(),
+  origin: StringEnum(['admin', 'registered'], { description: 'Whether an admin made it, or it registered itself' }),
+  clientUri: Type.Optional(Type.String()),
+  createdAt: Type.Optional(Type.String()),
+  lastUsedAt: Type.Optional(Type.String())
+}, { examples: [{ ...example, origin: 'admin' }] })
+
+export const OAuthClientId = Type.Object({ clientId: Type.String() })
+
+/** What a user has allowed a client. */
+export const ConsentRecord = Type.Object({
+  clientId: Type.String(),
+  clientName: Type.Optional(Type.String()),
+  scopes: Type.Array(Type.String()),
+  resource: Type.Optional(Type.String()),
+  grantedAt: Type.String()
+}, { examples: [{ clientId: example.clientId, clientName: example.name, scopes: example.scopes, grantedAt: '2026-11-22T12:00:00.000Z' }] })

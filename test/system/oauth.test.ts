@@ -1,0 +1,398 @@
+// The authorization server on several replicas, and what is left of its secrets. Run by `npm run test:system`; it needs PostgreSQL, as
+// replicas.test.ts does.
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { createServer, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'tap'
+import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
+import { managed, shared, spawnReplica } from '../fakes/replica.ts'
+import { cpuTime } from '../../bench/cpu.ts'
+import { connected, initialize, send, Session, settings, sleep, text, within, type Json } from '../helpers/client.ts'
+import { database, type Database } from '../helpers/database.ts'
+import { isFull } from '../helpers/full.ts'
+import { spawnHub, until, type Cleanup, type Hub, type ProcessHub } from '../helpers/hub.ts'
+import { allow, Browser, form, register, request, tokensFor, type Person, type Tokens } from '../helpers/oauth.ts'
+
+const timeout = 240_000
+const admin: Person = { username: 'admin', password: shared.ADMIN_PASSWORD }
+const redirectUri = 'http://127.0.0.1:8123/callback'
+
+/** An address in front of replicas that sends each request to the next one. @param ports of the replicas, read for each request */
+async function startBalancer (t: Cleanup, ports: () => readonly number[]): Promise<string> {
+  let turn = 0
+  const server = createServer((inbound, reply) => {
+    const all = ports()
+    const port = all[turn++ % all.length]
+    const { method, url: path, headers } = inbound
+    inbound.pipe(httpRequest({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
+      reply.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
+      answer.pipe(reply)
+    }).on('error', () => { reply.destroy() }))
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { server.close(); server.closeAllConnections() })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+interface Cluster {
+  /** The one address of both, which changes between them with each request. */
+  url: string
+  hubs: [ProcessHub, ProcessHub]
+  upstream: Upstream
+  db: Database
+  /** Starts a replica in the place of one that is gone. */
+  restart: (index: 0 | 1) => Promise<void>
+}
+
+/** Two replicas on one database behind one address, with the authorization server. */
+async function startCluster (t: Cleanup, oauthServer: Json = {}): Promise<Cluster> {
+  const db = await database(t)
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo'), tool('slow')],
+    on: ({ params }) => (params.name === 'slow' ? 'never' : undefined)
+  })
+  const hubs: ProcessHub[] = []
+  const url = await startBalancer(t, () => hubs.map(({ port }) => port))
+  const options = {
+    settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }, {
+      systemConfig: { install: { baseUrl: url }, oauthServer: { enabled: true, ...oauthServer } }
+    })
+  }
+  // The first one stores the settings.
+  hubs.push(await spawnReplica(t, db.url, options))
+  hubs.push(await spawnReplica(t, db.url, options))
+  const [a, b] = hubs
+  assert.ok(a && b)
+  await connected(a, 1)
+  await connected(b, 1)
+  const cluster: Cluster = {
+    url,
+    hubs: [a, b],
+    upstream,
+    db,
+    restart: async (index) => {
+      const hub = await spawnReplica(t, db.url, options)
+      hubs[index] = hub
+      cluster.hubs[index] = hub
+    }
+  }
+  return cluster
+}
+
+/** A person with a browser that is logged in, after the first time. */
+class Visitor {
+  readonly #browser: Browser
+  readonly #url: string
+  readonly clientId: string
+
+  constructor (url: string, clientId: string) {
+    this.#browser = new Browser(url)
+    this.#url = url
+    this.clientId = clientId
+  }
+
+  /** The fields with which a code is redeemed. */
+  async code (): Promise<Record<string, string>> {
+    const { verifier, params } = request(this.clientId)
+    const end = await allow(this.#browser, `${this.#url}/oauth/authorize?${new URLSearchParams(params).toString()}`, admin)
+    const code = end.searchParams.get('code')
+    assert.ok(code, end.href)
+    return { grant_type: 'authorization_code', code, client_id: this.clientId, redirect_uri: redirectUri, code_verifier: verifier }
+  }
+
+  refresh ({ refresh_token: token = '' }: Tokens): Record<string, string> {
+    return { grant_type: 'refresh_token', refresh_token: token, client_id: this.clientId }
+  }
+}
+
+interface Redeemed { status: number, body: Tokens & { error?: string } }
+
+async function redeem ({ url }: Pick<Hub, 'url'>, fields: Record<string, string>): Promise<Redeemed> {
+  const reply = await form(`${url}/oauth/token`, fields)
+  return { status: reply.status, body: await reply.json() as Redeemed['body'] }
+}
+
+const statusOf = async ({ url }: Pick<Hub, 'url'>, key: string): Promise<number> =>
+  (await send(`${url}/mcp`, { key, body: initialize() })).status
+
+/** Waits until tokens are of no use anywhere, which is within 5 s. */
+async function assertDead (hubs: readonly Hub[], visitor: Visitor, tokens: Tokens): Promise<void> {
+  for (const hub of hubs) {
+    await until(async () => await statusOf(hub, tokens.access_token) === 401, 5_000, 'the access token is still accepted')
+    const { status, body: { error } } = await redeem(hub, visitor.refresh(tokens))
+    assert.deepEqual([status, error], [400, 'invalid_grant'])
+  }
+}
+
+test('two replicas behind one address', { timeout }, async (t) => {
+  const { url, hubs, db } = await startCluster(t)
+  const [a, b] = hubs
+  const { client_id: clientId = '' } = await register(url)
+  const visitor = new Visitor(url, clientId)
+
+  await t.test('each step of a login may be at another one, and the token counts on both', async () => {
+    const tokens = await tokensFor(url, admin, { resource: `${url}/mcp` })
+    for (const hub of hubs) {
+      const session = await Session.open(`${hub.url}/mcp`, { key: tokens.access_token })
+      assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
+      await session.end()
+    }
+  })
+
+  await t.test('a client that was registered on one is known on the other at once', async () => {
+    for (const [one, other] of [[a, b], [b, a]] as const) {
+      const client = await register(one.url)
+      const reply = await fetch(`${other.url}/oauth/register/${String(client.client_id)}`, {
+        headers: { authorization: `Bearer ${String(client.registration_access_token)}` }
+      })
+      assert.equal(reply.status, 200)
+      const { params } = request(String(client.client_id))
+      const asked = await new Browser(other.url).get(`${other.url}/oauth/authorize?${new URLSearchParams(params).toString()}`)
+      assert.equal(asked.status, 303, asked.text)
+    }
+  })
+
+  await t.test('a revocation on one ends requests and streams on the other within 5 s', async (t) => {
+    const tokens = (await redeem(a, await visitor.code())).body
+    const session = await Session.open(`${b.url}/mcp`, { key: tokens.access_token })
+    const stream = await session.listen()
+    const call = await session.start({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'fake-slow', arguments: {} } })
+    const since = Date.now()
+    const reply = await form(`${a.url}/oauth/revoke`, { token: tokens.access_token, client_id: clientId })
+    assert.equal(reply.status, 200)
+    assert.equal(await statusOf(a, tokens.access_token), 401)
+    await within(5_000, 'the end of the stream', stream.done)
+    await within(1_000, 'the end of the call', call.done)
+    t.comment(`ended on the other after ${Date.now() - since} ms`)
+    await assertDead(hubs, visitor, tokens)
+  })
+
+  const times = 20
+  for (const [what, fields] of [
+    ['redemptions of one code', async () => await visitor.code()],
+    ['refreshes with one token', async () => visitor.refresh((await redeem(b, await visitor.code())).body)]
+  ] as const) {
+    await t.test(`of ${times} ${what} over both one succeeds, and its tokens are of no use then`, async (t) => {
+      const body = await fields()
+      const answers = await Promise.all(Array.from({ length: times }, async (_, n) => await redeem(n % 2 === 0 ? a : b, body)))
+      const [winner, ...others] = answers.filter(({ status }) => status === 200)
+      t.comment(answers.map(({ status }) => status).join(' '))
+      assert.ok(winner, 'none succeeded')
+      assert.deepEqual(others, [])
+      for (const { status, body: { error } } of answers) if (status !== 200) assert.deepEqual([status, error], [400, 'invalid_grant'])
+      await assertDead(hubs, visitor, winner.body)
+    })
+  }
+
+  await t.test('is switched off and on while it runs, on both', async () => {
+    const tokens = (await redeem(a, await visitor.code())).body
+    const session = await Session.open(`${b.url}/mcp`, { key: tokens.access_token })
+    const stream = await session.listen()
+    const metadata = async (hub: Hub): Promise<number> => (await fetch(`${hub.url}/.well-known/oauth-authorization-server`)).status
+    await managed(a, 'PUT', '/system-config', { oauthServer: { enabled: false } })
+    for (const hub of hubs) {
+      await until(async () => await metadata(hub) === 404, 5_000, 'still there')
+      assert.equal(await statusOf(hub, tokens.access_token), 401)
+      assert.equal((await form(`${hub.url}/oauth/token`, visitor.refresh(tokens))).status, 404)
+      const refused = await fetch(`${hub.url}/mcp`, { method: 'POST' })
+      assert.doesNotMatch(refused.headers.get('www-authenticate') ?? '', /resource_metadata/)
+    }
+    await within(5_000, 'the end of the stream', stream.done)
+    await managed(b, 'PUT', '/system-config', { oauthServer: { enabled: true } })
+    for (const hub of hubs) {
+      await until(async () => await metadata(hub) === 200, 5_000, 'not there again')
+      assert.equal(await statusOf(hub, tokens.access_token), 200, 'what was not revoked is valid again')
+    }
+  })
+
+  await t.test('100,000 tokens in the database cost a call and a refresh nothing', async (t) => {
+    const tokens = (await redeem(a, await visitor.code())).body
+    const session = await Session.open(`${a.url}/mcp`, { key: tokens.access_token })
+    /** CPU of the gateway for a call, in ms. */
+    const measure = async (): Promise<number> => {
+      const before = cpuTime(a.pid)
+      for (let round = 0; round < 40; round++) {
+        await Promise.all(Array.from({ length: 10 }, async () => await session.call('fake-echo', { message: 'hi' })))
+      }
+      return (cpuTime(a.pid) - before) / 400
+    }
+    let last = (await redeem(b, await visitor.code())).body
+    /** Time of a refresh, in ms. */
+    const refreshes = async (): Promise<number> => {
+      const since = Date.now()
+      for (let n = 0; n < 20; n++) last = (await redeem(a, visitor.refresh(last))).body
+      return (Date.now() - since) / 20
+    }
+    await measure()
+    const [callBefore, refreshBefore] = [await measure(), await refreshes()]
+    await db.query(`INSERT INTO token_families (family, client_id, username, mark, expires)
+      SELECT 'family ' || n, 'client ' || n % 100, 'user ' || n % 1000, 'mark', now() + interval '10 days'
+      FROM generate_series(1, 50000) n`)
+    await db.query(`INSERT INTO tokens (hash, family, kind, scope, expires)
+      SELECT encode(sha256((kind || n)::bytea), 'hex'), 'family ' || n, kind, 'mcp profile', now() + interval '10 days'
+      FROM generate_series(1, 50000) n, unnest(array['access', 'refresh']) kind`)
+    // Until the cache of tokens asks the database again.
+    await sleep(4_500)
+    const [callAfter, refreshAfter] = [await measure(), await refreshes()]
+    t.comment(`a call: ${callBefore.toFixed(3)} ms of CPU before, ${callAfter.toFixed(3)} after (${(callAfter / callBefore).toFixed(2)})`)
+    t.comment(
+      `a refresh: ${refreshBefore.toFixed(1)} ms before, ${refreshAfter.toFixed(1)} after (${(refreshAfter / refreshBefore).toFixed(2)})`
+    )
+    assert.ok(callAfter < 1.5 * callBefore + 0.05)
+    assert.ok(refreshAfter < 3 * refreshBefore + 5)
+  })
+
+  for (const hub of hubs) {
+    assert.equal(await hub.stop(), 0)
+    // Nothing above is an error of the gateway.
+    assert.doesNotMatch(hub.output(), /"level":(50|60)/)
+  }
+})
+
+test('kill -9 in the middle of redemptions and refreshes leaves nothing that can be used twice', { timeout: 600_000 }, async (t) => {
+  const cluster = await startCluster(t)
+  const { url, db, hubs: [a] } = cluster
+  const visitor = new Visitor(url, (await register(url)).client_id ?? '')
+  const rounds = isFull ? 60 : 10
+  const outcomes: string[] = []
+  for (let round = 0; round < rounds; round++) {
+    const code = await visitor.code()
+    const first = (await redeem(a, await visitor.code())).body
+    const killed = cluster.hubs[1]
+    const refresh = visitor.refresh(first)
+    // Two of each, as of a client that is impatient. Whether an answer arrives is a matter of luck.
+    // The first request to a replica loads what serves the others.
+    await redeem(killed, { ...code, code: 'none' })
+    const sent = [code, refresh, code, refresh].map(async (fields) => await redeem(killed, fields).catch(() => undefined))
+    const delay = Math.random() * 80
+    await sleep(delay)
+    killed.child.kill('SIGKILL')
+    const answers = await Promise.all(sent)
+    await killed.stop()
+    const [byCode, byRefresh] = [[answers[0], answers[2]], [answers[1], answers[3]]].map((each) =>
+      each.flatMap((answer) => answer?.status === 200 ? [answer.body] : []))
+    assert.ok(byCode && byRefresh)
+    for (const [what, won, fields] of [['code', byCode, code], ['refresh token', byRefresh, refresh]] as const) {
+      assert.ok(won.length <= 1, `a ${what} was good twice`)
+      const late = await redeem(a, fields)
+      outcomes.push(`${delay.toFixed(0)} ms ${what}: ${won.length} answered, then ${late.status}`)
+      if (won[0] === undefined) continue
+      assert.equal(late.status, 400, `a ${what} was good again`)
+      await assertDead([a], visitor, won[0])
+    }
+    // What nobody was told of counts as well: no family has two tokens to go on with, and no code two families.
+    const living = await db.query(`SELECT family FROM tokens JOIN token_families USING (family)
+      WHERE NOT revoked AND NOT used AND kind = 'refresh' GROUP BY family HAVING count(*) > 1`)
+    assert.deepEqual(living, [])
+    const families = await db.query(
+      'SELECT hash FROM grants JOIN token_families USING (family) WHERE taken GROUP BY hash HAVING count(*) > 1'
+    )
+    assert.deepEqual(families, [])
+    await cluster.restart(1)
+  }
+  t.comment(outcomes.join('\n'))
+})
+
+// ---- secrets --------------------------------------------------------------------------------------
+
+/** None of these texts holds one of the secrets: as it stands, in hex, or in base64. @param where they stand, for the message */
+function assertAbsent (texts: readonly string[], secrets: Readonly<Record<string, string>>, where: string): void {
+  for (const [what, secret] of Object.entries(secrets)) {
+    assert.ok(secret.length >= 16, `no ${what}`)
+    const bytes = Buffer.from(secret)
+    const forms = [secret, encodeURIComponent(secret), bytes.toString('hex'), bytes.toString('base64').replace(/=*$/, '').slice(0, -2)]
+    for (const one of forms) {
+      const found = texts.find((each) => each.includes(one))
+      assert.equal(found, undefined, `${where} holds the ${what}: ${found?.slice(0, 1_000)}`)
+    }
+  }
+}
+
+/** The whole flow of a confidential client. @returns its secrets by their names, and what the browser was shown */
+async function wholeFlow (url: string): Promise<{ secrets: Record<string, string>, pages: string[] }> {
+  const client = await register(url, {
+    token_endpoint_auth_method: 'client_secret_post',
+    grant_types: ['authorization_code', 'refresh_token']
+  })
+  const { client_id: clientId = '', client_secret: secret = '', registration_access_token: registration = '' } = client
+  const { verifier, params } = request(clientId)
+  const browser = new Browser(url)
+  const address = `${url}/oauth/authorize?${new URLSearchParams(params).toString()}`
+  const asked = await browser.get(address)
+  const login = await browser.get(new URL(asked.location ?? '', address).href)
+  await browser.submit(login, { username: admin.username, password: 'Wrong-Canary-Password-1' }, '/login')
+  const code = (await allow(browser, address, admin)).searchParams.get('code') ?? ''
+  const own = { client_id: clientId, client_secret: secret }
+  const fields = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier, ...own }
+  const first = (await redeem({ url }, fields)).body
+  const second = (await redeem({ url }, { grant_type: 'refresh_token', refresh_token: first.refresh_token ?? '', ...own })).body
+  await fetch(`${url}/oauth/userinfo`, { headers: { authorization: `Bearer ${second.access_token}` } })
+  assert.equal((await send(`${url}/mcp`, { key: second.access_token, body: initialize() })).status, 200)
+  await fetch(`${url}/oauth/register/${clientId}`, { headers: { authorization: `Bearer ${registration}` } })
+  // Refusals are what gets logged.
+  await redeem({ url }, { ...fields, code: `${code}x` })
+  await redeem({ url }, { ...fields, client_secret: `${secret}x` })
+  await form(`${url}/oauth/token?code=${code}&client_secret=${secret}`, fields)
+  await send(`${url}/mcp`, { key: `${second.access_token}x`, body: initialize() })
+  const cookies = browser.visits.flatMap(({ headers }) => headers.getSetCookie())
+    .flatMap((line) => /^[^=]*session=([^;]{16,})/.exec(line)?.[1] ?? [])
+  assert.ok(cookies.length > 0, 'no session cookie was set')
+  const sessions = Object.fromEntries(cookies.map((cookie, n) => [`session cookie ${n}`, cookie]))
+  return {
+    secrets: {
+      code,
+      'access token': first.access_token,
+      'refresh token': first.refresh_token ?? '',
+      'second access token': second.access_token,
+      'second refresh token': second.refresh_token ?? '',
+      'client secret': secret,
+      'registration token': registration,
+      verifier,
+      password: admin.password,
+      'wrong password': 'Wrong-Canary-Password-1',
+      ...sessions
+    },
+    // Of a redirect, the body repeats the address, and is not shown.
+    pages: browser.visits.flatMap((visit) => visit.location === undefined ? [visit.text] : [])
+  }
+}
+
+test('no secret of a flow stands in plain anywhere', { timeout }, async (t) => {
+  const env = { LOG_LEVEL: 'trace' }
+
+  await t.test('in a database, in logs, on pages', async (t) => {
+    const db = await database(t)
+    const hub = await spawnReplica(t, db.url, { settings: settings({}, { systemConfig: { oauthServer: { enabled: true } } }), env })
+    const { secrets, pages } = await wholeFlow(hub.url)
+    const tables = await db.query<{ name: string }>(
+      "SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS name FROM information_schema.tables " +
+      "WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')"
+    )
+    const dump: string[] = []
+    for (const { name } of tables) {
+      const rows = await db.query<{ row: string }>(`SELECT each::text AS row FROM ${name} each`)
+      dump.push(`${name}: ${rows.map(({ row }) => row).join('\n')}`)
+    }
+    const hash = createHash('sha256').update(secrets['second access token'] ?? '').digest('hex')
+    assert.ok(dump.some((each) => each.includes(hash)), 'the dump does not hold the tokens at all')
+    t.comment(`${tables.length} tables, ${dump.join('').length} characters, ${hub.output().length} of the log, ${pages.length} answers`)
+    assertAbsent(dump, secrets, 'the database')
+    assertAbsent([hub.output()], secrets, 'the log')
+    assertAbsent(pages, secrets, 'a page')
+  })
+
+  await t.test('in a settings file, in logs, on pages', async () => {
+    const hub = await spawnHub(t, {
+      settings: settings({}, { systemConfig: { oauthServer: { enabled: true } } }),
+      env: { ...env, ADMIN_PASSWORD: admin.password }
+    })
+    const { secrets, pages } = await wholeFlow(hub.url)
+    const file = await readFile(hub.settingsPath, 'utf8')
+    assert.match(file, /"oauthTokens"/)
+    assertAbsent([file], secrets, 'the settings file')
+    assertAbsent([hub.output()], secrets, 'the log')
+    assertAbsent(pages, secrets, 'a page')
+  })
+})
