@@ -1,99 +1,21 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
-import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'tap'
 import bcrypt from 'bcryptjs'
-import { markOf } from '../../plugins/users/mark.ts'
 import { Attempts, type Count } from '../../plugins/auth/attempts.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
-import { assertPlain, at, initialize, KEY, send, Session, settings, within, type Json } from '../helpers/client.ts'
+import {
+  as, ask, data, fine, loggedIn, login, onDisk, PASSWORD, refused, remains, rows, start, tokenOf, transcript, weak, withKey, withToken,
+  type Answer, type Caller
+} from '../helpers/accounts.ts'
+import { at, initialize, send, Session, settings, within, type Json } from '../helpers/client.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
-import { isFull } from '../helpers/full.ts'
-import { bearerKey, freePort, startHub, tsServer, until, type Cleanup, type Hub, type HubOptions } from '../helpers/hub.ts'
-
-const PASSWORD = 'Open-Sesame-1'
-const SECRET = 'a-secret-of-more-than-thirty-two-bytes-for-the-tests'
-
-interface Answer { status: number, text: string, body: Json, headers: Headers }
-
-/** Every answer in this file, for the search for passwords and hashes at the end. */
-const transcript: string[] = []
-
-async function ask (hub: Hub, method: string, route: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  const content = typeof body === 'string' ? body : body === undefined ? undefined : JSON.stringify(body)
-  const reply = await fetch(`${hub.url}/api${route}`, {
-    method,
-    headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    body: content
-  })
-  const text = await reply.text()
-  transcript.push(text)
-  return { status: reply.status, text, body: JSON.parse(text) as Json, headers: reply.headers }
-}
-
-type Caller = (method: string, route: string, body?: unknown) => Promise<Answer>
-const as =
-  (hub: Hub, headers: Record<string, string>): Caller =>
-    async (method, route, body) =>
-      await ask(hub, method, route, body, headers)
-const withToken = (hub: Hub, token: unknown): Caller => as(hub, { 'x-auth-token': String(token) })
-const withKey = (hub: Hub, token: unknown = KEY): Caller => as(hub, { authorization: `Bearer ${String(token)}` })
-const login = async (hub: Hub, username: string, password: string, headers?: Record<string, string>): Promise<Answer> =>
-  await ask(hub, 'POST', '/auth/login', { username, password }, headers)
-const loggedIn = async (hub: Hub, username: string, password = PASSWORD): Promise<Caller> =>
-  withToken(hub, fine(await login(hub, username, password)).token)
-
-function fine (answer: Answer, status = 200): Json {
-  assert.equal(answer.status, status, answer.text)
-  assert.equal(answer.body.success, true)
-  return answer.body
-}
-
-/** The envelope of a failure: words for the caller, nothing of our insides. */
-function refused (answer: Answer, status: number, what = ''): Json {
-  assert.equal(answer.status, status, `${what} ${answer.text}`)
-  assert.equal(answer.body.success, false)
-  assert.ok(typeof answer.body.message === 'string' && answer.body.message !== '', answer.text)
-  assert.equal(answer.body.data, undefined)
-  assertPlain(answer.text)
-  return answer.body
-}
-
-/** 400, since no admin would be left. */
-const remains = (answer: Answer): void => { assert.match(String(refused(answer, 400).message), /admin must remain/) }
-
-/** 400 with one sentence for each rule that a password does not keep. */
-function weak (answer: Answer, count: number, what = ''): void {
-  const { errors, code } = refused(answer, 400, what)
-  assert.equal(code, 'TH_WEAK_PASSWORD')
-  assert.ok(
-    Array.isArray(errors) && errors.length === count && errors.every((each) => typeof each === 'string' && each.endsWith('.')),
-    `${what} ${answer.text}`
-  )
-}
-
-const onDisk = async (hub: Hub): Promise<Json> => JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json
-const data = (answer: Answer, status = 200): Json => fine(answer, status).data as Json
-const rows = (answer: Answer): Json[] => fine(answer).data as Json[]
-
-/** A login token for a user of a settings file, signed here. */
-function tokenOf (user: { username: string, password?: string, createdAt?: string }): string {
-  const now = Math.floor(Date.now() / 1_000)
-  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
-  const head =
-    `${part({ alg: 'HS256', typ: 'JWT' })}.` +
-    `${part({ sub: user.username, mark: markOf(user), iat: now, exp: now + 3_600, iss: 'tool-hub', aud: 'tool-hub-management' })}`
-  return `${head}.${createHmac('sha256', SECRET).update(head).digest('base64url')}`
-}
-
-const start = async (t: Cleanup, { env, ...options }: HubOptions = {}): Promise<Hub> =>
-  await startHub(t, { settings: settings({}), env: { ADMIN_PASSWORD: PASSWORD, JWT_SECRET: SECRET, ...env }, ...options })
+import { bearerKey, freePort, tsServer, until, type Hub } from '../helpers/hub.ts'
 
 // ---- users ----------------------------------------------------------------------------------------
 
@@ -646,88 +568,6 @@ test('register', async (t) => {
 })
 
 // ---- guesses --------------------------------------------------------------------------------------
-
-test('ten wrong passwords for one user from one address', async (t) => {
-  const hub = await start(t)
-  /** A request from another address of this machine. */
-  const from =
-    (address: string, token = '') =>
-      async (route: string, body: unknown): Promise<Answer> =>
-        await new Promise((resolve, reject) => {
-          const content = JSON.stringify(body)
-          httpRequest(
-          `${hub.url}/api${route}`,
-          {
-            method: 'POST',
-            localAddress: address,
-            headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(content), 'x-auth-token': token }
-          },
-          (reply) => {
-            let text = ''
-            reply
-              .on('data', (chunk) => {
-                text += String(chunk)
-              })
-              .on('end', () => {
-                transcript.push(text)
-                resolve({
-                  status: reply.statusCode ?? 0,
-                  text,
-                  body: JSON.parse(text) as Json,
-                  headers: new Headers({ 'retry-after': reply.headers['retry-after'] ?? '' })
-                })
-              })
-          }
-          )
-            .on('error', reject)
-            .end(content)
-        })
-  const guess = async (address: string, password: string, username = 'admin'): Promise<Answer> =>
-    await from(address)('/auth/login', { username, password })
-
-  await t.test('the eleventh guess, right or wrong: 429, for that user and address only', async () => {
-    for (const username of ['admin', 'nobody']) {
-      for (let n = 0; n < 10; n++) {
-        refused(
-          await login(hub, n % 2 === 0 ? username : username.toUpperCase(), `guess-${n}`, { 'x-forwarded-for': `203.0.113.${n}` }),
-          401,
-          `guess ${n}`
-        )
-      }
-      for (const password of ['guess', PASSWORD]) {
-        const answer = await login(hub, username, password)
-        assert.equal(refused(answer, 429).code, 'TH_TOO_MANY_FAILURES')
-        const seconds = Number(answer.headers.get('retry-after'))
-        assert.ok(seconds > 100 && seconds <= 300, String(seconds))
-      }
-    }
-    fine(await guess('127.0.0.2', PASSWORD))
-    refused(await login(hub, 'other', 'guess'), 401)
-  })
-
-  await t.test('guesses at once have no more tries', async () => {
-    const answers = await Promise.all(Array.from({ length: 40 }, async (_, n) => await guess('127.0.0.3', `guess-${n}`)))
-    assert.deepEqual([401, 429].map((status) => answers.filter((answer) => answer.status === status).length), [10, 30])
-  })
-
-  await t.test('right ones at once all succeed, and take the count back', async () => {
-    for (let n = 0; n < 9; n++) refused(await guess('127.0.0.4', 'guess'), 401)
-    for (const answer of await Promise.all(Array.from({ length: isFull ? 50 : 20 }, async () => await guess('127.0.0.4', PASSWORD)))) {
-      fine(answer)
-    }
-    for (let n = 0; n < 2; n++) refused(await guess('127.0.0.4', 'guess'), 401)
-    fine(await guess('127.0.0.4', PASSWORD))
-  })
-
-  await t.test('change-password is no other door, and what is no guess does not count', async () => {
-    const admin = from('127.0.0.5', String(fine(await guess('127.0.0.5', PASSWORD)).token))
-    for (let n = 0; n < 12; n++) weak(await admin('/auth/change-password', { currentPassword: 'guess', newPassword: 'short' }), 1)
-    for (let n = 0; n < 12; n++) refused(await guess('127.0.0.5', ''), 400)
-    for (let n = 0; n < 10; n++) refused(await admin('/auth/change-password', { currentPassword: 'guess', newPassword: PASSWORD }), 401)
-    refused(await admin('/auth/change-password', { currentPassword: PASSWORD, newPassword: PASSWORD }), 429)
-    refused(await guess('127.0.0.5', PASSWORD), 429)
-  })
-})
 
 const zero = async (): Promise<number> => 0
 const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero }
