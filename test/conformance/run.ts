@@ -11,12 +11,13 @@
  * The suite is installed below .cache/conformance where it is absent.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 import { allow, Browser, register } from '../helpers/oauth.ts'
+import { cachedPackages } from '../helpers/packages.ts'
 
 // The one place that pins the suite. It needs a newer Node than the gateway does, so it brings its own.
 const packages = { node: '22.23.3', '@modelcontextprotocol/conformance': '0.2.0-alpha.12' }
@@ -26,13 +27,11 @@ const scenarioCount = 33
 /** As many scenarios for authorization servers. */
 const authorizationCount = 2
 
-const installMs = 45_000
 const runMs = 85_000
 const scenarioMs = 15_000
 const stopMs = 5_000
 
-const cache = path('.cache/conformance')
-const modules = join(cache, 'node_modules')
+const modules = path('.cache/conformance/node_modules')
 const expectedFailuresPath = path('test/conformance/expected-failures.yml')
 // What the suite notes as it goes; how often it does depends on timing. (Any of these that is no INFO counts.)
 const notes = ['outgoing-request', 'incoming-response', 'incoming-sse-event', 'stream-closed']
@@ -87,25 +86,6 @@ function start (
     await exited
   })
   return { child, output: () => output, exited }
-}
-
-async function installed (name: string): Promise<string | undefined> {
-  try {
-    return (JSON.parse(await readFile(join(modules, name, 'package.json'), 'utf8')) as { version?: string }).version
-  } catch { return undefined }
-}
-
-async function install (): Promise<void> {
-  const versions = await Promise.all(Object.keys(packages).map(installed))
-  if (versions.join() === Object.values(packages).join()) return
-  const wanted = Object.entries(packages).map(([name, version]) => `${name}@${version}`)
-  console.log(`Installing ${wanted.join(' and ')} into ${cache}`)
-  await mkdir(cache, { recursive: true })
-  const { output, exited } = start('npm', ['install', '--prefix', cache, '--save-exact', '--no-audit', '--no-fund', ...wanted], {
-    timeout: installMs
-  })
-  const code = await exited
-  if (code !== 0) throw new Error(`npm install failed (${code}): ${output()}`)
 }
 
 /** Starts a fresh fixture server; resolves with its URL. */
@@ -317,7 +297,7 @@ async function main (): Promise<boolean> {
   })
   const expected = await expectedFailures()
   const baseline = ['--expected-failures', expectedFailuresPath]
-  await install()
+  await cachedPackages('conformance', packages)
   if (authorization === true) return await judgeAuthorization(expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
   const straight = await run(await startFixture())
