@@ -103,12 +103,15 @@ function readServers (document: Document, former: Section<Server> | undefined): 
   return { raw, items, problems }
 }
 
+/** Sections that are lists: those of the settings, and those of the authorization server, which its ports read. */
+const lists = [...Object.keys(keyMembers), 'oauthClients', 'oauthConsents', 'oauthTokens']
+
 /**
  * Refuses an edit that changes the type of a section: it would be ignored as an empty one, and all its entries would be gone.
  * @throws Error with a clause as its message
  */
 export function checkKinds (former: Document, next: Document): void {
-  for (const name of ['mcpServers', ...Object.keys(keyMembers)]) {
+  for (const name of ['mcpServers', ...lists]) {
     const [before, now] = [former[name], next[name]]
     const fits = name === 'mcpServers' ? isObject : Array.isArray
     if (now !== undefined && !fits(now) && fits(before)) {

@@ -1,4 +1,5 @@
-import { isIPv4, isIPv6 } from 'node:net'
+import { isIPv6 } from 'node:net'
+import { isLoopback } from '../config/loopback.ts'
 import { errors } from '../errors/list.ts'
 
 /** The values of `Host` and `Origin` that are accepted. */
@@ -8,10 +9,6 @@ export interface OriginRules {
   /** Accepted origins beside the gateway's own. */
   origins: ReadonlySet<string>
 }
-
-/** Whether a host name or address is a loopback one. */
-export const isLoopback = (host: string): boolean =>
-  host === 'localhost' || host === '::1' || host === '[::1]' || (isIPv4(host) && host.startsWith('127.'))
 
 /** A value of `Host` without its port, lower case. */
 const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '')

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { isUsable } from '../../db/store.ts'
 import type { Principal } from '../access/view.ts'
-import { isLoopback } from './origin.ts'
+import { isLoopback } from '../config/loopback.ts'
 
 /** In ms. */
 const interval = 15 * 60_000

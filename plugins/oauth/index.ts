@@ -5,8 +5,6 @@ import type { Clients, Consent, Consents, Grants, LoginStates, Tokens } from '..
 import type { Snapshot } from '../../db/store.ts'
 import { mcpScope, pathOf } from '../auth/check-token.ts'
 import { errors } from '../errors/list.ts'
-import { BoundedMap } from '../limits/bounded-map.ts'
-import { limits } from '../limits/index.ts'
 import { subjectOf } from '../users/mark.ts'
 import { parseAccountId, userOf } from './accounts.ts'
 import { ClientRegistry } from './clients.ts'
@@ -14,6 +12,7 @@ import { Interactions } from './interactions.ts'
 import { issuerOf, issuerPath } from './issuer.ts'
 import { requestOf } from './provider/hand-over.ts'
 import type { ProviderDeps } from './provider/provider.ts'
+import { Providers } from './providers.ts'
 import { resourcePath } from './resources.ts'
 import { oauthSettingsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
@@ -85,7 +84,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     countRegistration: async (raw) => { await app.attempts.countClient(requestOf(raw)) },
     log: (error, sentence) => { app.log.error({ err: error }, sentence) }
   }
-  const providers = new BoundedMap<string, Promise<Provider>>(limits.oauth.issuers)
+  const providers = new Providers(async (issuer) => await loadProvider(issuer, deps))
   app.decorate('oauth', {
     mustBeOn: () => { if (!settings().enabled) throw new errors.NotFound() },
     get settings () { return settings() },
@@ -93,11 +92,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     interactions,
     challenge: (request, { code }) => settings().enabled ? challengeOf(app, request, code) : undefined,
     issuer: (request) => issuerOf(app, request),
-    provider: async (issuer) => {
-      const known = providers.get(issuer) ?? loadProvider(issuer, deps)
-      providers.set(issuer, known)
-      return await known
-    },
+    provider: async (issuer) => await providers.get(issuer),
     consents: async (username) => await ports.consents.list(username),
     withdraw: async (username, clientId) => {
       if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')

@@ -1,4 +1,4 @@
-import { isIPv4 } from 'node:net'
+import { isLoopback } from '../config/loopback.ts'
 import { limits } from '../limits/index.ts'
 import { shown } from './shown.ts'
 
@@ -11,9 +11,6 @@ export interface Destination {
 
 /** Schemes that no redirect URI may have. They are refused where redirect URIs are registered, and get no help here either. */
 const harmful = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
-
-const isLoopbackHost = (hostname: string): boolean =>
-  hostname === 'localhost' || hostname === '[::1]' || (isIPv4(hostname) && hostname.startsWith('127.'))
 
 const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
 
@@ -29,7 +26,7 @@ export function destinationOf (redirectUri: string): Destination {
   const url = new URL(redirectUri)
   if (!isWeb(url)) return { host: shown(url.protocol), note: 'an app on this device; any app there could claim this name' }
   const host = hostOf(url.host)
-  if (isLoopbackHost(url.hostname)) return { host, note: 'a program on this computer; any program there could claim this name' }
+  if (isLoopback(url.hostname)) return { host, note: 'a program on this computer; any program there could claim this name' }
   return url.protocol === 'http:' ? { host, note: 'over a connection that is not encrypted' } : { host }
 }
 
@@ -55,5 +52,5 @@ export function redirectSource (redirectUri: string): string | undefined {
   if (!isWeb(url) || url.hostname.startsWith('[')) return url.protocol
   // `URL` accepts hosts with ";", "," and "*", which mean something else in a policy.
   if (!/^[a-z0-9._-]+$/.test(url.hostname)) return undefined
-  return isLoopbackHost(url.hostname) ? `${url.protocol}//${url.hostname}:*` : url.origin
+  return isLoopback(url.hostname) ? `${url.protocol}//${url.hostname}:*` : url.origin
 }

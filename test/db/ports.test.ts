@@ -758,6 +758,27 @@ void test(
   }
 )
 
+void test('file: an edit that makes another kind of value of clients, consents or tokens is refused', { timeout }, async (t) => {
+  const { path, storage: { store, clients, consents, tokens } } = await open(t)
+  const [own, given, access] = [client(), consent(), issued('access')]
+  await clients.create(own)
+  await consents.put(given)
+  await tokens.put(authorization(), [access])
+  const good = await readFile(path, 'utf8')
+  for (const section of ['oauthClients', 'oauthConsents', 'oauthTokens']) {
+    for (const value of [{}, null, 'text']) {
+      await writeFile(path, JSON.stringify({ ...JSON.parse(good), [section]: value }))
+      await assert.rejects(store.load(), new RegExp(`"${section}" is not a list`))
+      assert.ok(await clients.find(own.clientId), section)
+      assert.ok(await consents.find(given.username, given.clientId), section)
+      assert.ok(await tokens.find(access.hash), section)
+      await assert.rejects(clients.create(client()), StorageError)
+    }
+  }
+  await writeFile(path, good)
+  await clients.create(client())
+})
+
 // ---- clients of a settings file in a database -----------------------------------------------------
 
 void test('a database that begins with a settings file takes its clients, and gives them back', { timeout }, async (t) => {
