@@ -6,7 +6,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, type AppOptions } from '../../app.ts'
 import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
-import type { Store } from '../../db/store.ts'
+import type { Storage, Store } from '../../db/store.ts'
 import { Env } from '../../schemas/env.ts'
 import type { Cleanup } from './hub.ts'
 
@@ -17,17 +17,20 @@ const noVault = {
   outdated: () => false
 }
 
-/** The gateway within this process, ready, on a settings file of its own; closed after the test. For what cannot be asked from outside. */
+/**
+ * The gateway within this process, ready, on a settings file of its own; closed after the test. For what cannot be asked from outside.
+ * @param wrap puts faults between the gateway and its storage
+ */
 export async function appFor (
   t: Cleanup,
   settings: object,
   env: Partial<Env> = {},
-  { store, ...more }: Partial<AppOptions> & { store?: Store } = {}
+  { store, wrap = (opened) => opened, ...more }: Partial<AppOptions> & { store?: Store, wrap?: (opened: Storage) => Storage } = {}
 ): Promise<FastifyInstance> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-app-'))
   const settingsPath = join(folder, 'mcp_settings.json')
   await writeFile(settingsPath, JSON.stringify(settings), { mode: 0o600 })
-  const storage = await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} })
+  const storage = wrap(await openStorage({ settingsPath, startupTimeout: 1_000, vault: noVault, warn: () => {}, info: () => {} }))
   const app = await buildApp({
     logger: false,
     storage: store === undefined ? storage : { ...storage, store },

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import bcrypt from 'bcryptjs'
 import type { FastifyInstance } from 'fastify'
+import type { Storage } from '../../db/store.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from './app.ts'
@@ -28,6 +29,8 @@ export interface WorldOptions {
   readonly servers?: Json
   /** As the settings file has them. */
   readonly clients?: readonly Json[]
+  /** Puts faults between the gateway and its storage. */
+  readonly wrap?: (opened: Storage) => Storage
 }
 
 /** A gateway with the authorization server switched on, three users (one an admin), and the means of whoever talks to it. */
@@ -157,7 +160,7 @@ export interface Code extends Record<string, string> {
 }
 
 export async function startWorld (t: Cleanup, options: WorldOptions = {}): Promise<World> {
-  const { oauthServer = {}, system = {}, env = {}, servers = {}, clients = [] } = options
+  const { oauthServer = {}, system = {}, env = {}, servers = {}, clients = [], wrap } = options
   const createdAt = '2026-01-01T00:00:00.000Z'
   const app = await appFor(t, {
     users: [
@@ -169,7 +172,7 @@ export async function startWorld (t: Cleanup, options: WorldOptions = {}): Promi
     mcpServers: servers,
     oauthClients: clients,
     systemConfig: { ...system, oauthServer: { enabled: true, ...oauthServer } }
-  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0', ...env }) as Env)
+  }, readEnv({ JWT_SECRET: 'a secret of the test that is long enough', PORT: '0', ...env }) as Env, { wrap })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return new World(app, (app.server.address() as AddressInfo).port, env.BASE_PATH ?? '')
 }
