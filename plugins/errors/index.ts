@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
+import { StorageError } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { errorText } from '../../protocol/message.ts'
 import { ShareError } from '../limits/shares.ts'
@@ -19,10 +20,20 @@ const rpcCodes: Readonly<Record<string, number>> = {
 const statusOf = (error: FastifyError): number =>
   error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
-/** Our own error for a media type that is not supported, which says more than Fastify's, and for a share that is used up. */
-function ours<Failure extends FastifyError | ShareError> (error: Failure): Exclude<Failure, ShareError> | FastifyError {
+/**
+ * Our own error for a media type that is not supported, which says more than Fastify's; for a share that is used up; and for a storage that
+ * cannot be used.
+ */
+function ours<Failure extends FastifyError | ShareError | StorageError> (
+  error: Failure,
+  { log }: FastifyRequest
+): Exclude<Failure, ShareError | StorageError> | FastifyError {
+  if (error instanceof StorageError) {
+    log.warn({ err: error }, 'the storage could not be used for a request')
+    return error.failing ? new errors.DiskFailing() : error.full ? new errors.StorageFull() : new errors.DataAway()
+  }
   if (error instanceof ShareError) return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
-  const known = error as Exclude<Failure, ShareError>
+  const known = error as Exclude<Failure, ShareError | StorageError>
   return (known as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? new errors.UnsupportedMediaType() : known
 }
 
@@ -46,7 +57,7 @@ export function envelope (
   request: FastifyRequest,
   reply: FastifyReply
 ): void {
-  const error: typeof given = ours(given)
+  const error: typeof given = ours(given, request)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
@@ -70,7 +81,7 @@ export function envelope (
 
 /** The dialect of OpenAPI documents and of tools over plain HTTP: `{success: false, error, message}`; `error` is the code. */
 export function toolError (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void {
-  const error = ours(given)
+  const error = ours(given, request)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
   retryLater(reply, status)
@@ -88,7 +99,7 @@ export function jsonRpc (given: FastifyError | RpcError, request: FastifyRequest
     void reply.code(400).send(errorText('null', given.toText()))
     return
   }
-  const error = ours(given)
+  const error = ours(given, request)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'an MCP request failed')
   if (status === 401) {
@@ -114,7 +125,7 @@ const oauthCodes: Readonly<Record<number, string>> = {
 
 /** The dialect of the authorization server: `{error, error_description}` (RFC 6749, section 5.2). */
 export function oauthError (given: FastifyError | OAuthError, request: FastifyRequest, reply: FastifyReply): void {
-  const error = given instanceof OAuthError ? given : ours(given)
+  const error = given instanceof OAuthError ? given : ours(given, request)
   const status = error instanceof OAuthError ? error.statusCode : statusOf(error)
   const code = error instanceof OAuthError ? error.code : oauthCodes[status] ?? (status >= 500 ? 'server_error' : 'invalid_request')
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request to the authorization server failed')

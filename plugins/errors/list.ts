@@ -71,6 +71,7 @@ export const errors = {
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
   SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),
+  DataAway: createError('TH_DATA_AWAY', 'The storage cannot be used now; try again later', 503),
   DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: the settings were not changed', 507),
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: the settings were not changed', 507),
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),

@@ -3,131 +3,19 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { createServer, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
-import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
-import { managed, shared, spawnReplica } from '../fakes/replica.ts'
+import { managed, spawnReplica } from '../fakes/replica.ts'
 import { cpuTime } from '../../bench/cpu.ts'
-import { connected, initialize, send, Session, settings, sleep, text, within, type Json } from '../helpers/client.ts'
-import { database, type Database } from '../helpers/database.ts'
-import { isFull } from '../helpers/full.ts'
-import { spawnHub, until, type Cleanup, type Hub, type ProcessHub } from '../helpers/hub.ts'
-import { allow, Browser, form, register, request, tokensFor, type Person, type Tokens } from '../helpers/oauth.ts'
+import { initialize, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import { spawnHub, until, type Hub } from '../helpers/hub.ts'
+import { admin, assertDead, redeem, redirectUri, startReplicas, statusOf, Visitor } from '../helpers/oauth-replicas.ts'
+import { allow, Browser, form, register, request, tokensFor } from '../helpers/oauth.ts'
 
 const timeout = 240_000
-const admin: Person = { username: 'admin', password: shared.ADMIN_PASSWORD }
-const redirectUri = 'http://127.0.0.1:8123/callback'
-
-/** An address in front of replicas that sends each request to the next one. @param ports of the replicas, read for each request */
-async function startBalancer (t: Cleanup, ports: () => readonly number[]): Promise<string> {
-  let turn = 0
-  const server = createServer((inbound, reply) => {
-    const all = ports()
-    const port = all[turn++ % all.length]
-    const { method, url: path, headers } = inbound
-    inbound.pipe(httpRequest({ host: '127.0.0.1', port, method, path, headers }, (answer) => {
-      reply.writeHead(answer.statusCode ?? 502, answer.rawHeaders)
-      answer.pipe(reply)
-    }).on('error', () => { reply.destroy() }))
-  })
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
-  t.after(() => { server.close(); server.closeAllConnections() })
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
-
-interface Cluster {
-  /** The one address of both, which changes between them with each request. */
-  url: string
-  hubs: [ProcessHub, ProcessHub]
-  upstream: Upstream
-  db: Database
-  /** Starts a replica in the place of one that is gone. */
-  restart: (index: 0 | 1) => Promise<void>
-}
-
-/** Two replicas on one database behind one address, with the authorization server. */
-async function startCluster (t: Cleanup, oauthServer: Json = {}): Promise<Cluster> {
-  const db = await database(t)
-  const upstream = await startUpstream(t, {
-    tools: [tool('echo'), tool('slow')],
-    on: ({ params }) => (params.name === 'slow' ? 'never' : undefined)
-  })
-  const hubs: ProcessHub[] = []
-  const url = await startBalancer(t, () => hubs.map(({ port }) => port))
-  const options = {
-    settings: settings({ fake: { type: 'streamable-http', url: upstream.url } }, {
-      systemConfig: { install: { baseUrl: url }, oauthServer: { enabled: true, ...oauthServer } }
-    })
-  }
-  // The first one stores the settings.
-  hubs.push(await spawnReplica(t, db.url, options))
-  hubs.push(await spawnReplica(t, db.url, options))
-  const [a, b] = hubs
-  assert.ok(a && b)
-  await connected(a, 1)
-  await connected(b, 1)
-  const cluster: Cluster = {
-    url,
-    hubs: [a, b],
-    upstream,
-    db,
-    restart: async (index) => {
-      const hub = await spawnReplica(t, db.url, options)
-      hubs[index] = hub
-      cluster.hubs[index] = hub
-    }
-  }
-  return cluster
-}
-
-/** A person with a browser that is logged in, after the first time. */
-class Visitor {
-  readonly #browser: Browser
-  readonly #url: string
-  readonly clientId: string
-
-  constructor (url: string, clientId: string) {
-    this.#browser = new Browser(url)
-    this.#url = url
-    this.clientId = clientId
-  }
-
-  /** The fields with which a code is redeemed. */
-  async code (): Promise<Record<string, string>> {
-    const { verifier, params } = request(this.clientId)
-    const end = await allow(this.#browser, `${this.#url}/oauth/authorize?${new URLSearchParams(params).toString()}`, admin)
-    const code = end.searchParams.get('code')
-    assert.ok(code, end.href)
-    return { grant_type: 'authorization_code', code, client_id: this.clientId, redirect_uri: redirectUri, code_verifier: verifier }
-  }
-
-  refresh ({ refresh_token: token = '' }: Tokens): Record<string, string> {
-    return { grant_type: 'refresh_token', refresh_token: token, client_id: this.clientId }
-  }
-}
-
-interface Redeemed { status: number, body: Tokens & { error?: string } }
-
-async function redeem ({ url }: Pick<Hub, 'url'>, fields: Record<string, string>): Promise<Redeemed> {
-  const reply = await form(`${url}/oauth/token`, fields)
-  return { status: reply.status, body: await reply.json() as Redeemed['body'] }
-}
-
-const statusOf = async ({ url }: Pick<Hub, 'url'>, key: string): Promise<number> =>
-  (await send(`${url}/mcp`, { key, body: initialize() })).status
-
-/** Waits until tokens are of no use anywhere, which is within 5 s. */
-async function assertDead (hubs: readonly Hub[], visitor: Visitor, tokens: Tokens): Promise<void> {
-  for (const hub of hubs) {
-    await until(async () => await statusOf(hub, tokens.access_token) === 401, 5_000, 'the access token is still accepted')
-    const { status, body: { error } } = await redeem(hub, visitor.refresh(tokens))
-    assert.deepEqual([status, error], [400, 'invalid_grant'])
-  }
-}
 
 test('two replicas behind one address', { timeout }, async (t) => {
-  const { url, hubs, db } = await startCluster(t)
+  const { url, hubs, db } = await startReplicas(t)
   const [a, b] = hubs
   const { client_id: clientId = '' } = await register(url)
   const visitor = new Visitor(url, clientId)
@@ -249,50 +137,6 @@ test('two replicas behind one address', { timeout }, async (t) => {
     // Nothing above is an error of the gateway.
     assert.doesNotMatch(hub.output(), /"level":(50|60)/)
   }
-})
-
-test('kill -9 in the middle of redemptions and refreshes leaves nothing that can be used twice', { timeout: 600_000 }, async (t) => {
-  const cluster = await startCluster(t)
-  const { url, db, hubs: [a] } = cluster
-  const visitor = new Visitor(url, (await register(url)).client_id ?? '')
-  const rounds = isFull ? 60 : 10
-  const outcomes: string[] = []
-  for (let round = 0; round < rounds; round++) {
-    const code = await visitor.code()
-    const first = (await redeem(a, await visitor.code())).body
-    const killed = cluster.hubs[1]
-    const refresh = visitor.refresh(first)
-    // Two of each, as of a client that is impatient. Whether an answer arrives is a matter of luck.
-    // The first request to a replica loads what serves the others.
-    await redeem(killed, { ...code, code: 'none' })
-    const sent = [code, refresh, code, refresh].map(async (fields) => await redeem(killed, fields).catch(() => undefined))
-    const delay = Math.random() * 80
-    await sleep(delay)
-    killed.child.kill('SIGKILL')
-    const answers = await Promise.all(sent)
-    await killed.stop()
-    const [byCode, byRefresh] = [[answers[0], answers[2]], [answers[1], answers[3]]].map((each) =>
-      each.flatMap((answer) => answer?.status === 200 ? [answer.body] : []))
-    assert.ok(byCode && byRefresh)
-    for (const [what, won, fields] of [['code', byCode, code], ['refresh token', byRefresh, refresh]] as const) {
-      assert.ok(won.length <= 1, `a ${what} was good twice`)
-      const late = await redeem(a, fields)
-      outcomes.push(`${delay.toFixed(0)} ms ${what}: ${won.length} answered, then ${late.status}`)
-      if (won[0] === undefined) continue
-      assert.equal(late.status, 400, `a ${what} was good again`)
-      await assertDead([a], visitor, won[0])
-    }
-    // What nobody was told of counts as well: no family has two tokens to go on with, and no code two families.
-    const living = await db.query(`SELECT family FROM tokens JOIN token_families USING (family)
-      WHERE NOT revoked AND NOT used AND kind = 'refresh' GROUP BY family HAVING count(*) > 1`)
-    assert.deepEqual(living, [])
-    const families = await db.query(
-      'SELECT hash FROM grants JOIN token_families USING (family) WHERE taken GROUP BY hash HAVING count(*) > 1'
-    )
-    assert.deepEqual(families, [])
-    await cluster.restart(1)
-  }
-  t.comment(outcomes.join('\n'))
 })
 
 // ---- secrets --------------------------------------------------------------------------------------

@@ -39,9 +39,12 @@ export async function correct (ctx: Context, next: () => Promise<void>, problemP
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
 
+/** Where an answer redirects to; empty for any other. Koa returns undefined for a header that is not set, whatever its types say. */
+const locationOf = ({ response }: Pick<Context, 'response'>): string => (response.get('location') as string | undefined) ?? ''
+
 /** The library answers unsupported response types in the fragment, where a client that waits for a code does not look. */
 function errorsIntoQuery (ctx: Context): void {
-  const location = ctx.response.get('location')
+  const location = locationOf(ctx)
   if (!location.includes('#')) return
   const url = new URL(location)
   for (const [name, value] of new URLSearchParams(url.hash.slice(1))) url.searchParams.set(name, value)
@@ -51,7 +54,7 @@ function errorsIntoQuery (ctx: Context): void {
 
 /** An answer while the storage is away, unless the client is told of it by a redirect. */
 export function answerAway (ctx: KoaContextWithOIDC): void {
-  if (ctx.response.get('location') !== '') return
+  if (locationOf(ctx) !== '') return
   ctx.status = 503
   ctx.set('retry-after', '5')
   ctx.body = { error: 'temporarily_unavailable', error_description: 'The storage cannot be used now' }
