@@ -27,6 +27,8 @@ const routes: FastifyPluginAsync = async (app) => {
     request.raw.method = 'GET'
     await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
   })
+  // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code needs its verifier.
+  for (const path of ['/token', '/revoke']) app.options(path, async (request, reply) => { await answer(request, reply) })
   app.post('/token', { config }, async (request, reply) => { await answer(request, reply) })
   app.post('/revoke', { config: { effect: 'change' } }, async (request, reply) => { await answer(request, reply) })
 }

@@ -1,8 +1,10 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
+import { pathOf } from '../../plugins/auth/check-token.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { issuerPath } from '../../plugins/oauth/issuer.ts'
 import { resourceMetadata, serverMetadata } from '../../plugins/oauth/metadata.ts'
 import { resourcePath } from '../../plugins/oauth/resources.ts'
+import { forAnyOrigin } from './any-origin.ts'
 
 const server = '/.well-known/oauth-authorization-server'
 const resource = '/.well-known/oauth-protected-resource'
@@ -15,15 +17,11 @@ const routes: FastifyPluginAsync = async (app) => {
   const { basePath } = app.config
   const config = { effect: 'read' } as const
   app.addHook('onRequest', (_request, reply, done) => {
-    // Public, and read by pages of any origin that log their user in.
-    reply.header('access-control-allow-origin', '*')
     reply.header('cache-control', 'no-store')
     done()
   })
-  const restOf = ({ params }: FastifyRequest): string => {
-    const rest = (params as Record<string, string | undefined>)['*'] ?? ''
-    return rest === '' ? '' : `/${rest}`
-  }
+  // As it was sent: the router has decoded its parameter, and names may hold spaces.
+  const restOf = ({ url }: FastifyRequest): string => /\/\.well-known\/[^/]+(\/.*)?$/.exec(pathOf(url))?.[1] ?? ''
   const describeServer = async (request: FastifyRequest): Promise<object> => serverMetadata(app.oauth.issuer(request), app.oauth.settings)
   /** By the path of the issuer behind the well-known one. */
   const describeServerAt = async (request: FastifyRequest): Promise<object> => {
@@ -46,6 +44,10 @@ const routes: FastifyPluginAsync = async (app) => {
     if (basePath !== '') throw new errors.NotFound()
     return describeResource(issuer, path)
   }
+  // Pages of any origin log their user in; the SDKs ask with a header that is not safelisted.
+  const below = basePath === '' ? [] : [`${basePath}${resource}/*`]
+  const paths = [`${basePath}${server}`, `${server}/*`, `${basePath}${resource}`, `${resource}/*`, ...below]
+  forAnyOrigin(app, Object.fromEntries(paths.map((path) => [path, 'GET'])))
   app.get(`${basePath}${server}`, { config }, describeServer)
   app.get(`${server}/*`, { config }, describeServerAt)
   app.get(`${basePath}${resource}`, { config }, describeResourceBelow)

@@ -16,7 +16,6 @@ const routes: FastifyPluginAsync = async (app) => {
   const { clients } = app.oauth
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
-    reply.header('access-control-allow-origin', '*')
     done()
   })
   const answerOf = ({ client, secret, registrationToken }: Issued, request: FastifyRequest): object => ({
@@ -31,6 +30,8 @@ const routes: FastifyPluginAsync = async (app) => {
   app.post('/register', {
     config: { effect: 'change' },
     onRequest: async (request) => {
+      // A page of elsewhere could fill the list of clients of a gateway that only its reader's computer can reach (DECISIONS §15).
+      app.auth.origin(request)
       const { enabled, requiresAuthentication } = app.oauth.settings.dynamicRegistration
       if (!enabled) throw new OAuthError('access_denied', 'Clients cannot register themselves here; ask an admin for a client', 403)
       if (requiresAuthentication) await mustBeAdmin(app, request)

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify'
 import { OAuthError } from '../../plugins/errors/oauth-error.ts'
 import { subjectOf } from '../../plugins/users/mark.ts'
+import { forAnyOrigin } from './any-origin.ts'
 
 /** The user of an access token (OpenID Connect Core 1.0, section 5.3). */
 const routes: FastifyPluginAsync = async (app) => {
@@ -22,9 +23,9 @@ const routes: FastifyPluginAsync = async (app) => {
   }
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')
-    reply.header('access-control-allow-origin', '*')
     done()
   })
+  forAnyOrigin(app, { '/userinfo': 'GET, POST' })
   app.get('/userinfo', { config: { effect: 'read' } }, answer)
   app.post('/userinfo', { config: { effect: 'run' } }, answer)
 }
