@@ -7,7 +7,7 @@ import { test } from 'tap'
 import { managed, spawnReplica } from '../fakes/replica.ts'
 import { cpuTime } from '../../bench/cpu.ts'
 import { initialize, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
-import { database } from '../helpers/database.ts'
+import { cluster, database } from '../helpers/database.ts'
 import { spawnHub, until, type Hub } from '../helpers/hub.ts'
 import { admin, assertDead, redeem, redirectUri, startReplicas, statusOf, Visitor } from '../helpers/oauth-replicas.ts'
 import { allow, Browser, form, register, request, tokensFor } from '../helpers/oauth.ts'
@@ -203,13 +203,44 @@ async function wholeFlow (url: string): Promise<{ secrets: Record<string, string
   }
 }
 
+/** Sends secrets to all endpoints, in right places and in wrong ones, while the gateway cannot answer. */
+async function provoke (url: string, secrets: Readonly<Record<string, string>>): Promise<void> {
+  const values = Object.values(secrets)
+  const json = { 'content-type': 'application/json' }
+  for (const value of values) {
+    const bearer = { authorization: `Bearer ${value}` }
+    const basic = { authorization: `Basic ${Buffer.from(`${value}:${value}`).toString('base64')}` }
+    const fields = { client_id: value, client_secret: value, redirect_uri: redirectUri, code_verifier: value }
+    await form(`${url}/oauth/token`, { ...fields, grant_type: 'authorization_code', code: value })
+    await form(`${url}/oauth/token`, { ...fields, grant_type: 'refresh_token', refresh_token: value }, basic)
+    await form(`${url}/oauth/revoke`, { token: value }, basic)
+    await fetch(`${url}/oauth/userinfo`, { headers: bearer })
+    await fetch(`${url}/oauth/register/${value}`, { headers: bearer })
+    await fetch(`${url}/oauth/register/x`, { method: 'PUT', headers: { ...bearer, ...json }, body: JSON.stringify({ client_secret: value }) })
+    await fetch(`${url}/oauth/register`, { method: 'POST', headers: { ...bearer, ...json }, body: `{"client_secret": "${value}"` })
+    const query = new URLSearchParams({ ...request(value).params, state: value, access_token: value, code: value }).toString()
+    await fetch(`${url}/oauth/authorize?${query}`, { redirect: 'manual', headers: { cookie: `tool-hub-session=${value}` } })
+    await form(`${url}/oauth/interaction/${value}/login`, { username: value, password: value, csrf: value }, { origin: new URL(url).origin })
+    await fetch(`${url}/api/servers?token=${value}`, { headers: { ...bearer, 'x-auth-token': value } })
+    await fetch(`${url}/api/auth/login`, { method: 'POST', headers: json, body: JSON.stringify({ username: 'admin', password: value }) })
+    await send(`${url}/mcp`, { key: value, body: initialize() })
+  }
+}
+
 test('no secret of a flow stands in plain anywhere', { timeout }, async (t) => {
   const env = { LOG_LEVEL: 'trace' }
 
   await t.test('in a database, in logs, on pages', async (t) => {
-    const db = await database(t)
+    const server = await cluster(t, { fsync: 'off' })
+    const db = await database(t, server)
     const hub = await spawnReplica(t, db.url, { settings: settings({}, { systemConfig: { oauthServer: { enabled: true } } }), env })
     const { secrets, pages } = await wholeFlow(hub.url)
+    await provoke(hub.url, secrets)
+    await server.stop('immediate')
+    await provoke(hub.url, secrets)
+    const errors = hub.output().split('\n').filter((line) => line.includes('"stack"'))
+    assert.ok(errors.length > Object.keys(secrets).length, 'next to nothing was logged')
+    await server.start()
     const tables = await db.query<{ name: string }>(
       "SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS name FROM information_schema.tables " +
       "WHERE table_type = 'BASE TABLE' AND table_schema NOT IN ('pg_catalog', 'information_schema')"
@@ -233,6 +264,7 @@ test('no secret of a flow stands in plain anywhere', { timeout }, async (t) => {
       env: { ...env, ADMIN_PASSWORD: admin.password }
     })
     const { secrets, pages } = await wholeFlow(hub.url)
+    await provoke(hub.url, secrets)
     const file = await readFile(hub.settingsPath, 'utf8')
     assert.match(file, /"oauthTokens"/)
     assertAbsent([file], secrets, 'the settings file')
