@@ -77,7 +77,7 @@ export class Call {
         for (const { reject } of this.#unpark()) reject(isOver())
         over(this, response)
       }
-    }, headers)
+    }, headers, exchange.client.owner)
     this.attach(exchange)
   }
 

@@ -87,13 +87,19 @@ export function memberOf (text: string, key: string): string | undefined {
   return member && text.slice(member.start, member.end)
 }
 
-/** The texts of an array's elements, in order; empty when the text is not an array. */
-export function elementsOf (text: string): string[] {
+/** One member's value, where its text has at most 16 KiB: what is looked up in a stranger's result, however large that is. */
+export function smallMemberOf (text: string, key: string): unknown {
+  const member = memberOf(text, key)
+  return member !== undefined && member.length <= 16 * 1024 ? JSON.parse(member) : undefined
+}
+
+/** The texts of an array's elements, in order, up to a number of them; empty when the text is not an array. */
+export function elementsOf (text: string, max = Infinity): string[] {
   const elements: string[] = []
   let at = skipSpace(text, 0)
   if (text.charCodeAt(at) !== 0x5b) return elements
   at = skipSpace(text, at + 1)
-  while (at < text.length && text.charCodeAt(at) !== 0x5d) {
+  while (at < text.length && text.charCodeAt(at) !== 0x5d && elements.length < max) {
     const end = skipValue(text, at)
     elements.push(text.slice(at, end))
     at = skipSpace(text, end)

@@ -1,5 +1,5 @@
 import { code, RpcError } from './errors.ts'
-import { elementsOf, isDeeperThan, isObject, memberOf, membersOf } from './json.ts'
+import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, smallMemberOf } from './json.ts'
 
 export type RequestId = string | number
 
@@ -33,37 +33,58 @@ const isId = (id: unknown): id is RequestId => typeof id === 'string' || (typeof
 export function parseMessage (text: string, maxDepth: number, maxBatch = Infinity): Message | Array<Message | Malformed> {
   // Checked before parsing: this is linear, and a parser needs long for deep JSON.
   if (isDeeperThan(text, maxDepth)) {
-    throw new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`)
+    throw notMessages.tooDeep(maxDepth)
   }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new RpcError(code.parse, 'Parse error: the body is not valid JSON')
+    throw notMessages.notJson()
   }
   if (!Array.isArray(value)) return toMessage(value, text)
-  if (value.length === 0) throw new RpcError(code.invalidRequest, 'Invalid request: the batch is empty')
-  if (value.length > maxBatch) throw new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`)
-  return elementsOf(text).map((element, at) => toElement(value[at], element))
+  if (value.length === 0) throw notMessages.isEmpty()
+  if (value.length > maxBatch) throw notMessages.isTooLong(maxBatch)
+  return elementsOf(text).map((element, at) => {
+    try {
+      return toMessage(value[at], element)
+    } catch (error) {
+      return malformed(error, value[at], element)
+    }
+  })
 }
 
-function toElement (value: unknown, text: string): Message | Malformed {
-  try {
-    return toMessage(value, text)
-  } catch (error) {
-    if (!(error instanceof RpcError)) throw error
-    return { kind: 'malformed', idText: isObject(value) && isId(value.id) ? memberOf(text, 'id') ?? 'null' : 'null', error }
-  }
+/** What is answered to an element of a batch that is no message. @throws what is no RpcError */
+export function malformed (error: unknown, value: unknown, text: string): Malformed {
+  if (!(error instanceof RpcError)) throw error
+  return { kind: 'malformed', idText: isObject(value) && isId(value.id) ? memberOf(text, 'id') ?? 'null' : 'null', error }
+}
+
+/** The errors of a text that is no message or batch, by what is wrong with it. */
+export const notMessages = {
+  tooDeep: (maxDepth: number) => new RpcError(code.invalidRequest, `Invalid request: JSON is nested deeper than ${maxDepth} levels`),
+  notJson: () => new RpcError(code.parse, 'Parse error: the body is not valid JSON'),
+  isEmpty: () => new RpcError(code.invalidRequest, 'Invalid request: the batch is empty'),
+  isTooLong: (maxBatch: number) => new RpcError(code.invalidRequest, `Invalid request: the batch has more than ${maxBatch} elements`),
+  isNoObject: () => new RpcError(code.invalidRequest, 'Invalid request: a message is a JSON object')
 }
 
 function toMessage (value: unknown, text: string): Message {
-  if (!isObject(value)) throw new RpcError(code.invalidRequest, 'Invalid request: a message is a JSON object')
-  if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
+  if (!isObject(value)) throw notMessages.isNoObject()
   const members = membersOf(text)
-  const textOf = (key: string): string | undefined => {
+  return messageOf(value, (key) => {
     const member = members.findLast((each) => each.key === key)
     return member && text.slice(member.start, member.end)
-  }
+  })
+}
+
+/**
+ * A message by its members.
+ * @param value whose `params`, `result` and `error` are undefined where there are no such members
+ * @param textOf the text of a member
+ * @throws RpcError -32600
+ */
+export function messageOf (value: Readonly<Record<string, unknown>>, textOf: (key: string) => string | undefined): Message {
+  if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
   if (typeof value.method === 'string') {
     if (value.params !== undefined && !isObject(value.params)) {
       throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
@@ -99,7 +120,8 @@ export const errorText = (idText: string, error: string): string => `{"jsonrpc":
 
 /** The error of an upstream's answer, from the text of its `error` member. It is relayed with the same bytes. */
 export function toRpcError (text: string): RpcError {
-  const { code: number, message } = JSON.parse(text) as { code?: unknown, message?: unknown }
+  const number = smallMemberOf(text, 'code')
+  const message = smallMemberOf(text, 'message')
   return new RpcError(
     typeof number === 'number' ? number : code.internal,
     typeof message === 'string' ? message : 'the upstream answered with an error',

@@ -54,14 +54,15 @@ export class Peer implements Receiver {
   /**
    * Sends a request under `nextId`.
    * @param headers of the client that it is sent for
+   * @param owner who causes the answer
    * @returns the answer, which may be an error; rejects with UpstreamError when there is none
    */
-  request (method: string, paramsText?: string, follower?: Follower, headers?: SendOptions['headers']): Promise<Response> {
+  request (method: string, paramsText?: string, follower?: Follower, headers?: SendOptions['headers'], owner?: string): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject, follower })
       if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
-      this.#transport.send(requestText(id, method, paramsText), { id, headers })
+      this.#transport.send(requestText(id, method, paramsText), { id, headers, owner })
     })
   }
 

@@ -1,5 +1,5 @@
 /** Max time that work of low urgency holds the event loop, in ms. */
-const longest = 10
+const longest = 4
 /** Characters of a long text that are encoded at once. */
 const chunkSize = 64 * 1024
 

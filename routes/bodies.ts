@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { bytesOf, readJson, readText } from '../plugins/body/index.ts'
 import { holdBody } from '../plugins/body/memory.ts'
+import { ownerAt } from '../plugins/limits/owner.ts'
 
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
@@ -11,7 +12,7 @@ export function jsonBodies (app: FastifyInstance): void {
   app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
   app.addContentTypeParser(
     'application/json',
-    async (_request: FastifyRequest, payload: FastifyRequest['raw']) => await readJson(payload, limitOf(app))
+    async (request: FastifyRequest, payload: FastifyRequest['raw']) => await readJson(payload, limitOf(app), ownerAt(request.ip))
   )
 }
 

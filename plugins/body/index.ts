@@ -1,8 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isDeeperThan } from '../../protocol/json.ts'
+import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
+import { largeText } from '../../protocol/large-message.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
+import { turns } from '../limits/turns.ts'
 
 const units: Readonly<Record<string, number>> = { b: 1, kb: 1024, mb: 1024 ** 2, gb: 1024 ** 3 }
 const sizes = new Map<string, number>()
@@ -57,19 +60,50 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
 }
 
 /**
- * The whole body as a JSON value; undefined when it is empty.
+ * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner.
  * @param limit a size as `bytesOf` takes it
- * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`, and what `readText` throws
+ * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`, ShareError, and what `readText` throws
  */
-export async function readJson (payload: IncomingMessage, limit: string): Promise<unknown> {
+export async function readJson (payload: IncomingMessage, limit: string, owner: string): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit))
   if (text === '') return undefined
-  if (isDeeperThan(text, limits.requestDepth)) {
-    throw new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
-  }
+  return text.length > largeText ? await parseLarge(text, owner) : parse(text)
+}
+
+/** A JSON value. @throws InvalidJson */
+export function parse (text: string): unknown {
+  if (isDeeperThan(text, limits.requestDepth)) throw tooDeep()
   try {
     return JSON.parse(text)
   } catch {
     throw new errors.InvalidJson('')
   }
 }
+
+/**
+ * The value of a large JSON text. It is checked in steps and parsed in one.
+ * @param check looks at the valid text, in a step of its own
+ * @throws InvalidJson, ShareError
+ */
+export async function parseLarge (text: string, owner: string, check: (text: string) => void = () => {}): Promise<unknown> {
+  return await turns.run(owner, async (pause) => {
+    const scanner = new JsonScanner(text, limits.requestDepth, none)
+    try {
+      while (!scanner.step()) await pause()
+    } catch (error) {
+      if (error instanceof TooDeep) throw tooDeep()
+      if (error instanceof SyntaxError) throw new errors.InvalidJson('')
+      throw error
+    }
+    await pause()
+    check(text)
+    await pause()
+    const value: unknown = JSON.parse(text)
+    // Whoever works with it begins in a step of his own.
+    await pause()
+    return value
+  })
+}
+
+const none: ReadonlySet<string> = new Set()
+const tooDeep = (): Error => new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)

@@ -105,6 +105,17 @@ export class HttpReply implements ReplyChannel {
   }
 }
 
+/** Writes the parts of a large answer without joining them, and ASCII as the bytes that it is: each would copy the whole text. */
+function writeLarge (raw: ServerResponse, parts: ReadonlyArray<string | Buffer>): void {
+  raw.cork()
+  for (const part of parts) {
+    if (typeof part === 'string' && Buffer.byteLength(part) === part.length) raw.write(part, 'latin1')
+    else raw.write(part)
+  }
+  raw.end()
+  raw.uncork()
+}
+
 /** Writes a JSON answer part by part, with its total length, so that the parts need not be joined. */
 export function writeJson (
   raw: ServerResponse,
@@ -116,7 +127,8 @@ export function writeJson (
   let length = 0
   for (const part of parts) length += Buffer.byteLength(part)
   raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers })
-  if (parts.length === 1) raw.end(parts[0])
+  if (length > worthCounting && raw.socket) writeLarge(raw, parts)
+  else if (parts.length === 1) raw.end(parts[0])
   else if (parts.every((part) => typeof part === 'string')) raw.end(parts.join(''))
   else {
     for (const part of parts) raw.write(part)

@@ -1,9 +1,12 @@
-import { isObject } from '../../protocol/json.ts'
+import { elementsOf, isObject, memberOf } from '../../protocol/json.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 
 /** Longer URIs are not remembered. */
 const longestUri = 1_024
+/** Further blocks of a result, and longer ones (in characters), are not looked at. */
+const mostBlocks = 10_000
+const longestBlock = 64 * 1024
 
 /**
  * The resources that results of tools linked to, and the provider of each link. Such a resource need not be in any list (MCP, "Resource
@@ -15,9 +18,9 @@ export class ResourceLinks {
   /** Notes the resource links in a result. @param principal the one that gets the result */
   note (result: string, principal: string, provider: string): void {
     if (!result.includes('"resource_link"')) return
-    const { content } = JSON.parse(result) as { content?: unknown }
-    if (!Array.isArray(content)) return
-    for (const block of content) {
+    for (const text of elementsOf(memberOf(result, 'content') ?? '', mostBlocks)) {
+      if (text.length > longestBlock || !text.includes('"resource_link"')) continue
+      const block: unknown = JSON.parse(text)
       if (!isObject(block) || block.type !== 'resource_link' || typeof block.uri !== 'string') continue
       if (block.uri.length <= longestUri) this.#providers.setNewest(keyOf(principal, block.uri), provider)
     }

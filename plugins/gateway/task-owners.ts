@@ -1,3 +1,4 @@
+import { isObject, smallMemberOf } from '../../protocol/json.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 
@@ -14,8 +15,8 @@ export class TaskOwners {
   /** Notes the task that a result announces, if it does. */
   note (result: string, owner: TaskOwner): void {
     if (!result.includes('"taskId"')) return
-    const { task } = JSON.parse(result) as { task?: { taskId?: unknown } }
-    if (typeof task?.taskId !== 'string') return
+    const task = smallMemberOf(result, 'task')
+    if (!isObject(task) || typeof task.taskId !== 'string') return
     this.#owned.set(keyOf(owner, task.taskId), true)
   }
 

@@ -1,6 +1,9 @@
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39
+/** A digit, or one of `.eE+-`. */
+const isNumbers = (code: number): boolean =>
+  isDigit(code) || code === 0x2e || code === 0x65 || code === 0x45 || code === 0x2b || code === 0x2d
 
 /**
  * The first number in a JSON text that `JSON.parse` would change: 1e400, and whole numbers beyond 2^53 that are written out.
@@ -13,7 +16,9 @@ export function inexactNumber (text: string): string | undefined {
     if (code === QUOTE) at = endOfString(text, at)
     else if (isDigit(code)) {
       const start = at
-      while (at < text.length && /[0-9.eE+-]/.test(text.charAt(at))) at++
+      while (isNumbers(text.charCodeAt(at))) at++
+      // Short ones, which are most, are exact.
+      if (at - start < 4) continue
       const number = text.slice(start, at)
       if (!Number.isFinite(Number(number)) || (/^\d+$/.test(number) && !Number.isSafeInteger(Number(number)))) return number
     }

@@ -121,6 +121,12 @@ export const limits = {
   smallBody: 4 * 1024,
   /** Memory that a body takes, per byte: a text of empty arrays grows that much when it is parsed. */
   bodyCost: 16,
+  /**
+   * Bodies, and messages of upstreams, of more than 256 KiB, which are read in steps (`limits/turns.ts`). `pieces`: max that are read or
+   * wait, with a share for each owner; beyond: 429, 503 or -32001. `perSecond`, `burst`: CPU time of one owner per second, and at once,
+   * in ms; beyond: they wait, and after `longestWait`, in ms: 429 or -32001. `owners`: max owners whose time is counted.
+   */
+  largeWork: { pieces: 1_000, perSecond: 400, burst: 400, longestWait: 10_000, owners: 10_000 },
   /** Max events kept for `Last-Event-ID` per session; beyond: the oldest are dropped. */
   replayEvents: 256,
   /** Max size of those events per session, in characters; beyond: the oldest are dropped. */

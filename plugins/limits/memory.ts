@@ -1,5 +1,5 @@
 import { limits } from './index.ts'
-import { Shares, type Release } from './shares.ts'
+import { ShareError, Shares, type Release } from './shares.ts'
 
 /**
  * The memory that texts in flight take: answers of upstreams that are being read, bodies of requests, and replies that their clients have
@@ -36,30 +36,56 @@ export class MemoryBudget {
 
   /** Takes memory in the name of an owner. @param bytes as they cost @throws ShareError */
   take (owner: string, bytes: number): Release {
-    // What has no owner leaves less for those that have one.
-    if (!this.fits(bytes)) return this.#shares.take(owner, Infinity)
-    return this.#shares.take(owner, bytes)
+    const shares = this.#take(owner, bytes)
+    let isReleased = false
+    return () => {
+      if (isReleased) return
+      isReleased = true
+      shares.remove(owner, bytes)
+    }
   }
 
-  /** An account for a text that grows while it is read. */
-  open (): MemoryAccount { return new MemoryAccount(this) }
+  /** An account for a text that grows while it is read. @param owner who causes it */
+  open (owner: string): MemoryAccount {
+    return new MemoryAccount(this.#shares, owner, (bytes) => {
+      try {
+        this.#take(owner, bytes)
+        return true
+      } catch (error) {
+        if (!(error instanceof ShareError)) throw error
+        return false
+      }
+    })
+  }
+
+  /** @throws ShareError */
+  #take (owner: string, bytes: number): Shares {
+    // Slow readers are closed first, to make room. Replies that are not read have no owner, and leave less for those that have one.
+    if (this.fits(bytes)) this.#shares.add(owner, bytes, this.#held)
+    else this.#shares.add(owner, Infinity)
+    return this.#shares
+  }
 }
 
-/** The memory of one text that is being read. */
+/** The memory of one text that is being read, in the name of an owner. */
 export class MemoryAccount {
-  readonly #budget: MemoryBudget
+  readonly #shares: Shares
+  readonly #owner: string
+  readonly #take: (bytes: number) => boolean
   #bytes = 0
 
-  constructor (budget: MemoryBudget) {
-    this.#budget = budget
+  /** @param take takes memory in the owner's name, where there is some @param shares that it is given back to */
+  constructor (shares: Shares, owner: string, take: (bytes: number) => boolean) {
+    this.#shares = shares
+    this.#owner = owner
+    this.#take = take
   }
 
-  /** Sets its size. @param size in bytes, as received @returns false when the budget is used up: the text must be given up */
+  /** Sets its size. @param size in bytes, as received @returns false when there is no memory left for it: the text must be given up */
   resize (size: number): boolean {
     const bytes = size > limits.smallText ? size * limits.answerCost : 0
-    if (bytes === this.#bytes) return true
-    if (bytes > this.#bytes && !this.#budget.fits(bytes - this.#bytes)) return false
-    this.#budget.add(bytes - this.#bytes)
+    if (bytes > this.#bytes && !this.#take(bytes - this.#bytes)) return false
+    if (bytes < this.#bytes) this.#shares.remove(this.#owner, this.#bytes - bytes)
     this.#bytes = bytes
     return true
   }
@@ -69,7 +95,7 @@ export class MemoryAccount {
     if (this.#bytes === 0) return
     const bytes = this.#bytes
     this.#bytes = 0
-    setImmediate(() => { this.#budget.add(-bytes) })
+    setImmediate(() => { this.#shares.remove(this.#owner, bytes) })
   }
 }
 

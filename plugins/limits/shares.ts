@@ -41,25 +41,34 @@ export class Shares {
   /** How many places one owner holds. */
   heldBy (owner: string): number { return this.#held.get(owner) ?? 0 }
 
-  /** Takes places for an owner. @throws ShareError */
-  take (owner: string, places = 1): Release {
-    const held = this.heldBy(owner)
-    if (this.#taken + places > this.#max) {
-      throw new ShareError(`The gateway has as many ${this.#noun} as it can hold; try again later`, false)
-    }
-    if (this.#taken + places > this.#max * 3 / 4 && held + places > this.#max / 10) {
-      throw new ShareError(`You hold as many ${this.#noun} as one caller may while the gateway is busy; end some, or try again later`, true)
-    }
-    this.#held.set(owner, held + places)
-    this.#taken += places
+  /** Takes places for an owner. @param others places that are taken in nobody's name @throws ShareError */
+  take (owner: string, places = 1, others = 0): Release {
+    this.add(owner, places, others)
     let isReleased = false
     return () => {
       if (isReleased) return
       isReleased = true
-      this.#taken -= places
-      const left = this.heldBy(owner) - places
-      if (left > 0) this.#held.set(owner, left)
-      else this.#held.delete(owner)
+      this.remove(owner, places)
     }
+  }
+
+  /** Takes places, which `remove` gives back. @throws ShareError */
+  add (owner: string, places: number, others = 0): void {
+    const held = this.heldBy(owner)
+    const taken = this.#taken + others + places
+    if (taken > this.#max) throw new ShareError(`The gateway has as many ${this.#noun} as it can hold; try again later`, false)
+    if (taken > this.#max * 3 / 4 && held + places > this.#max / 10) {
+      throw new ShareError(`You hold as many ${this.#noun} as one caller may while the gateway is busy; end some, or try again later`, true)
+    }
+    this.#held.set(owner, held + places)
+    this.#taken += places
+  }
+
+  /** Gives back places that `add` took. */
+  remove (owner: string, places: number): void {
+    this.#taken -= places
+    const left = this.heldBy(owner) - places
+    if (left > 0) this.#held.set(owner, left)
+    else this.#held.delete(owner)
   }
 }

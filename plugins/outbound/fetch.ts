@@ -16,6 +16,8 @@ export interface FetchOptions {
   maxSize: number
   /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
   timeout?: number
+  /** Who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
+  owner?: string
   signal?: AbortSignal
   /** Whether a redirect that is not followed is returned as the answer; default: it is an error. */
   answersRedirects?: boolean
@@ -44,7 +46,7 @@ const unsent = new Set([
 export async function fetchWhole (
   start: URL,
   dispatcher: Dispatcher,
-  { method = 'GET', headers = {}, body, maxSize, timeout, signal, answersRedirects = false }: FetchOptions
+  { method = 'GET', headers = {}, body, maxSize, timeout, owner = '', signal, answersRedirects = false }: FetchOptions
 ): Promise<Fetched> {
   const ending = new AbortController()
   const end = (): void => { ending.abort() }
@@ -79,7 +81,7 @@ export async function fetchWhole (
         const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
         if (!next) {
           const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
-          return { status, headers: got, body: await whole(answer.body, encoding, maxSize) }
+          return { status, headers: got, body: await whole(answer.body, encoding, maxSize, owner) }
         }
         url = next
       } finally {
@@ -123,13 +125,18 @@ function failure (error: unknown, url: URL): UpstreamError {
 }
 
 /** The decoded body. @throws RangeError when it is larger than `maxSize`, SyntaxError when its encoding is unknown */
-async function whole (body: Dispatcher.ResponseData['body'], encoding: string | undefined, maxSize: number): Promise<Buffer> {
+async function whole (
+  body: Dispatcher.ResponseData['body'],
+  encoding: string | undefined,
+  maxSize: number,
+  owner: string
+): Promise<Buffer> {
   const decoder = decoderOf(encoding)
   // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks: Buffer[] = []
   let size = 0
-  const account = memory.open()
+  const account = memory.open(owner)
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
       size += chunk.length

@@ -1,7 +1,8 @@
-import { isDeeperThan, isObject } from '../../protocol/json.ts'
+import { isObject } from '../../protocol/json.ts'
+import { largeText } from '../../protocol/large-message.ts'
+import { parse, parseLarge } from '../body/index.ts'
 import { errors } from '../errors/list.ts'
 import { inexactNumber } from '../json-schema/numbers.ts'
-import { limits } from '../limits/index.ts'
 
 /**
  * The arguments in a query: texts, and lists of texts for repeated names.
@@ -31,32 +32,32 @@ function decoded (text: string): string {
 
 /**
  * The arguments in a body; none in an empty one.
- * @throws InvalidJson; InvalidInput when it is not an object, or has a number that cannot be passed on exactly
+ * @throws InvalidJson; InvalidInput when it is not an object, or has a number that cannot be passed on exactly; ShareError
  */
-export function fromBody (text: string): Record<string, unknown> {
-  const value = exactJson(text)
+export async function fromBody (text: string, owner: string): Promise<Record<string, unknown>> {
+  const value = await exactJson(text, owner)
   if (!isObject(value)) throw new errors.InvalidInput('The body must be a JSON object with the arguments of the tool')
   return value
 }
 
 /**
- * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members.
- * @throws InvalidJson; InvalidInput when a number is not exact
+ * Parses a JSON text, all of whose numbers must be exact as JavaScript numbers; an empty text is an object without members. A large text is
+ * parsed in the turns of its owner.
+ * @throws InvalidJson; InvalidInput when a number is not exact; ShareError
  */
-export function exactJson (text: string): unknown {
+export async function exactJson (text: string, owner: string): Promise<unknown> {
+  if (text.length > largeText) return await parseLarge(text, owner, mustBeExact)
   if (text.trim() === '') return {}
-  if (isDeeperThan(text, limits.requestDepth)) throw new errors.InvalidJson(`: it is nested deeper than ${limits.requestDepth} levels`)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    throw new errors.InvalidJson('')
-  }
-  const number = inexactNumber(text)
-  if (number !== undefined) {
-    throw new errors.InvalidInput(
-      `The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`
-    )
-  }
+  const value = parse(text)
+  mustBeExact(text)
   return value
+}
+
+/** @throws InvalidInput */
+function mustBeExact (text: string): void {
+  const number = inexactNumber(text)
+  if (number === undefined) return
+  throw new errors.InvalidInput(
+    `The number ${number.slice(0, 40)} is too large to be passed on exactly; write it as text if the tool takes that`
+  )
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, withMembers } from '../../protocol/json.ts'
+import { isObject, smallMemberOf, withMembers } from '../../protocol/json.ts'
 import type { Access } from '../access/index.ts'
+import { ownerOf } from '../access/owner.ts'
 import type { Principal, View } from '../access/view.ts'
 import type { StandingOf } from '../auth/standings.ts'
 import { errors } from '../errors/list.ts'
@@ -105,7 +106,7 @@ export class Tools {
     if (isWord) delete query.group
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(view, server, tool)
     const input = this.#inputOf(server, tool)
-    const given = body === undefined ? query : fromBody(body)
+    const given = body === undefined ? query : await fromBody(body, ownerOf(caller.principal, caller.address))
     return await this.#run(caller, view, server, input, { name: exposed, arguments: input ? fitting(input, given) : given })
   }
 
@@ -180,8 +181,8 @@ export class Tools {
   ): Promise<string> {
     if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params)
     const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
-    const { task } = JSON.parse(begun) as { task?: { taskId?: unknown } }
-    if (task === undefined) return begun
+    const task = smallMemberOf(begun, 'task')
+    if (!isObject(task)) return begun
     const { taskId } = task
     try {
       return await this.#send(caller, view, server, 'tasks/result', { taskId })

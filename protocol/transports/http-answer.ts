@@ -1,10 +1,11 @@
-import { isUtf8 } from 'node:buffer'
+import { isAscii, isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
+import { inSteps, largeText, type LargeWork, type Pause } from '../large-message.ts'
 import { noMeter, transportLimits, type MemoryMeter } from './transport.ts'
 
 export interface AnswerHandlers {
@@ -15,11 +16,26 @@ export interface AnswerHandlers {
     sessionId: string | undefined,
     location: string | undefined
   ) => EventStreamParser | 'collect' | 'discard'
-  /** Called with the text of a collected body, else with undefined. Its exceptions go to `onError`. */
-  onEnd: (text: string | undefined) => void
+  /**
+   * Called with the text of a collected body, else with undefined. Its exceptions go to `onError`.
+   * @returns when the text has been read, where that takes longer: its memory is held until then
+   */
+  onEnd: (text: string | undefined) => Promise<void> | undefined | void
   /** Not called after `abort`. @param sent the request was already being sent, so it may have run */
   onError: (error: Error, sent: boolean) => void
 }
+
+/** How large answers are read. */
+export interface ReadingOptions {
+  /** Counts their memory. Default: not counted. */
+  readonly meter?: MemoryMeter
+  /** Where they are read, a step at a time. Default: without bounds. */
+  readonly work?: LargeWork
+  /** Who causes those that no client causes. */
+  readonly owner?: string
+}
+
+const withoutBounds: ReadingOptions = {}
 
 /** One HTTP answer, read by undici's lowest interface: a stream object per call would cost more than the call. */
 export class Answer implements Dispatcher.DispatchHandler {
@@ -30,14 +46,20 @@ export class Answer implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #size = 0
   #aborted = false
-  readonly #meter: MemoryMeter
+  readonly #reading: ReadingOptions
+  readonly #owner: string
   #account: ReturnType<MemoryMeter['open']> | undefined
 
-  /** @param meter counts the memory of large answers */
-  constructor (handlers: AnswerHandlers, meter = noMeter) {
+  /** @param owner who causes it */
+  constructor (handlers: AnswerHandlers, reading = withoutBounds, owner = reading.owner ?? '') {
     this.#handlers = handlers
-    this.#meter = meter
+    this.#reading = reading
+    this.#owner = owner
   }
+
+  /** Stops reading, and goes on: while a large message is being parsed. */
+  pause (): void { this.#controller?.pause() }
+  resume (): void { if (!this.#aborted) this.#controller?.resume() }
 
   abort (): void {
     this.#aborted = true
@@ -110,7 +132,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   /** Counts what is read so far. @throws UpstreamError when there is no memory left for it */
   #hold (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
-    this.#account ??= this.#meter.open()
+    this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)
     if (!this.#account.resize(size)) {
       throw new UpstreamError('no-room', 'the gateway has no memory left for its answer; try again later', { isPublic: true })
     }
@@ -118,17 +140,46 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   #end (): void {
     if (this.#aborted) return
-    try {
-      this.#handlers.onEnd(this.#body === 'collect' ? this.#text() : undefined)
-    } catch (error) {
-      this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
-    } finally {
-      this.#account?.close()
+    if (this.#body === 'collect' && this.#size > largeText) {
+      void this.#endLarge()
+      return
     }
+    this.#ended(() => this.#body === 'collect' ? this.#text(this.#bytes()) : undefined)
   }
 
-  #text (): string {
-    const bytes = this.#chunks.length === 1 && this.#chunks[0] ? this.#chunks[0] : Buffer.concat(this.#chunks)
+  /** Puts a large body together in steps: each of them takes milliseconds. */
+  async #endLarge (): Promise<void> {
+    const { work = inSteps } = this.#reading
+    const read = async (pause: Pause): Promise<string> => {
+      const bytes = this.#bytes()
+      await pause()
+      return this.#text(bytes)
+    }
+    const end = await work.run(this.#owner, read).then((text) => () => text, (error: unknown) => () => { throw error })
+    if (this.#aborted) this.#account?.close()
+    else this.#ended(end)
+  }
+
+  /** @param text gives the body; what it throws is the error of the answer */
+  #ended (text: () => string | undefined): void {
+    let reading: Promise<void> | undefined | void
+    try {
+      reading = this.#handlers.onEnd(text())
+    } catch (error) {
+      this.#handlers.onError(error instanceof Error ? error : new Error(String(error)), true)
+    }
+    if (reading) void reading.then(() => { this.#account?.close() })
+    else this.#account?.close()
+  }
+
+  #bytes (): Buffer {
+    const chunks = this.#chunks
+    this.#chunks = []
+    return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+  }
+
+  #text (bytes: Buffer): string {
+    if (bytes.length > largeText && isAscii(bytes)) return bytes.toString('latin1')
     if (!isUtf8(bytes)) throw new SyntaxError('it is not UTF-8')
     return bytes.toString()
   }

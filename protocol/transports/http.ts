@@ -1,15 +1,19 @@
 import type { Dispatcher } from 'undici'
 import { RpcError, UpstreamError } from '../errors.ts'
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { inSteps, largeText } from '../large-message.ts'
+import type { Message } from '../message.ts'
 import { Table } from '../table.ts'
-import { Answer, networkFailure } from './http-answer.ts'
+import { Answer, networkFailure, type ReadingOptions } from './http-answer.ts'
+import { MessageReader } from './message-reader.ts'
 import { NewsStream } from './news-stream.ts'
 import { mayPass, reconnect } from './reconnect.ts'
 import { follow } from './redirect.ts'
 import { isAnswer, refusal } from './refusal.ts'
-import { messagesIn, transportLimits, type MemoryMeter, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
-export interface HttpOptions {
+/** `owner`: who causes messages that are caused by no client. */
+export interface HttpOptions extends ReadingOptions {
   url: URL
   /** Extra headers, sent with every request. */
   headers: Record<string, string>
@@ -18,8 +22,6 @@ export interface HttpOptions {
    * not in `headers`.
    */
   passed?: () => SendOptions['headers']
-  /** Counts the memory of large answers. Default: not counted. */
-  meter?: MemoryMeter
   /** Opens the sockets: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
 }
@@ -30,6 +32,8 @@ interface Outgoing {
   id: number | undefined
   /** Headers of the client that sent it. */
   passed: SendOptions['headers']
+  /** Who causes its answer. */
+  owner: string | undefined
   /** The id of the last event on its stream, for resuming it. */
   last?: string
   /** Delay before resuming the stream, in ms. */
@@ -62,13 +66,7 @@ export class HttpTransport implements Transport {
   readonly #options: HttpOptions
   readonly #open = new Table<number | string, Answer>()
   readonly #timers = new Set<NodeJS.Timeout>()
-  readonly #news = new NewsStream({
-    request: (answer, lastEventId) => { this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer) },
-    message: (message) => { this.#receiver?.message(message, undefined) },
-    refused: (status, text) => { if (refusal(status, text, this.#session !== undefined).fault === 'expired') this.#expire() },
-    lost: (error) => { this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url))) }
-  })
-
+  readonly #news: NewsStream
   #receiver: Receiver | undefined
   #session: string | undefined
   #version: string | undefined
@@ -83,6 +81,12 @@ export class HttpTransport implements Transport {
   constructor (options: HttpOptions) {
     this.#options = options
     this.#url = options.url
+    this.#news = new NewsStream({
+      request: (answer, lastEventId) => { this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer) },
+      message: (message) => { this.#receiver?.message(message, undefined) },
+      refused: (status, text) => { if (refusal(status, text, this.#session !== undefined).fault === 'expired') this.#expire() },
+      lost: (error) => { this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url))) }
+    }, options)
     this.#refreshHeaders()
   }
 
@@ -92,11 +96,12 @@ export class HttpTransport implements Transport {
 
   send (text: string, options?: SendOptions): void {
     if (this.#closed) return
-    const { id, headers } = options ?? {}
+    const { id, headers, owner } = options ?? {}
     const own = headers === undefined && this.#options.passed === undefined
     this.#request('POST', own ? this.#post : this.#headers(headers, ...postHeaders), text, {
       id,
       passed: headers,
+      owner,
       wait: reconnect.delay,
       tries: 0
     })
@@ -175,8 +180,30 @@ export class HttpTransport implements Transport {
       const lost = method === 'GET' && error.fault !== 'broken'
       this.#receiver?.failed(id, lost ? new UpstreamError('broken', `its broken stream could not be resumed: ${error.message}`) : error)
     }
+    let reader: MessageReader | undefined
+    /** Runs something once what has been received before is read. */
+    const inOrder = (run: () => void): void => { if (reader) reader.then(run); else run() }
     const take = (text: string): void => {
-      for (const message of messagesIn(text)) {
+      if (text.length > largeText) {
+        reader ??= new MessageReader({
+          work: this.#options.work ?? inSteps,
+          owner: outgoing.owner ?? this.#options.owner ?? '',
+          // That of a JSON answer is counted until it is read.
+          meter: streams ? this.#options.meter : undefined,
+          onMessages: receive,
+          onError: (error) => {
+            answer.abort()
+            failed(error instanceof Error ? error : new Error(String(error)), true)
+          },
+          pause: () => { answer.pause() },
+          resume: () => { answer.resume() }
+        })
+      }
+      if (reader) reader.push(text)
+      else receive(messagesIn(text))
+    }
+    const receive = (messages: readonly Message[]): void => {
+      for (const message of messages) {
         // Only the answer to this request is accepted on its stream: another one could be meant for another client.
         if (message.kind === 'response' && (id === undefined || (message.id !== id && message.id !== null))) continue
         if (message.kind === 'response' && id !== undefined) {
@@ -204,12 +231,34 @@ export class HttpTransport implements Transport {
       })
     }
     const refused = (text: string): void => {
-      if (id !== undefined && isAnswer(status, text, id)) { take(text); return }
+      const isLarge = text.length > largeText
+      if (!isLarge && id !== undefined && isAnswer(status, text, id)) { take(text); return }
       const error = refusal(status, text, this.#session !== undefined)
       if (method === 'GET' && mayPass(status)) { resume(error, false); return }
       // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the stream.
-      if (method === 'POST' && status >= 400 && !error.didNotRun) try { take(text) } catch {}
+      if (method === 'POST' && status >= 400 && !error.didNotRun && !isLarge) try { take(text) } catch {}
       fail(error)
+    }
+    /** The whole answer was read. @param text its body, unless it was a stream */
+    const ended = (text: string | undefined): void => {
+      if (text === undefined) {
+        // An upstream that wants to be polled ends a stream in good order, as often as it likes.
+        outgoing.tries = 0
+        resume(new UpstreamError('broken', 'the upstream ended its stream without an answer', { isPublic: true }), true)
+      } else if (status === 200 && text !== '') {
+        if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
+      } else if (status >= 300 || id !== undefined) refused(text)
+      if (answered || id === undefined) this.#done(key, answer)
+    }
+    const failed = (error: Error, sent: boolean): void => {
+      if (error instanceof UpstreamError) fail(error)
+      else if (error instanceof RangeError) {
+        fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
+      } else if (error instanceof SyntaxError || error instanceof RpcError) {
+        fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`, { isPublic: true }))
+      } else if (outgoing.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
+      else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
+      if (answered || id === undefined) this.#done(key, answer)
     }
     const answer = new Answer({
       onHead: (code, type, session, to) => {
@@ -234,27 +283,12 @@ export class HttpTransport implements Transport {
           this.#done(key, answer)
           return
         }
-        if (text === undefined) {
-          // An upstream that wants to be polled ends a stream in good order, as often as it likes.
-          outgoing.tries = 0
-          resume(new UpstreamError('broken', 'the upstream ended its stream without an answer', { isPublic: true }), true)
-        } else if (status === 200 && text !== '') {
-          take(text)
-          if (!answered) fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
-        } else if (status >= 300 || id !== undefined) refused(text)
-        if (answered || id === undefined) this.#done(key, answer)
+        if (text !== undefined && status === 200 && text !== '') take(text)
+        inOrder(() => { ended(text) })
+        return reader && new Promise((resolve) => { inOrder(resolve) })
       },
-      onError: (error, sent) => {
-        if (error instanceof UpstreamError) fail(error)
-        else if (error instanceof RangeError) {
-          fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
-        } else if (error instanceof SyntaxError || error instanceof RpcError) {
-          fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`, { isPublic: true }))
-        } else if (outgoing.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
-        else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
-        if (answered || id === undefined) this.#done(key, answer)
-      }
-    }, this.#options.meter)
+      onError: (error, sent) => { inOrder(() => { failed(error, sent) }) }
+    }, this.#options, outgoing.owner)
     this.#open.set(key, answer)
     if (id === undefined) this.#later(notificationTimeout, () => { answer.abort(); this.#done(key, answer) })
     this.#dispatch(method, headers, body, answer)

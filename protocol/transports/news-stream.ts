@@ -1,8 +1,10 @@
 import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import type { Message } from '../message.ts'
-import { Answer } from './http-answer.ts'
+import { inSteps } from '../large-message.ts'
+import { Answer, type ReadingOptions } from './http-answer.ts'
 import { mayPass, reconnect } from './reconnect.ts'
-import { messagesIn, transportLimits } from './transport.ts'
+import { MessageReader } from './message-reader.ts'
+import { transportLimits } from './transport.ts'
 
 export interface NewsHandlers {
   /** Sends the GET that opens the stream. @param lastEventId the event after which it is to continue */
@@ -28,6 +30,7 @@ const maxFailures = 5
  */
 export class NewsStream {
   readonly #handlers: NewsHandlers
+  readonly #reader: MessageReader
   #answer: Answer | undefined
   #timer: NodeJS.Timeout | undefined
   #settled: (() => void) | undefined
@@ -36,8 +39,19 @@ export class NewsStream {
   #wasOpen = false
   #closed = false
 
-  constructor (handlers: NewsHandlers) {
+  /** @param work where large messages are read, and in whose name */
+  constructor (handlers: NewsHandlers, { work = inSteps, owner = '', meter }: ReadingOptions) {
     this.#handlers = handlers
+    this.#reader = new MessageReader({
+      work,
+      owner,
+      meter,
+      onMessages: (messages) => { for (const message of messages) handlers.message(message) },
+      // An event that cannot be parsed must not end the stream.
+      onError: () => {},
+      pause: () => { this.#answer?.pause() },
+      resume: () => { this.#answer?.resume() }
+    })
   }
 
   /** Opens the stream. Resolves when it is open or refused, and after `openTimeout` at the latest. */
@@ -109,10 +123,6 @@ export class NewsStream {
   #take ({ event, data, id, retry }: StreamEvent): void {
     if (id !== undefined) this.#last = id
     if (retry !== undefined) this.#wait = Math.max(retry, reconnect.shortest)
-    if (event !== 'message' || data === '') return
-    let messages: Message[] = []
-    // An event that cannot be parsed must not end the stream.
-    try { messages = messagesIn(data) } catch {}
-    for (const message of messages) this.#handlers.message(message)
+    if (event === 'message' && data !== '') this.#reader.push(data)
   }
 }

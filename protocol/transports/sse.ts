@@ -4,7 +4,9 @@ import { Answer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
 import { refusal } from './refusal.ts'
-import { answeredId, messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
+import { inSteps } from '../large-message.ts'
+import { MessageReader } from './message-reader.ts'
+import { answeredId, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 /**
  * The client side of HTTP+SSE (specification 2024-11-05: Transports, "HTTP with SSE"): one GET stream for all messages of the server. Its
@@ -13,6 +15,7 @@ import { answeredId, messagesIn, transportLimits, type Receiver, type SendOption
 export class SseTransport implements Transport {
   readonly #options: HttpOptions
   readonly #posts = new Set<Answer>()
+  readonly #reader: MessageReader
   #stream: Answer | undefined
   #rejectStart: ((error: UpstreamError) => void) | undefined
   #endpoint: URL | undefined
@@ -21,6 +24,20 @@ export class SseTransport implements Transport {
 
   constructor (options: HttpOptions) {
     this.#options = options
+    this.#reader = new MessageReader({
+      work: options.work ?? inSteps,
+      owner: options.owner ?? '',
+      meter: options.meter,
+      onMessages: (messages) => { for (const each of messages) this.#receiver?.message(each, undefined) },
+      onError: (_error, data) => {
+        // A message that cannot be parsed must not fail the requests of other clients.
+        const id = answeredId(data)
+        if (id === undefined) return
+        this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
+      },
+      pause: () => { this.#stream?.pause() },
+      resume: () => { this.#stream?.resume() }
+    })
   }
 
   async start (receiver: Receiver): Promise<void> {
@@ -42,7 +59,7 @@ export class SseTransport implements Transport {
           }
           this.#endpoint = endpoint
           resolve()
-        } else if (event === 'message' && data !== '') this.#take(data)
+        } else if (event === 'message' && data !== '') this.#reader.push(data)
       }, transportLimits.message)
       const open = (url: URL, hops: number): void => {
         let status = 0
@@ -58,11 +75,12 @@ export class SseTransport implements Transport {
             if (next) open(next, hops + 1)
             else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
-            } else if (this.#endpoint) end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true }))
-            else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
+            } else if (this.#endpoint) {
+              this.#reader.then(() => { end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true })) })
+            } else end(new UpstreamError('refused', `no event stream at this address (HTTP ${status})`))
           },
-          onError: (error, sent) => { end(this.#failure(error, sent)) }
-        }, this.#options.meter)
+          onError: (error, sent) => { this.#reader.then(() => { end(this.#failure(error, sent)) }) }
+        }, this.#options)
         this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream)
       }
       open(this.#options.url, 0)
@@ -119,18 +137,6 @@ export class SseTransport implements Transport {
     this.#rejectStart?.(new UpstreamError('closed', 'the link was closed'))
     this.#stream?.abort()
     for (const post of this.#posts) post.abort()
-  }
-
-  #take (data: string): void {
-    try {
-      for (const each of messagesIn(data)) this.#receiver?.message(each, undefined)
-    } catch {
-      // A message that cannot be parsed must not fail the requests of other clients.
-      const id = answeredId(data)
-      if (id !== undefined) {
-        this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
-      }
-    }
   }
 
   #dispatch (url: URL, method: 'GET' | 'POST', headers: Record<string, string>, body: string | null, answer: Answer): void {

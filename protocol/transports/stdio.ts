@@ -4,12 +4,13 @@ import { randomUUID } from 'node:crypto'
 import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
+import { inSteps, type LargeWork } from '../large-message.ts'
 import { LineReader } from './line-reader.ts'
+import { MessageReader } from './message-reader.ts'
 import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
 import { mayEnter, type ProcessUser } from './process-user.ts'
 import {
   answeredId,
-  messagesIn,
   noMeter,
   transportLimits,
   type MemoryMeter,
@@ -32,6 +33,9 @@ export interface StdioOptions {
   redact?: (line: string) => string
   /** Counts the memory of large messages. Default: not counted. */
   meter?: MemoryMeter
+  /** Where large messages are read, and in whose name. */
+  work?: LargeWork
+  owner?: string
   /** Time between TERM and KILL for the group, in ms. */
   grace?: number
 }
@@ -67,6 +71,8 @@ export class StdioTransport implements Transport {
   #chunks: Buffer[] = []
   #size = 0
   #account: ReturnType<MemoryMeter['open']> | undefined
+  readonly #reader: MessageReader
+  #isReading = false
   #gone: Promise<void> | undefined
   /** Messages to be written at the end of this turn of the event loop. */
   #unsent = ''
@@ -79,6 +85,21 @@ export class StdioTransport implements Transport {
 
   constructor (options: StdioOptions) {
     this.#options = options
+    this.#reader = new MessageReader({
+      work: options.work ?? inSteps,
+      owner: options.owner ?? '',
+      meter: options.meter,
+      onMessages: (messages) => { for (const each of messages) this.#receiver?.message(each, undefined) },
+      onError: (_error, text) => { this.#refused(text) },
+      pause: () => {
+        this.#isReading = true
+        this.#child?.stdout?.pause()
+      },
+      resume: () => {
+        this.#isReading = false
+        this.#child?.stdout?.resume()
+      }
+    })
   }
 
   get pid (): number | undefined { return this.#child?.pid }
@@ -193,33 +214,30 @@ export class StdioTransport implements Transport {
 
   /** Counts the line that is being read. While there is no memory left for it, the process waits. */
   #hold (): void {
-    const account = this.#account ??= (this.#options.meter ?? noMeter).open()
+    const account = this.#account ??= (this.#options.meter ?? noMeter).open(this.#options.owner ?? '')
     if (account.resize(this.#size)) return
     const stdout = this.#child?.stdout
     stdout?.pause()
     setTimeout(() => {
       if (this.#isOver || this.#size === 0) return
-      stdout?.resume()
+      if (!this.#isReading) stdout?.resume()
       this.#hold()
     }, memoryRetry).unref()
   }
 
   #line (bytes: Buffer): void {
     if (bytes.length === 0 || (bytes.length === 1 && bytes[0] === 0x0d)) return
-    const text = bytes.toString()
-    let messages
-    try {
-      if (!isUtf8(bytes)) throw new Error('not UTF-8')
-      messages = messagesIn(text)
-    } catch {
-      this.#note(text)
-      const id = answeredId(text)
-      if (id !== undefined) {
-        this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
-      }
-      return
+    if (isUtf8(bytes)) this.#reader.push(bytes.toString())
+    else this.#reader.then(() => { this.#refused(bytes.toString()) })
+  }
+
+  /** A line that holds no message. */
+  #refused (text: string): void {
+    this.#note(text)
+    const id = answeredId(text)
+    if (id !== undefined) {
+      this.#receiver?.failed(id, new UpstreamError('broken', 'the answer is not a valid JSON-RPC message', { isPublic: true }))
     }
-    for (const each of messages) this.#receiver?.message(each, undefined)
   }
 
   /** Reports a line that is no message, and keeps it for the error that may follow. */

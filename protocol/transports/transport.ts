@@ -1,5 +1,5 @@
 import type { UpstreamError } from '../errors.ts'
-import { parseMessage, type Message } from '../message.ts'
+import { parseMessage, type Malformed, type Message } from '../message.ts'
 
 /** Receives the messages and events of a transport. `origin`: the upstream id of the request on whose stream a message came. */
 export interface Receiver {
@@ -18,6 +18,8 @@ export interface SendOptions {
   id?: number
   /** Aborts the sending and the answer's stream. */
   signal?: AbortSignal
+  /** Who causes the answer, for what it takes to read it. */
+  owner?: string
   /** Headers of the client that sends the message, for transports that have headers with each message; lower case. */
   headers?: Readonly<Record<string, string>>
 }
@@ -41,8 +43,8 @@ export interface Transport {
 
 /** Counts the memory of texts that transports read. The gateway bounds the sum of all. */
 export interface MemoryMeter {
-  /** Opens an account for one text. */
-  open: () => {
+  /** Opens an account for one text. @param owner who causes it */
+  open: (owner: string) => {
     /** Sets the size of what is read so far, in bytes. @returns false when there is no memory left for it */
     resize: (size: number) => boolean
     close: () => void
@@ -59,14 +61,19 @@ export const transportLimits = {
   /** Messages up to this size, in bytes, are not counted by the meter. */
   small: 64 * 1024,
   /** Max nesting depth of a message of an upstream. */
-  depth: 1_000
+  depth: 1_000,
+  /** Max messages of a batch that is read in steps. */
+  batch: 10_000
 } as const
 
 /** The messages in a text, which is one message or a batch. @throws RpcError when it is neither */
 export function messagesIn (text: string): Message[] {
-  const message = parseMessage(text, transportLimits.depth)
-  return Array.isArray(message) ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)]) : [numbered(message)]
+  return numberedIn(parseMessage(text, transportLimits.depth))
 }
+
+/** The messages among what was parsed. */
+export const numberedIn = (message: Message | Array<Message | Malformed>): Message[] =>
+  Array.isArray(message) ? message.flatMap((each) => each.kind === 'malformed' ? [] : [numbered(each)]) : [numbered(message)]
 
 /** Restores the id of an answer as a number: some servers send it back as a string. */
 const numbered = (message: Message): Message =>

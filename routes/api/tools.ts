@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { ownerAt } from '../../plugins/limits/owner.ts'
 import { exactJson } from '../../plugins/tools/given.ts'
 import { Success } from '../../schemas/api.ts'
 import { CalledTool } from '../../schemas/openapi-routes.ts'
@@ -31,7 +32,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       // The body is text until here, so that numbers in the arguments keep all digits.
       preValidation: async (request) => {
-        Object.assign(request, { body: exactJson(String(request.body ?? '')) })
+        Object.assign(request, { body: await exactJson(String(request.body ?? ''), ownerAt(request.ip)) })
       }
     },
     async (request, reply) => {

@@ -3,7 +3,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
 import { allowsBatch, isLegacyVersion, legacyVersions, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
-import { errorText, parseMessage, resultText, type Malformed, type Message, type Request } from '../../../protocol/message.ts'
+import { errorText, resultText, type Request } from '../../../protocol/message.ts'
 import type { View } from '../../access/view.ts'
 import { errors } from '../../errors/list.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
@@ -12,6 +12,7 @@ import { acceptedBy, type Accepted } from '../accept.ts'
 import { single, type Endpoint, type Inbound } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
+import { readMessage, type Received } from '../read-message.ts'
 import { initialize } from './initialize.ts'
 import { malformedText, type LegacyRequests } from './requests.ts'
 import type { Place, Session } from './session.ts'
@@ -31,12 +32,23 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /** A POST: requests, notifications and answers of a client. @throws errors in the dialect of the `mcp` scope */
-  post (inbound: Inbound, text: string): void {
-    const { headers, raw } = inbound
+  /**
+   * A POST: requests, notifications and answers of a client.
+   * @returns a promise for a large body, which is read in turns
+   * @throws errors in the dialect of the `mcp` scope
+   */
+  post (inbound: Inbound, text: string): Promise<void> | undefined {
+    const { headers, raw, view, address } = inbound
     const accepted = acceptedBy(headers.accept)
     if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
-    const message = parseMessage(text, limits.requestDepth, limits.batch)
+    return readMessage(text, { principal: view.principal, address }, (message) => {
+      // Whoever left while a large body was read gets nothing run.
+      if (!raw.destroyed) this.#receive(inbound, accepted, message)
+    })
+  }
+
+  #receive (inbound: Inbound, accepted: Accepted, message: Received): void {
+    const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       if (this.#requests.closing) throw new errors.Draining()
       void this.#initialize(inbound, message, accepted, this.#sessions.reserve(inbound.view, inbound.address))
@@ -99,7 +111,7 @@ export class LegacyEndpoint implements Endpoint {
     }
   }
 
-  #run (session: Session, message: Message | Array<Message | Malformed>, inbound: Inbound, accepted: Accepted): void {
+  #run (session: Session, message: Received, inbound: Inbound, accepted: Accepted): void {
     const batch = Array.isArray(message)
     const { raw } = inbound
     const isAnswered = this.#requests.receive(session, batch ? message : [message], inbound, (expected, onGone) =>

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { allowsBatch } from '../../../protocol/legacy/versions.ts'
-import { errorText, parseMessage, resultText, type Request } from '../../../protocol/message.ts'
+import { errorText, resultText, type Request } from '../../../protocol/message.ts'
 import { ownerOf } from '../../access/owner.ts'
 import type { Principal, View } from '../../access/view.ts'
 import { errors } from '../../errors/list.ts'
@@ -11,6 +11,7 @@ import { Shares } from '../../limits/shares.ts'
 import { acceptedBy } from '../accept.ts'
 import type { Endpoint, Inbound } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
+import { readMessage, type Received } from '../read-message.ts'
 import { initialize } from '../legacy/initialize.ts'
 import type { LegacyRequests } from '../legacy/requests.ts'
 import type { Sessions } from '../legacy/sessions.ts'
@@ -64,16 +65,33 @@ export class SseEndpoint implements Endpoint {
   /**
    * A POST: messages of a client, which are answered on its stream.
    * @param id the `sessionId` of the query
+   * @returns a promise for a large body, which is read in turns
    * @throws errors in the dialect of the `mcp` scope; SessionUnknown also for a connection of another principal; Draining instead of it
    */
-  post (principal: Principal, id: string | undefined, { headers, address }: Pick<Inbound, 'headers' | 'address'>, text: string): void {
+  post (
+    principal: Principal,
+    id: string | undefined,
+    sent: Pick<Inbound, 'headers' | 'address'>,
+    text: string
+  ): Promise<void> | undefined {
+    this.#connection(principal, id)
+    return readMessage(text, { principal, address: sent.address }, (message) => {
+      this.#receive(this.#connection(principal, id), sent, message)
+    })
+  }
+
+  /** The connection that a POST names. @throws SessionIdRequired, SessionUnknown, Draining */
+  #connection (principal: Principal, id: string | undefined): SseConnection {
     if (id === undefined || id === '') throw new errors.SessionIdRequired()
     const connection = this.#connections.get(id)
     if (!connection || connection.view.principal.key !== principal.key) {
       // The streams end while the gateway drains: their clients shall come back, not begin again.
       throw this.#deps.requests.closing ? new errors.Draining() : new errors.SessionUnknown()
     }
-    const message = parseMessage(text, limits.requestDepth, limits.batch)
+    return connection
+  }
+
+  #receive (connection: SseConnection, { headers, address }: Pick<Inbound, 'headers' | 'address'>, message: Received): void {
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       void this.#initialize(connection, message, address)
       return

@@ -1,6 +1,7 @@
-import { elementsOf, isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import { limits } from '../../limits/index.ts'
 
 /**
@@ -29,7 +30,9 @@ export async function readList (
       warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
       extra = '{}'
     }
+    const budget = new LoopBudget()
     for (const text of elementsOf(memberOf(result, kind) ?? '[]')) {
+      if (budget.spent) await budget.yieldToEventLoop()
       const item = toItem(text, key, kind, warn)
       if (item === undefined) continue
       if (seen.has(item.key)) {
@@ -59,6 +62,12 @@ export async function readList (
 }
 
 function toItem (text: string, key: string, kind: ListKind, warn: (sentence: string) => void): Item | undefined {
+  if (text.length > limits.itemSize) {
+    const name = smallMemberOf(text, key)
+    const which = typeof name === 'string' ? JSON.stringify(cut(name, 200)) : 'an item'
+    warn(`${kind}: ${which} is larger than ${limits.itemSize} characters and is left out`)
+    return undefined
+  }
   const value: unknown = JSON.parse(text)
   if (!isObject(value) || typeof value[key] !== 'string' || value[key] === '') {
     warn(`${kind}: an item without ${JSON.stringify(key)} is left out`)
@@ -68,10 +77,6 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
   if (kind !== 'resources' && kind !== 'resourceTemplates' && /\p{Cc}/u.test(name)) {
     warn(`${kind}: ${JSON.stringify(name.replaceAll(/\p{Cc}/gu, '\u{fffd}'))} has control characters in its name and is left out`)
-    return undefined
-  }
-  if (text.length > limits.itemSize) {
-    warn(`${kind}: ${JSON.stringify(name)} is larger than ${limits.itemSize} characters and is left out`)
     return undefined
   }
   if (kind === 'tools' && !isObject(value.inputSchema)) {

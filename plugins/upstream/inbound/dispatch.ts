@@ -2,7 +2,8 @@ import type { Call } from '../../../protocol/call.ts'
 import { mayBeAsked } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Client, Question } from '../../../protocol/exchange.ts'
-import { isObject } from '../../../protocol/json.ts'
+import { isObject, smallMemberOf } from '../../../protocol/json.ts'
+import { largeText } from '../../../protocol/large-message.ts'
 import type { Notification, Response } from '../../../protocol/message.ts'
 import { restoredProgress } from '../../../protocol/progress.ts'
 import type { Origin } from '../../../protocol/upstream-session.ts'
@@ -155,13 +156,17 @@ export function noteAnswer ({ tasks }: Slot, link: Link, call: Call, { resultTex
   const { client, method, params } = call
   if (params.task === undefined && errorText === undefined && !method.startsWith('tasks/')) return
   if (errorText === undefined && method === 'tasks/result') { tasks.taskOver(params.taskId); return }
-  const value: unknown = JSON.parse(resultText ?? errorText ?? '{}')
-  if (!isObject(value)) return
   if (errorText !== undefined) {
-    const elicitations = isObject(value.data) ? value.data.elicitations : undefined
+    const data = smallMemberOf(errorText, 'data')
+    const elicitations = isObject(data) ? data.elicitations : undefined
     if (!Array.isArray(elicitations)) return
     for (const each of elicitations) if (isObject(each)) tasks.elicitation(each.elicitationId, client)
-  } else if (isObject(value.task)) {
+    return
+  }
+  // What announces a task, or says how it goes, is small.
+  const value: unknown = resultText === undefined || resultText.length > largeText ? {} : JSON.parse(resultText)
+  if (!isObject(value)) return
+  if (isObject(value.task)) {
     const { clientToken } = call
     tasks.task(value.task, link, client, clientToken === undefined ? undefined : { client, link, token: call.id, clientToken })
   } else tasks.task(value, link, client)

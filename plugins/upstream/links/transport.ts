@@ -5,7 +5,10 @@ import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
 import { StdioTransport } from '../../../protocol/transports/stdio.ts'
 import type { Transport } from '../../../protocol/transports/transport.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import type { LargeWork } from '../../../protocol/large-message.ts'
 import { memory } from '../../limits/memory.ts'
+import { ShareError } from '../../limits/shares.ts'
+import { turns } from '../../limits/turns.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
@@ -14,6 +17,17 @@ import type { SharedApi } from '../openapi/api.ts'
 import type { Environment } from './variables.ts'
 
 export type TransportKind = 'stdio' | 'sse' | 'streamable-http' | 'openapi'
+
+/** Where large messages of servers are read. */
+const work: LargeWork = {
+  run: async (owner, read) => {
+    try {
+      return await turns.run(owner, read)
+    } catch (error) {
+      throw error instanceof ShareError ? new UpstreamError('no-room', error.message, { isPublic: true }) : error
+    }
+  }
+}
 
 /** The transports to try, in order: a `url` without a type is tried as streamable HTTP, then as SSE. */
 export function transportKinds ({ type, command }: ServerConfig): TransportKind[] {
@@ -51,6 +65,9 @@ export function makeTransport (
   { outbound, environment, childUser, install, onLine, redact, sharedApi, warn }: TransportDeps & { warn: (sentence: string) => void },
   passed?: () => Passed | undefined
 ): Transport {
+  // Whoever stored the server causes what no client has asked for.
+  const { owner, trusted } = reachOf(config)
+  const reading = { meter: memory, work, owner: trusted ? 'servers of admins' : `user ${owner}` }
   if (kind === 'stdio') {
     return new StdioTransport({
       command: config.command ?? '',
@@ -60,7 +77,7 @@ export function makeTransport (
       user: childUser,
       onLine,
       redact,
-      meter: memory
+      ...reading
     })
   }
   if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn })
@@ -77,8 +94,8 @@ export function makeTransport (
   const dispatcher = outbound.dispatcher(url, reachOf(config))
   // An SSE connection sends the headers of its opening with each POST, too.
   return kind === 'sse'
-    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, meter: memory })
-    : new HttpTransport({ url, headers, passed, dispatcher, meter: memory })
+    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, ...reading })
+    : new HttpTransport({ url, headers, passed, dispatcher, ...reading })
 }
 
 /** The gateway's environment, with the home and the name of another user. */
