@@ -44,8 +44,8 @@ export class Peer implements Receiver {
   }
 
   /** @throws UpstreamError when the transport cannot be opened */
-  async start (): Promise<void> {
-    await this.#transport.start(this)
+  async start (dialled?: () => void): Promise<void> {
+    await this.#transport.start(this, dialled)
   }
 
   /** The id of the next request, which is also its progress token. */

@@ -1,6 +1,9 @@
 import { availableParallelism } from 'node:os'
+import { authorization } from './authorization.ts'
+import { openapiServers } from './openapi-servers.ts'
 
-// The bounds of every queue and map that a stranger can grow, in one table. Each entry says what happens beyond its bound.
+// The bounds of every queue and map that a stranger can grow, in one table. Each entry says what happens beyond its bound. Those of two
+// subsystems are in files beside it.
 
 export const limits = {
   /**
@@ -43,24 +46,8 @@ export const limits = {
   /** Look-ups of access tokens. `places`: max at the same time; `waiting`: max that run or wait; beyond: 503. */
   tokenLookUps: { places: 8, waiting: 1_000 },
 
-  /**
-   * The authorization server. `uri`: max length of an address that a client states, in characters, `redirectUris`: max of these; beyond:
-   * 400. `name`: max length of a client's name; beyond: it is cut. Per address and `window` (in ms), beyond: 429: `registrations`: max
-   * clients that register or whose documents are fetched, `authorizations`: max authorization requests, `secrets`: max failed
-   * authentications of one client. `issuers`: max issuers, by forwarded hosts, that are served at the same time; beyond: the oldest starts
-   * anew. `document`: max size of a Client ID Metadata Document, in bytes; beyond: 400.
-   */
-  oauth: {
-    uri: 2_000,
-    redirectUris: 50,
-    name: 200,
-    window: 5 * 60_000,
-    registrations: 100,
-    authorizations: 300,
-    secrets: 20,
-    issuers: 8,
-    document: 16 * 1024
-  },
+  /** Bounds of the authorization server. */
+  oauth: authorization,
 
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
@@ -265,43 +252,8 @@ export const limits = {
   /** Max OpenAPI documents queued to be built; beyond: 503. */
   documentsWaiting: 64,
 
-  /** Bounds of servers of type `openapi`; beyond, where nothing else is said: the description is refused. */
-  openapi: {
-    /** Max size of a description, in bytes. */
-    document: 32 * 1024 * 1024,
-    /** Max values in a description; the target of a YAML alias counts each time. */
-    values: 5_000_000,
-    /** Max nesting depth of a description. */
-    depth: 300,
-    /** Max descriptions read at the same time; beyond: the others wait. */
-    readers: 2,
-    /** Max time to read one description, in ms. */
-    readTime: 30_000,
-    /** Max heap of the thread that reads one description, in MB. */
-    readHeap: 1_024,
-    /** Max time that such a thread may be idle, in ms; beyond: it ends. */
-    readIdle: 5_000,
-    /** Max operations per description; beyond: the rest is left out, with a warning. */
-    operations: 10_000,
-    /** Max size of all tools of one description, in characters; beyond: the rest is left out, with a warning. */
-    total: 24 * 1024 * 1024,
-    /** Max size of one tool's input schema, in characters; beyond: it loses descriptions, then depth. */
-    schema: 64 * 1024,
-    /** Max length of the server instructions made from a description, in characters; beyond: they are cut. */
-    instructions: 4 * 1024,
-    /** Max warnings listed one by one per description; beyond: the others are counted. */
-    warnings: 20,
-    /** Max size of one page of the list of tools, in characters; beyond: the next page begins. */
-    page: 128 * 1024,
-    /** Max size of an answer of the API, in bytes; beyond: the call fails. */
-    answer: 16 * 1024 * 1024,
-    /** Max length of the body of an API error that goes into the result, in characters; beyond: it is cut. */
-    errorBody: 64 * 1024,
-    /** Max size of an answer of an OAuth token endpoint, in bytes; beyond: the call fails. */
-    token: 1024 * 1024,
-    /** Max time for a token endpoint to answer, in ms; beyond: the call fails. */
-    tokenTime: 30_000
-  },
+  /** Bounds of servers of type `openapi`. */
+  openapi: openapiServers,
 
   /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100

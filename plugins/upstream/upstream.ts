@@ -34,6 +34,9 @@ export interface UpstreamDeps {
   /** What it lists has changed. */
   listsChanged: () => void
   statusChanged: () => void
+  /** Whether it counts to a user who is not an admin, and whether a merged list waits for it while nothing is known of it. */
+  isUsers: () => boolean
+  isWaitedFor: (client: Client) => boolean
   /** How much its catalogues may hold, in characters, and how much they do. */
   room: () => number
   hold: (size: number) => void
@@ -182,7 +185,10 @@ export class Upstream implements Provider {
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
   learn (client: Client, only: boolean): Learning[] {
-    const changed = this.#catchUp(client)
+    const reading = this.#catchUp(client)
+    // On merged routes nobody waits for a user's server of which something is known: `list_changed` follows.
+    const isWaitedFor = only || !this.#deps.isUsers()
+    const changed = isWaitedFor ? reading : []
     const { capabilityClass } = this.#placement.keyOf(client)
     if (this.#catalogues.has(capabilityClass)) return changed
     const budget = this.#learnBudget(capabilityClass, only)
@@ -191,7 +197,8 @@ export class Upstream implements Provider {
     const isShown = !only && this.#catalogues.has(plainClass)
     if (isShown && !this.remote) return changed
     const done = this.#readFor(only || isShown ? this.#placement.listing(client) : this.#placement.pool.base).catch(() => {})
-    return isShown ? changed : [...changed, { done, budget }]
+    const isLeftOut = isShown || !(isWaitedFor || (!this.#catalogues.known && this.#deps.isWaitedFor(client)))
+    return isLeftOut ? changed : [...changed, { done, budget }]
   }
 
   /** The upstream sent `list_changed`: its lists are being read again. */

@@ -38,6 +38,8 @@ export class Upstreams implements ProviderSource {
   /** The names of the servers that were applied last, disabled ones too. */
   #configured: readonly string[] = []
   #host = noHost
+  /** The servers of the first snapshot have been put. */
+  #isStarted = false
   #closed = false
   readonly #children = new Children()
   readonly #shares = new CatalogueShares()
@@ -71,6 +73,7 @@ export class Upstreams implements ProviderSource {
     for (const [name, server] of servers) {
       if (isUsable(server) && !this.#upstreams.has(name)) fresh.push(this.#put(server, former.get(name)))
     }
+    this.#isStarted = true
     for (const upstream of former.values()) this.#end(upstream)
     for (const name of this.#configured) if (!servers.has(name)) this.#forget(name)
     this.#configured = [...servers.keys()]
@@ -146,6 +149,7 @@ export class Upstreams implements ProviderSource {
 
   #make ({ name, config }: Server): Upstream {
     const { log, cache, transport, userOf, ...deps } = this.#deps
+    const isFirst = !this.#isStarted
     const onLine = limitLines(
       limits.stderrLines,
       (line) => { log(name, 'debug', line) },
@@ -154,6 +158,9 @@ export class Upstreams implements ProviderSource {
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,
       children: this.#children,
+      isUsers: () => userOf(config) !== undefined,
+      // Others wait for the servers that this process has started with; one that is added or reloaded, its owner waits for.
+      isWaitedFor: ({ user }) => isFirst || user === userOf(config),
       room: () => this.#shares.room(name, userOf(config)),
       hold: (size) => {
         // A successor of the same name holds its own.

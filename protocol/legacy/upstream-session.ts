@@ -60,7 +60,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
   async #start (dialled: () => void): Promise<void> {
     const { initTimeout } = this.#client
     let timer: NodeJS.Timeout | undefined
-    const dialling = setTimeout(dialled, dialTime)
+    // Whoever dials longer than this lets the next upstream dial. The transport says when it is done, at its first request perhaps.
+    setTimeout(dialled, dialTime).unref()
     try {
       const timeout = new Promise<never>((_resolve, reject) => {
         const fail = (): void => {
@@ -68,11 +69,9 @@ export class LegacyUpstreamSession implements UpstreamSession {
         }
         timer = setTimeout(fail, initTimeout)
       })
-      await Promise.race([this.#peer.start(), timeout])
+      await Promise.race([this.#peer.start(dialled), timeout])
     } finally {
       clearTimeout(timer)
-      clearTimeout(dialling)
-      dialled()
     }
   }
 

@@ -16,6 +16,8 @@ export interface AnswerHandlers {
     sessionId: string | undefined,
     location: string | undefined
   ) => EventStreamParser | 'collect' | 'discard'
+  /** Called once a connection is open and the request is being sent. */
+  onStart?: () => void
   /**
    * Called with the text of a collected body, else with undefined. Its exceptions go to `onError`.
    * @returns when the text has been read, where that takes longer: its memory is held until then
@@ -71,6 +73,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   onRequestStart (controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#aborted) controller.abort(new Error('aborted'))
+    this.#handlers.onStart?.()
   }
 
   onResponseStart (_controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {

@@ -74,6 +74,8 @@ export class HttpTransport implements Transport {
   #closed = false
   #notifications = 0
   #expired = false
+  /** Called when a connection is open. */
+  #dialled: (() => void) | undefined
   /** Called when no request is open any more. */
   #onIdle: (() => void) | undefined
   #url: URL
@@ -90,8 +92,10 @@ export class HttpTransport implements Transport {
     this.#refreshHeaders()
   }
 
-  async start (receiver: Receiver): Promise<void> {
+  async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     this.#receiver = receiver
+    // The connection is opened for the first request.
+    this.#dialled = dialled
   }
 
   send (text: string, options?: SendOptions): void {
@@ -274,6 +278,7 @@ export class HttpTransport implements Transport {
         }
         return id === undefined && code < 300 ? 'discard' : 'collect'
       },
+      onStart: this.#dialled,
       onEnd: (text) => {
         const next = follow(url, method, status, location, hops)
         if (next) {

@@ -40,7 +40,7 @@ export class SseTransport implements Transport {
     })
   }
 
-  async start (receiver: Receiver): Promise<void> {
+  async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     this.#receiver = receiver
     await new Promise<void>((resolve, reject) => {
       this.#rejectStart = reject
@@ -70,6 +70,7 @@ export class SseTransport implements Transport {
             location = to
             return code === 200 && type.startsWith('text/event-stream') ? parser : 'discard'
           },
+          onStart: dialled,
           onEnd: () => {
             const next = follow(url, 'GET', status, location, hops)
             if (next) open(next, hops + 1)

@@ -104,7 +104,7 @@ export class StdioTransport implements Transport {
 
   get pid (): number | undefined { return this.#child?.pid }
 
-  async start (receiver: Receiver): Promise<void> {
+  async start (receiver: Receiver, dialled?: () => void): Promise<void> {
     const { command, args, env, user } = this.#options
     let { cwd } = this.#options
     this.#receiver = receiver
@@ -134,6 +134,7 @@ export class StdioTransport implements Transport {
       child.once('spawn', resolve)
       child.once('error', (error: NodeJS.ErrnoException) => { reject(new UpstreamError('unreachable', spawnFailure(command, cwd, error))) })
     })
+    dialled?.()
     if (child.pid !== undefined) guardGroup(child.pid)
     child.on('error', () => {})
     child.once('exit', (exit, signal) => { this.#exited(exit, signal) })

@@ -26,8 +26,12 @@ export interface SendOptions {
 
 /** One connection to an upstream: sends and receives message texts, and does not interpret them. */
 export interface Transport {
-  /** Opens the connection. @throws UpstreamError with a message that says what to do */
-  start: (receiver: Receiver) => Promise<void>
+  /**
+   * Opens the connection.
+   * @param dialled called once a socket or process is open; a transport that connects with its first request calls it then
+   * @throws UpstreamError with a message that says what to do
+   */
+  start: (receiver: Receiver, dialled?: () => void) => Promise<void>
   /** Sends one message. Failures of a request go to `receiver.failed`, never to the caller. */
   send: (text: string, options?: SendOptions) => void
   /** Forgets a request whose answer is no longer wanted. */
