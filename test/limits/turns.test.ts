@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { membersOf } from '../../protocol/json.ts'
+import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
+import { inSteps, readLargeMessage } from '../../protocol/large-message.ts'
+import { parseMessage } from '../../protocol/message.ts'
+import { MessageReader } from '../../protocol/transports/message-reader.ts'
+import { MemoryBudget } from '../../plugins/limits/memory.ts'
+import { ShareError } from '../../plugins/limits/shares.ts'
+import { Turns } from '../../plugins/limits/turns.ts'
+
+const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
+const MiB = 1024 * 1024
+const none = async (): Promise<void> => {}
+
+test('the scanner accepts what JSON.parse accepts, and finds the same members', async () => {
+  const parts = [
+    '{', '}', '[', ']', ',', ':', '"a"', '"\\u00e9"', '"\\x"', '"', '1', '-', '0', '01', '1.5e3', '1e', 'true', 'nul', 'null', ' ', '\n',
+    '\t', '\\', 'é', '"\u0001"', '""', '\ufeff', '\u00a0'
+  ]
+  let seed = 1
+  const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff) % below
+  let valid = 0
+  for (let n = 0; n < 30_000; n++) {
+    const inner = Array.from({ length: 1 + random(9) }, () => parts[random(parts.length)] ?? '').join('')
+    const text = [`{"k":${inner}}`, `[${inner}]`, inner][n % 3] ?? ''
+    let isValid = true
+    try { JSON.parse(text) } catch { isValid = false }
+    const scanner = new JsonScanner(text, 50, new Set(['a', 'k', 'é', '']))
+    let isAccepted = true
+    try {
+      while (!scanner.step(1 + random(4))) { /* the next step */ }
+    } catch (error) {
+      assert.ok(error instanceof SyntaxError)
+      isAccepted = false
+    }
+    assert.equal(isAccepted, isValid, JSON.stringify(text))
+    if (!isValid) continue
+    valid++
+    if (scanner.isObject) assert.deepEqual(scanner.members, membersOf(text), text)
+  }
+  assert.ok(valid > 500, 'the texts are hardly ever valid')
+  assert.throws(() => new JsonScanner('[[[]]]', 2, new Set()).step(), TooDeep)
+})
+
+test('a large message is read as a small one is', async () => {
+  const filler = JSON.stringify('é'.repeat(300_000))
+  const texts = [
+    `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","arguments":{"a":${filler}},"_meta":{"progressToken":1}}}`,
+    `{"jsonrpc":"2.0","id":"7","result":{"content":[${filler}]}}`,
+    `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":${filler}}}`,
+    `{"jsonrpc":"2.0","method":"notifications/x","params":{"name":${filler}}}`,
+    `[{"jsonrpc":"2.0","id":1,"result":${filler}},{"jsonrpc":"2.0","id":1},{"jsonrpc":"2.0","id":2,"result":{}}]`
+  ]
+  for (const text of texts) {
+    const read = JSON.stringify(await readLargeMessage(text, 200, 10, none))
+    assert.equal(read, JSON.stringify(parseMessage(text, 200, 10)), text.slice(0, 100))
+  }
+  for (const text of [`[${filler}`, `[${'1,'.repeat(20)}${filler}]`, filler, '[]', `{"params":${'['.repeat(300)}${']'.repeat(300)},"x":${filler}}`]) {
+    const expected = ((): unknown => { try { parseMessage(text, 200, 10); return undefined } catch (error) { return error } })()
+    await assert.rejects(readLargeMessage(text, 200, 10, none), expected as Error)
+  }
+})
+
+test('other work runs between the steps of a large message', async () => {
+  let turnsOfLoop = 0
+  let isOver = false
+  const count = (): void => { turnsOfLoop++; if (!isOver) setImmediate(count) }
+  setImmediate(count)
+  const text = `{"jsonrpc":"2.0","id":1,"result":[${'[],'.repeat(MiB)}[]]}`
+  await new Turns(bounds).run('ann', async (pause) => await readLargeMessage(text, 200, 10, pause))
+  isOver = true
+  assert.ok(turnsOfLoop >= 12, `${turnsOfLoop} turns of the event loop during 3 MiB`)
+})
+
+test('owners take turns, a step each', async () => {
+  const turns = new Turns(bounds)
+  const order: string[] = []
+  const work = async (owner: string, steps: number): Promise<void> => await turns.run(owner, async (pause) => {
+    for (let step = 0; step < steps; step++) { order.push(owner); await pause() }
+  })
+  await Promise.all([work('ann', 6), work('ann', 6), work('ann', 6), work('ben', 3)])
+  assert.ok(order.lastIndexOf('ben') < 9, order.join())
+})
+
+test('who has used up the CPU time waits, and is refused when that takes too long; others are not', async () => {
+  let now = 0
+  const turns = new Turns({ ...bounds, perSecond: 1, burst: 100 }, () => now)
+  await turns.run('ann', async () => { now += 500 })
+  const late = assert.rejects(turns.run('ann', none), (error) => error instanceof ShareError && error.isOwners)
+  await turns.run('ben', none)
+  now += 100
+  await late
+  now += 1_000_000
+  await turns.run('ann', none)
+})
+
+test('as many pieces wait as may, with a share for each owner', async () => {
+  const turns = new Turns({ ...bounds, pieces: 4 })
+  let end = (): void => {}
+  const held = new Promise<void>((resolve) => { end = resolve })
+  const running = [1, 2, 3].map(async () => { await turns.run('ann', async () => { await held }) })
+  await assert.rejects(turns.run('ann', none), ShareError)
+  end()
+  await Promise.all(running)
+  await turns.run('ann', none)
+})
+
+test('messages of one stream stay in their order, small ones behind a large one too', async () => {
+  const seen: unknown[] = []
+  let isPaused = false
+  const reader = new MessageReader({
+    work: inSteps,
+    owner: '',
+    onMessages: (messages) => { for (const each of messages) seen.push(each.kind === 'notification' ? each.method : each.kind) },
+    onError: () => { seen.push('error') },
+    pause: () => { isPaused = true },
+    resume: () => { isPaused = false }
+  })
+  const notification = (method: string, size = 0): string => `{"jsonrpc":"2.0","method":"${method}","params":{"x":"${'x'.repeat(size)}"}}`
+  reader.push(notification('a'))
+  assert.deepEqual(seen, ['a'], 'a small one is read at once')
+  reader.push(notification('b', MiB))
+  reader.push(notification('c'))
+  reader.push(`{"x":"${'x'.repeat(MiB)}"`)
+  reader.push(notification('d'))
+  assert.ok(isPaused)
+  await new Promise<void>((resolve) => { reader.then(resolve) })
+  assert.deepEqual(seen, ['a', 'b', 'c', 'error', 'd'])
+})
+
+test('answers have shares of the memory: one owner leaves the last quarter to those that hold little', async () => {
+  const memory = new MemoryBudget()
+  memory.configure(256 * MiB)
+  const accounts = Array.from({ length: 5 }, () => memory.open('ann'))
+  const fits = accounts.map((account) => account.resize(15 * MiB))
+  assert.deepEqual(fits, [true, true, true, false, false])
+  const other = memory.open('ben')
+  assert.equal(other.resize(6 * MiB), true, 'a small holder is served')
+  assert.equal(other.resize(12 * MiB), false)
+  for (const account of [...accounts, other]) account.close()
+  await new Promise((resolve) => { setImmediate(resolve) })
+  assert.equal(memory.held, 0)
+})
