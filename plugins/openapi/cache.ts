@@ -4,7 +4,12 @@ import { errors } from '../errors/list.ts'
  * A text in UTF-8, in chunks. An undefined chunk is a placeholder, which is filled in each time the text is used. The hash identifies
  * the text.
  */
-export interface CachedText { readonly chunks: ReadonlyArray<Buffer | undefined>, readonly hash: string }
+export interface CachedText {
+  readonly chunks: ReadonlyArray<Buffer | undefined>
+  readonly hash: string
+  /** It is made anew when it is asked for again. */
+  readonly isPartial?: boolean
+}
 
 const sizeOf = ({ chunks }: CachedText): number => chunks.reduce((sum, chunk) => sum + (chunk?.length ?? 0), 0)
 
@@ -46,7 +51,7 @@ export class TextCache {
     }
     const made = this.#last
       .then(make)
-      .then((text) => { this.#add(key, text); return text })
+      .then((text) => { if (text.isPartial !== true) this.#add(key, text); return text })
       .finally(() => { this.#pending.delete(key) })
     this.#pending.set(key, made)
     this.#last = made.catch(() => {})

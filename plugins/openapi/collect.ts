@@ -1,8 +1,16 @@
 import type { Item } from '../../protocol/lists.ts'
+import type { CpuBudget } from '../json-schema/time-budget.ts'
 import { showItem, type Section } from '../gateway/section.ts'
 
 /** One tool as a view shows it. `description`: the override, where an admin gave one. */
 export interface ListedTool { readonly item: Item, readonly description: string | undefined, readonly enabled: boolean }
+
+/** The CPU time that a user's servers may take to be described. */
+export interface TranslationShare {
+  readonly cpu: CpuBudget
+  /** It was used up: some tool was described as taking any object, and is described in full later. */
+  isSpent: boolean
+}
 
 /** One connected server behind a view, with its tools in the order it lists them. */
 export interface ListedServer {
@@ -14,10 +22,15 @@ export interface ListedServer {
   readonly items: readonly Item[]
   /** A tool as the view shows it; undefined: it does not. */
   readonly toTool: (item: Item) => ListedTool | undefined
+  /** undefined: it has no such bound, as admins' servers have none. */
+  readonly share?: TranslationShare
 }
 
 /** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
-export function collect (sections: readonly Section[]): ListedServer[] {
+export function collect (
+  sections: readonly Section[],
+  shareOf: (config: Section['server']['config']) => TranslationShare | undefined = () => undefined
+): ListedServer[] {
   const listed: ListedServer[] = []
   const names = new Set<string>()
   for (const section of sections) {
@@ -30,6 +43,7 @@ export function collect (sections: readonly Section[]): ListedServer[] {
       status: provider.status ?? 'connected',
       catalogue: catalogue.id,
       items: catalogue.lists.tools,
+      share: shareOf(config),
       toTool: (item) => {
         const shown = showItem(section, 'tools', item, false)
         return shown && { item, description: shown.description, enabled: shown.enabled }

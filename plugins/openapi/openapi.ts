@@ -4,7 +4,9 @@ import { plainClient } from '../../protocol/exchange.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../access/index.ts'
+import { userOf } from '../access/owner.ts'
 import type { Principal, View } from '../access/view.ts'
+import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { TextCache, type CachedText } from './cache.ts'
@@ -52,6 +54,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 /** OpenAPI documents of the tools that callers of the open routes may run. */
 export class OpenApi {
   readonly #deps: OpenApiDeps
+  readonly #cpuBudgets = new CpuBudgets()
   readonly #bodies = new TextCache({ maxTexts: limits.documents, maxSize: limits.documentsSize, maxPending: limits.documentsWaiting })
 
   constructor (deps: OpenApiDeps) {
@@ -88,7 +91,10 @@ export class OpenApi {
     ])
     const { chunks, hash } = await this.#bodies.get(
       key,
-      async () => await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format))
+      async () => {
+        const text = await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format))
+        return { ...text, isPartial: servers.some(({ share }) => share?.isSpent) }
+      }
     )
     const start = writeHead(head, notations[format])
     const bytes = (): Buffer => {
@@ -123,7 +129,11 @@ export class OpenApi {
   #all (principal: Principal): View { return this.#deps.access.open(principal, {}, 'server') }
 
   #listed (view: View): ListedServer[] {
-    return collect(this.#deps.gateway.sections(view, plainClient))
+    const snapshot = this.#deps.snapshot()
+    return collect(this.#deps.gateway.sections(view, plainClient), (config) => {
+      const user = userOf(snapshot, config)
+      return user === undefined ? undefined : { cpu: this.#cpuBudgets.of(user), isSpent: false }
+    })
   }
 
   /** Where the operations are, as the operator says it: never from what a client sends. */

@@ -1,7 +1,7 @@
 import { withMembers } from '../../protocol/json.ts'
 import { timeBudgetOf } from '../json-schema/time-budget.ts'
 import type { Item } from '../../protocol/lists.ts'
-import type { ListedTool } from './collect.ts'
+import type { ListedServer, ListedTool, TranslationShare } from './collect.ts'
 import { frameOf, responses, uniqueOperationId, type BodyInput } from './document.ts'
 import type { JsonObject } from './keywords.ts'
 import { notations, type Format, type Notation } from './notation.ts'
@@ -55,19 +55,20 @@ class Operations {
   }
 
   * pieces (): Generator<Piece> {
-    for (const { name, items, toTool } of this.#input.servers) {
-      for (const item of items) {
-        const piece = this.#piece(name, toTool(item), items)
+    for (const server of this.#input.servers) {
+      for (const item of server.items) {
+        const piece = this.#piece(server, server.toTool(item))
         if (piece) yield piece
       }
     }
   }
 
   /** The text of one operation; undefined where the tool is not listed, or cannot be an operation. */
-  #piece (server: string, tool: ListedTool | undefined, owner: object): Piece | undefined {
+  #piece (listed: ListedServer, tool: ListedTool | undefined): Piece | undefined {
     if (!tool || !(tool.enabled || this.#input.disabled)) return undefined
     const { item, description } = tool
-    const operation = operationTextOf(server, item, this.#format, owner)
+    const { name: server } = listed
+    const operation = operationTextOf(listed, item, this.#format)
     if (!operation) return undefined
     const { separator, members } = notations[this.#format]
     const start = this.isEmpty ? operation.start : `${separator}${operation.start}`
@@ -108,13 +109,16 @@ const cache: Readonly<Record<Format, WeakMap<Item, { server: string; operation: 
 }
 
 /** The operation of an item, written once for each format; undefined where the item cannot be an operation. */
-function operationTextOf (server: string, item: Item, format: Format, owner: object): OperationText | undefined {
-  let cached = cache[format].get(item)
-  if (cached?.server !== server) {
-    cached = { server, operation: writeOperation(server, item, notations[format], owner) }
-    cache[format].set(item, cached)
+function operationTextOf ({ name: server, items, share }: ListedServer, item: Item, format: Format): OperationText | undefined {
+  const cached = cache[format].get(item)
+  if (cached && cached.server === server) return cached.operation
+  if (share && item.text.length >= minTimed && share.cpu.left < minLeft) {
+    share.isSpent = true
+    return writeOperation(toGeneric(server, item), server, notations[format])
   }
-  return cached.operation
+  const operation = writeOperation(operationOf(server, item, items, share), server, notations[format])
+  cache[format].set(item, { server, operation })
+  return operation
 }
 
 /** Min length of a tool that is translated with a timeout, in characters. A tool that exceeds it is described as taking any object. */
@@ -123,14 +127,19 @@ const anyObject = '{"type":"object","additionalProperties":{"description":"The a
 /** In ms. */
 const operationTimeout = 100
 
-function operationOf (server: string, item: Item, owner: object): Operation | undefined {
+/** Min CPU time that an owner has left where a tool is translated, in ms. */
+const minLeft = 20
+
+function operationOf (server: string, item: Item, source: object, share: TranslationShare | undefined): Operation | undefined {
   if (item.text.length < minTimed) return toOperation(server, item)
-  return timeBudgetOf(owner).run(item.key, operationTimeout, () => toOperation(server, item)) ??
-    toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
+  return timeBudgetOf(source).run(item.key, operationTimeout, () => toOperation(server, item), share?.cpu) ?? toGeneric(server, item)
 }
 
-function writeOperation (server: string, item: Item, notation: Notation, owner: object): OperationText | undefined {
-  const operation = operationOf(server, item, owner)
+/** A tool that takes any object. */
+const toGeneric = (server: string, item: Item): Operation | undefined =>
+  toOperation(server, { key: item.key, text: withMembers(item.text, { inputSchema: anyObject }) })
+
+function writeOperation (operation: Operation | undefined, server: string, notation: Notation): OperationText | undefined {
   if (!operation) return undefined
   const { method, path, summary, description, input, components } = operation
   const { members, begin } = notation

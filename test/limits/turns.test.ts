@@ -1,13 +1,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import type { Dispatcher } from 'undici'
 import { membersOf } from '../../protocol/json.ts'
 import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
 import { inSteps, readLargeMessage } from '../../protocol/large-message.ts'
 import { parseMessage } from '../../protocol/message.ts'
+import { HttpTransport } from '../../protocol/transports/http.ts'
 import { MessageReader } from '../../protocol/transports/message-reader.ts'
+import { CpuBudget } from '../../plugins/json-schema/time-budget.ts'
 import { MemoryBudget } from '../../plugins/limits/memory.ts'
 import { ShareError } from '../../plugins/limits/shares.ts'
 import { Turns } from '../../plugins/limits/turns.ts'
+import { writeBody } from '../../plugins/openapi/write.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { connected, Session } from '../helpers/client.ts'
+import { startHub } from '../helpers/hub.ts'
 
 const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
 const MiB = 1024 * 1024
@@ -141,4 +148,68 @@ test('answers have shares of the memory: one owner leaves the last quarter to th
   for (const account of [...accounts, other]) account.close()
   await new Promise((resolve) => { setImmediate(resolve) })
   assert.equal(memory.held, 0)
+})
+
+test('a connecting slot is held until the first request of streamable HTTP has a connection', async () => {
+  const sent: Dispatcher.DispatchHandler[] = []
+  const dispatcher = { dispatch: (_options: unknown, handler: Dispatcher.DispatchHandler) => { sent.push(handler); return true } }
+  const url = new URL('http://127.0.0.1:9/mcp')
+  const transport = new HttpTransport({ url, headers: {}, dispatcher: dispatcher as unknown as Dispatcher })
+  const receiver = { message: () => {}, failed: () => {}, paused: () => {}, closed: () => {} }
+  let dialled = 0
+  await transport.start(receiver, () => { dialled++ })
+  transport.send('{}', { id: 1 })
+  assert.equal(dialled, 0, 'nothing is open yet')
+  sent[0]?.onRequestStart?.({ abort: () => {} } as unknown as Dispatcher.DispatchController, {})
+  assert.equal(dialled, 1)
+})
+
+test("large tools of a user's servers are described within the user's CPU time", async () => {
+  const properties = Object.fromEntries(Array.from({ length: 300 }, (_, n) => [`p${n}`, { type: 'string', description: 'd'.repeat(20) }]))
+  const text = JSON.stringify({ name: 'big', inputSchema: { type: 'object', properties } })
+  const item = { key: 'big', text }
+  const cpu = new CpuBudget()
+  const share = { cpu, isSpent: false }
+  const server = {
+    name: 'anns', description: undefined, status: 'connected', catalogue: 1, items: [item], share,
+    toTool: () => ({ item, description: undefined, enabled: true })
+  }
+  const body = (): string => [...writeBody({ servers: [server], disabled: false, inGroup: false, secured: false }, 'json')]
+    .map((piece) => piece.text).join('')
+  cpu.spend(cpu.left)
+  assert.ok(!body().includes('p299'), 'it takes any object while there is no time left')
+  assert.ok(share.isSpent)
+  cpu.spend(-1_000)
+  assert.ok(body().includes('p299'), 'and is described in full later')
+})
+
+test("a merged list does not wait for a user's server that is reloaded, but for an admin's", { timeout: 60_000 }, async (t) => {
+  let release = (): void => {}
+  let gate: Promise<void> | undefined
+  const on = async ({ method }: { method: string }): Promise<undefined> => {
+    if (method === 'tools/list') await gate
+    return undefined
+  }
+  const anns = await startUpstream(t, { tools: [tool('echo')], on })
+  const hub = await startHub(t, {
+    settings: {
+      mcpServers: { anns: { url: anns.url, owner: 'ann', storedByUser: true, visibility: 'public' } },
+      users: [{ username: 'ann', password: 'x' }]
+    },
+    env: { OUTBOUND_ALLOW: '127.0.0.0/8' }
+  })
+  await connected(hub, 1)
+  const session = await Session.open(`${hub.url}/mcp`)
+  const names = async (): Promise<string[]> => await session.tools()
+  assert.deepEqual(await names(), ['anns-echo'])
+  gate = new Promise((resolve) => { release = resolve })
+  await anns.broadcast('notifications/tools/list_changed')
+  await new Promise((resolve) => { setTimeout(resolve, 300) })
+  let isListed = false
+  const listing = names().then((listed) => { isListed = true; return listed })
+  // Without the rule, it would wait 0.9 s from the notification.
+  await new Promise((resolve) => { setTimeout(resolve, 400) })
+  assert.ok(isListed, 'the list comes while the server is being read')
+  release()
+  assert.deepEqual(await listing, ['anns-echo'])
 })
