@@ -13,7 +13,7 @@ import { ShareError } from '../../plugins/limits/shares.ts'
 import { Turns } from '../../plugins/limits/turns.ts'
 import { writeBody } from '../../plugins/openapi/write.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
-import { connected, Session } from '../helpers/client.ts'
+import { connected, Session, settings } from '../helpers/client.ts'
 import { startHub } from '../helpers/hub.ts'
 
 const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
@@ -171,7 +171,12 @@ test("large tools of a user's servers are described within the user's CPU time",
   const cpu = new CpuBudget()
   const share = { cpu, isSpent: false }
   const server = {
-    name: 'anns', description: undefined, status: 'connected', catalogue: 1, items: [item], share,
+    name: 'anns',
+    description: undefined,
+    status: 'connected',
+    catalogue: 1,
+    items: [item],
+    share,
     toTool: () => ({ item, description: undefined, enabled: true })
   }
   const body = (): string => [...writeBody({ servers: [server], disabled: false, inGroup: false, secured: false }, 'json')]
@@ -183,26 +188,26 @@ test("large tools of a user's servers are described within the user's CPU time",
   assert.ok(body().includes('p299'), 'and is described in full later')
 })
 
-test("a merged list does not wait for a user's server that is reloaded, but for an admin's", { timeout: 60_000 }, async (t) => {
+test("a merged list does not wait for a user's server that is being read", { timeout: 60_000 }, async (t) => {
   let release = (): void => {}
-  let gate: Promise<void> | undefined
+  const gates: Array<Promise<void>> = []
   const on = async ({ method }: { method: string }): Promise<undefined> => {
-    if (method === 'tools/list') await gate
+    if (method === 'tools/list') await gates[0]
     return undefined
   }
   const anns = await startUpstream(t, { tools: [tool('echo')], on })
   const hub = await startHub(t, {
-    settings: {
-      mcpServers: { anns: { url: anns.url, owner: 'ann', storedByUser: true, visibility: 'public' } },
-      users: [{ username: 'ann', password: 'x' }]
-    },
+    settings: settings(
+      { anns: { url: anns.url, owner: 'ann', storedByUser: true, visibility: 'public' } },
+      { users: [{ username: 'ann', password: 'x' }] }
+    ),
     env: { OUTBOUND_ALLOW: '127.0.0.0/8' }
   })
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   const names = async (): Promise<string[]> => await session.tools()
   assert.deepEqual(await names(), ['anns-echo'])
-  gate = new Promise((resolve) => { release = resolve })
+  gates.push(new Promise((resolve) => { release = resolve }))
   await anns.broadcast('notifications/tools/list_changed')
   await new Promise((resolve) => { setTimeout(resolve, 300) })
   let isListed = false
