@@ -6,6 +6,7 @@ import access from './plugins/access/index.ts'
 import accessTokens from './plugins/access-tokens/index.ts'
 import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
+import catalogues from './plugins/catalogues/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
 import { readAsset } from './plugins/config/assets.ts'
 import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
@@ -130,6 +131,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(groups)
   await app.register(system)
   await app.register(exporting)
+  await app.register(catalogues)
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)

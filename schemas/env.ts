@@ -116,6 +116,12 @@ export const Env = Type.Object({
       'only, and no server to link-local and cloud metadata addresses. Comma-separated addresses and ranges (`10.0.0.0/8`), which are ' +
       'allowed as such, and hosts (`mcp.lan`, `*.lan`), which may then resolve to private and loopback addresses'
   }),
+  REGISTRY_URL: Type.String({
+    default: 'https://registry.modelcontextprotocol.io',
+    pattern: '^https?://[^\\s?#]+$',
+    expected: 'an http or https address, as "https://registry.example.com"',
+    description: 'The MCP registry that `/api/registry` reads: an address below which there is `/v0.1/servers`'
+  }),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'The lowest level of messages that are logged'

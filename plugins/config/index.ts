@@ -16,6 +16,7 @@ const shared = [
   'MEMORY_BUDGET',
   'OUTBOUND_ALLOW',
   'READONLY',
+  'REGISTRY_URL',
   'TRUST_PROXY'
 ] as const
 
