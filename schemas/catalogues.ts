@@ -3,9 +3,12 @@ import { RegistryMeta, ServerJson } from './server-json.ts'
 
 const Config = Type.Object({}, { additionalProperties: true })
 
+/** A variable as configs name it. */
+const placeholder = (name: string): string => `\${${name}}`
+
 /** A value that a person fills in: it stands in the config as `${key}`. */
 export const Field = Type.Object({
-  key: Type.String({ description: `In the config as \`\${key}\`: replace it there, or set this variable in the gateway's environment` }),
+  key: Type.String({ description: `In the config as ${placeholder('key')}: replace it there, or set this variable in the environment` }),
   title: Type.Optional(Type.String({ description: 'The name of the variable, header or argument' })),
   description: Type.Optional(Type.String()),
   sensitive: Type.Boolean(),
@@ -124,7 +127,7 @@ export const CloudServer = Type.Object(
         config: {
           type: 'streamable-http',
           url: 'https://router.example.com/mcp/weather',
-          headers: { Authorization: `Bearer \${MCPROUTER_API_KEY}` }
+          headers: { Authorization: `Bearer ${placeholder('MCPROUTER_API_KEY')}` }
         },
         required: [{ key: 'MCPROUTER_API_KEY', sensitive: true }]
       }
@@ -168,7 +171,7 @@ export const RegistryEntry = Type.Object(
               type: 'stdio',
               command: 'npx',
               args: ['-y', '@example/weather@1.0.2'],
-              env: { API_KEY: `\${INPUT_WEATHER_API_KEY}` }
+              env: { API_KEY: placeholder('INPUT_WEATHER_API_KEY') }
             },
             required: [{ key: 'INPUT_WEATHER_API_KEY', title: 'API_KEY', sensitive: true }],
             optional: []

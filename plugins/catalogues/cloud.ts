@@ -71,7 +71,7 @@ export class Cloud {
       ...(isText(title) && { 'x-title': title })
     }
     if (Object.values(headers).some((value) => !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))) {
-      throw new errors.InvalidInput('"mcpRouter": "apiKey", "referer" and "title" are sent in headers, and one has a character that cannot be')
+      throw new errors.InvalidInput('"mcpRouter": "apiKey", "referer" and "title" hold a character that no header can')
     }
     const text = JSON.stringify(body)
     const url = `${baseUrl.replace(/\/+$/, '')}/${path}`
