@@ -45,9 +45,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => ({ success: true as const, data: [...market.search(request.query.query ?? '')] })
   )
   app.get(
-    '/market/servers/:name',
-    { schema: { tags, summary: 'Read one of them', params: Name, response: { 200: Success(MarketServer) } }, config },
-    async (request) => ({ success: true as const, data: market.server(request.params.name) })
+    '/market/servers/:entry',
+    { schema: { tags, summary: 'Read one of them', params: Type.Object({ entry: Type.String() }), response: { 200: Success(MarketServer) } }, config },
+    async (request) => ({ success: true as const, data: market.server(request.params.entry) })
   )
   app.get(
     '/market/categories',
