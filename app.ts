@@ -36,6 +36,7 @@ import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
 import system from './plugins/system/index.ts'
 import tools from './plugins/tools/index.ts'
+import tracing from './plugins/tracing/index.ts'
 import upstream from './plugins/upstream/index.ts'
 import users from './plugins/users/index.ts'
 import apiRoutes from './routes/api/index.ts'
@@ -135,6 +136,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)
+  await app.register(tracing)
 
   await app.register(browsers)
   await app.register(swagger, {

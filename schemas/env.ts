@@ -122,6 +122,23 @@ export const Env = Type.Object({
     expected: 'an http or https address, as "https://registry.example.com"',
     description: 'The MCP registry that `/api/registry` reads: an address below which there is `/v0.1/servers`'
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
+    Type.String({
+      description:
+        'Collector that traces of calls are sent to, for example `http://127.0.0.1:4318`. OpenTelemetry\'s other variables count as well: ' +
+        'see `docs/tracing.md`'
+    })
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.Optional(Type.String({ description: 'The same for traces alone, with its path' })),
+  OTEL_EXPORTER_OTLP_PROTOCOL: StringEnum(['http/protobuf', 'http/json'], {
+    default: 'http/protobuf',
+    description: 'How traces are sent'
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Type.Optional(StringEnum(['http/protobuf', 'http/json'], { description: 'The same for traces alone' })),
+  OTEL_TRACES_EXPORTER: Type.Optional(
+    StringEnum(['otlp', 'console', 'none'], { description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere' })
+  ),
+  OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'The lowest level of messages that are logged'

@@ -1,3 +1,4 @@
+/* eslint-disable no-template-curly-in-string -- configs hold variables in this form */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test, type Test } from 'tap'

@@ -1,3 +1,4 @@
+/* eslint-disable no-template-curly-in-string -- configs hold variables in this form */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'

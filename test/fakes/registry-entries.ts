@@ -1,3 +1,4 @@
+/* eslint-disable no-template-curly-in-string -- configs hold variables in this form */
 import fc from 'fast-check'
 
 // Entries of a registry, as the description of its API allows them: every member is there or not.
