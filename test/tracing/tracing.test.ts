@@ -76,7 +76,7 @@ test('while it is off nothing is loaded, and calls are sent as they came', async
   await connected(hub, 1)
   const session = await Session.open(`${hub.url}/mcp`)
   assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
-  const call = upstream.seen.findLast(({ body }) => String(body).includes('tools/call'))
+  const call = upstream.received.findLast(({ message }) => message.method === 'tools/call')
   assert.ok(call && !String(call.body).includes('traceparent') && call.headers.traceparent === undefined)
   assert.deepEqual(loaded(), [])
 })
@@ -93,7 +93,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
   }
   const hub = await traced(t, {
     fake: { url: upstream.url },
-    api: { type: 'openapi', url: rest.url, openapi: { schema: document } },
+    rest: { type: 'openapi', url: rest.url, openapi: { schema: document } },
     everything: npmServer('everything')
   }, {
     OTEL_EXPORTER_OTLP_ENDPOINT: api.url,
@@ -106,7 +106,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
   await connected(hub, 3)
   assert.ok(loaded().length > 0)
   const lastCall = () => {
-    const call = upstream.seen.findLast(({ body }) => String(body).includes('tools/call'))
+    const call = upstream.received.findLast(({ message }) => message.method === 'tools/call')
     assert.ok(call)
     const { params } = JSON.parse(String(call.body)) as { params: { _meta: Record<string, unknown>, arguments: unknown } }
     return { headers: call.headers, ...params }
@@ -156,7 +156,7 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
   })
 
   await t.test('to an API with a description', async () => {
-    await session.request('tools/call', { name: 'api-thing', arguments: {}, _meta: { traceparent } })
+    await session.request('tools/call', { name: 'rest-thing', arguments: {}, _meta: { traceparent } })
     const span = await named('tools/call thing')
     assert.equal(rest.last().headers.traceparent, `00-${traceId}-${span.spanId}-01`)
   })
