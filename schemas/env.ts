@@ -134,7 +134,9 @@ export const Env = Type.Object({
     default: 'http/protobuf',
     description: 'How traces are sent'
   }),
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Type.Optional(StringEnum(['http/protobuf', 'http/json'], { description: 'The same for traces alone' })),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Type.Optional(
+    StringEnum(['http/protobuf', 'http/json'], { description: 'The same for traces alone' })
+  ),
   OTEL_TRACES_EXPORTER: Type.Optional(
     StringEnum(['otlp', 'console', 'none'], { description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere' })
   ),

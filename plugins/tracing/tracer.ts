@@ -59,7 +59,8 @@ export class CallTracer {
   constructor ({ exporter, version, warn }: TracingDeps) {
     const log = (message: string): void => { warn({ message }, 'tracing') }
     const ignore = (): void => {}
-    diag.setLogger({ error: log, warn: log, info: ignore, debug: ignore, verbose: ignore }, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
+    const logger = { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore }
+    diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
     const own = resourceFromAttributes({ 'service.name': 'tool-hub', 'service.version': version })
     this.#provider = new BasicTracerProvider({
       resource: defaultResource().merge(own).merge(detectResources({ detectors: [envDetector] })),

@@ -46,7 +46,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
   app.get(
     '/market/servers/:entry',
-    { schema: { tags, summary: 'Read one of them', params: Type.Object({ entry: Type.String() }), response: { 200: Success(MarketServer) } }, config },
+    {
+      schema: {
+        tags,
+        summary: 'Read one of them',
+        params: Type.Object({ entry: Type.String() }),
+        response: { 200: Success(MarketServer) }
+      },
+      config
+    },
     async (request) => ({ success: true as const, data: market.server(request.params.entry) })
   )
   app.get(

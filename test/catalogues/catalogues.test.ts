@@ -17,7 +17,11 @@ import { path } from '../helpers/hub.ts'
 type Json = Record<string, unknown>
 const users = [{ username: 'admin', password: 'x', isAdmin: true }, { username: 'ada', password: 'x', isAdmin: false }]
 
-interface World { app: FastifyInstance, get: (path: string, user?: string) => Promise<LightMyRequestResponse>, post: (body: object) => Promise<LightMyRequestResponse> }
+interface World {
+  app: FastifyInstance
+  get: (path: string, user?: string) => Promise<LightMyRequestResponse>
+  post: (body: object) => Promise<LightMyRequestResponse>
+}
 async function world (t: Test, { env = {}, mcpRouter }: { env?: Json, mcpRouter?: Json } = {}): Promise<World> {
   // No command is found, so that nothing is installed.
   const app = await appFor(t, { users, systemConfig: { mcpRouter } }, env, { environment: { PATH: '/nonexistent' } })
@@ -51,7 +55,8 @@ test('the market that the project ships', async (t) => {
       const sent = 'url' in config ? { ...config, enabled: false } : config
       const reply = await post({ name, config: sent })
       assert.equal(reply.statusCode, 200, `${name}: ${reply.body}`)
-      const { storedByUser, createdAt, owner, visibility, visibilityDefaulted, enabled, ...stored } = app.settings.current.servers.get(name)?.config ?? {}
+      const kept = app.settings.current.servers.get(name)?.config ?? {}
+      const { storedByUser, createdAt, owner, visibility, visibilityDefaulted, enabled, ...stored } = kept
       assert.deepEqual(stored, config, name)
       await app.inject({ method: 'DELETE', url: `/api/servers/${name}`, headers: { 'x-auth-token': app.auth.login({ username: 'admin', password: 'x' }) } })
     }

@@ -34,7 +34,9 @@ async function collector (t: Test): Promise<Collector> {
   const api = await restApi(t)
   api.answer((_request, response) => { json(response, {}) })
   const bodies = (): Exported[] => api.seen.map(({ body }) => JSON.parse(String(body)) as Exported)
-  const spans = (): Span[] => bodies().flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((each) => each.spans)))
+  const scopes = (): Exported['resourceSpans'][number]['scopeSpans'] =>
+    bodies().flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans))
+  const spans = (): Span[] => scopes().flatMap((each) => each.spans)
   return {
     api,
     spans,
