@@ -6,6 +6,7 @@ import access from './plugins/access/index.ts'
 import accessTokens from './plugins/access-tokens/index.ts'
 import audit from './plugins/audit/index.ts'
 import auth from './plugins/auth/index.ts'
+import catalogues from './plugins/catalogues/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
 import { readAsset } from './plugins/config/assets.ts'
 import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
@@ -35,6 +36,7 @@ import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
 import system from './plugins/system/index.ts'
 import tools from './plugins/tools/index.ts'
+import tracing from './plugins/tracing/index.ts'
 import upstream from './plugins/upstream/index.ts'
 import users from './plugins/users/index.ts'
 import apiRoutes from './routes/api/index.ts'
@@ -130,9 +132,11 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(groups)
   await app.register(system)
   await app.register(exporting)
+  await app.register(catalogues)
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)
+  await app.register(tracing)
 
   await app.register(browsers)
   await app.register(swagger, {

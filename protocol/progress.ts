@@ -10,9 +10,9 @@ export function progressTokenOf (params: Readonly<Record<string, unknown>>, para
   return memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
 }
 
-/** The text of `_meta` with another token, or without one (undefined). */
-const metaWith = (paramsText: string, token: string | undefined): string =>
-  withMembers(memberOf(paramsText, '_meta') ?? '{}', { progressToken: token })
+/** The text of `_meta` with another token, or without one (undefined). @param metaText undefined: there was no `_meta` */
+const metaWith = (metaText: string | undefined, token: string | undefined): string =>
+  withMembers(metaText ?? '{}', { progressToken: token })
 
 /**
  * The params of a request for the next hop.
@@ -26,7 +26,7 @@ export function outgoingParams (
 ): string {
   const meta = params._meta
   if (isObject(meta) && meta.progressToken !== undefined) {
-    return withMembers(paramsText, { ...changes, _meta: metaWith(paramsText, String(token)) })
+    return withMembers(paramsText, { ...changes, _meta: metaWith(changes._meta ?? memberOf(paramsText, '_meta'), String(token)) })
   }
   return Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
 }
@@ -34,7 +34,7 @@ export function outgoingParams (
 /** The params of a request without its token: for a request of our own that is made on the sender's behalf. */
 export function withoutProgressToken (paramsText: string): string {
   const token = memberOf(memberOf(paramsText, '_meta') ?? '{}', 'progressToken')
-  return token === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(paramsText, undefined) })
+  return token === undefined ? paramsText : withMembers(paramsText, { _meta: metaWith(memberOf(paramsText, '_meta'), undefined) })
 }
 
 /** The params of `notifications/progress` with the token of the hop that it is passed on to. @param token as JSON text */

@@ -1,6 +1,7 @@
 import type { Client, Exchange, Question } from './exchange.ts'
 import type { Catalogue } from './lists.ts'
 import type { Response } from './message.ts'
+import type { TraceContext } from './trace-context.ts'
 
 export type ProviderStatus = 'connecting' | 'connected' | 'disconnected' | 'oauth_required' | 'disabled'
 
@@ -31,10 +32,11 @@ export interface Provider {
   /**
    * Runs one request.
    * @param changes members of the exchange's `params` that get another value, as JSON text
+   * @param trace its place in a trace, which `changes` hold as well: for servers that read headers
    * @returns the answer, which may be an error
    * @throws RpcError -32001 when there is none
    */
-  call: (exchange: Exchange, changes: Readonly<Record<string, string>>) => Promise<Response>
+  call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
   /** Reads its lists for this client, where they are unknown or outdated. @param only true: the request is for this provider alone */
   learn?: (client: Client, only: boolean) => Learning[]
   /** Its catalogues for all classes of clients, as far as they are known. */

@@ -116,6 +116,31 @@ export const Env = Type.Object({
       'only, and no server to link-local and cloud metadata addresses. Comma-separated addresses and ranges (`10.0.0.0/8`), which are ' +
       'allowed as such, and hosts (`mcp.lan`, `*.lan`), which may then resolve to private and loopback addresses'
   }),
+  REGISTRY_URL: Type.String({
+    default: 'https://registry.modelcontextprotocol.io',
+    pattern: '^https?://[^\\s?#]+$',
+    expected: 'an http or https address, as "https://registry.example.com"',
+    description: 'The MCP registry that `/api/registry` reads: an address below which there is `/v0.1/servers`'
+  }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: Type.Optional(
+    Type.String({
+      description:
+        'Collector that traces of calls are sent to, for example `http://127.0.0.1:4318`. OpenTelemetry\'s other variables count as well: ' +
+        'see `docs/tracing.md`'
+    })
+  ),
+  OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: Type.Optional(Type.String({ description: 'The same for traces alone, with its path' })),
+  OTEL_EXPORTER_OTLP_PROTOCOL: StringEnum(['http/protobuf', 'http/json'], {
+    default: 'http/protobuf',
+    description: 'How traces are sent'
+  }),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: Type.Optional(
+    StringEnum(['http/protobuf', 'http/json'], { description: 'The same for traces alone' })
+  ),
+  OTEL_TRACES_EXPORTER: Type.Optional(
+    StringEnum(['otlp', 'console', 'none'], { description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere' })
+  ),
+  OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'The lowest level of messages that are logged'

@@ -110,7 +110,14 @@ const otherFailures: Record<string, number[]> = {
   '/api/mcp-settings/export': [409],
   // While the authorization server is off.
   '/api/oauth/clients': [404],
-  '/api/oauth/consents': [404]
+  '/api/oauth/consents': [404],
+  // Not set up, bounded, or the other service is away.
+  '/api/cloud/servers': [400, 429, 502],
+  '/api/cloud/servers/{name}': [429, 502],
+  '/api/cloud/servers/{name}/tools': [429, 502],
+  '/api/registry/servers': [429, 502],
+  '/api/registry/servers/{serverName}/versions': [429, 502],
+  '/api/registry/servers/{serverName}/versions/{version}': [429, 502]
 }
 
 /** The statuses of an operation's failures, as they follow from its shape: its method, credentials, parameters and body. */

@@ -1,6 +1,7 @@
 import { RpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
 import { toRpcError } from '../../protocol/message.ts'
+import { withTrace } from '../../protocol/trace-context.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import { Shares } from '../limits/shares.ts'
@@ -32,12 +33,14 @@ export class Forwarder {
    */
   async send (exchange: Exchange<View>, provider: string, item: string | undefined, changes = unchanged): Promise<string> {
     const release = this.#shares.take(exchange.client.owner ?? exchange.client.id)
-    const call: GatewayCall = { exchange, provider, item, startedAt: performance.now() }
+    const call: GatewayCall = { exchange, provider, item, startedAt: performance.now(), trace: undefined }
     let output: string | undefined
     try {
       // Only promises are awaited: each await would cost a call a turn of the event loop.
       for (const hook of this.#hooks.onCall) { const waiting = hook(call); if (waiting) await waiting }
-      const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, changes)
+      const { trace } = call
+      const sent = trace === undefined ? changes : withTrace(exchange.paramsText, changes, trace)
+      const { resultText, errorText } = await this.#providers.use(provider, exchange.client).call(exchange, sent, trace)
       if (errorText !== undefined) throw toRpcError(errorText)
       output = resultText ?? '{}'
       let result = output
@@ -61,6 +64,7 @@ export class Forwarder {
       provider: call.provider,
       item: call.item,
       startedAt: call.startedAt,
+      trace: call.trace,
       duration: performance.now() - call.startedAt,
       outcome: outcomeOf(error),
       output,

@@ -1,5 +1,6 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import type { ListKind } from '../../protocol/lists.ts'
+import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { View } from '../access/view.ts'
 import type { Entry } from './list.ts'
 
@@ -12,6 +13,8 @@ export interface GatewayCall {
   readonly item: string | undefined
   /** The time of its arrival, as `performance.now()`. */
   readonly startedAt: number
+  /** Its place in a trace, of which the server is told. An `onCall` hook sets it. */
+  trace: TraceContext | undefined
 }
 
 /** `ok` a result · `error` a JSON-RPC error, of the provider or of a hook · `failure` no answer. */

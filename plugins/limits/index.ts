@@ -255,6 +255,26 @@ export const limits = {
   /** Bounds of servers of type `openapi`. */
   openapi: openapiServers,
 
+  /**
+   * Catalogues of other services. `answer`: max size of one answer, in bytes, `depth`: max nesting of it, `time`: max time for it, in ms;
+   * beyond: 502, or what the service said before. `requests`: max requests at the same time, with a share for each owner; beyond: 429 or
+   * 503. `answers`, `size`: max answers that are kept, and their size together, in bytes; beyond: the oldest is dropped. `fresh`: time
+   * until an answer is asked for again, `retry`: time until a service that failed is, in ms. `entries`: max entries of one answer;
+   * beyond: the rest is left out. `pages`: max pages of a list that is read as a whole; beyond: the same.
+   */
+  catalogues: {
+    answer: 4 * 1024 * 1024,
+    depth: 64,
+    time: 10_000,
+    requests: 32,
+    answers: 256,
+    size: 16 * 1024 * 1024,
+    fresh: 60_000,
+    retry: 15_000,
+    entries: 1_000,
+    pages: 10
+  },
+
   /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100
 } as const

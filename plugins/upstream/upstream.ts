@@ -2,6 +2,7 @@ import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { Response } from '../../protocol/message.ts'
+import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
@@ -238,7 +239,7 @@ export class Upstream implements Provider {
    * Sends a request. An expired session is opened again, and the request repeated if it cannot have run.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
-  async call (exchange: Exchange, changes: Readonly<Record<string, string>>): Promise<Response> {
+  async call (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
     // A request about a task goes to where the task runs.
@@ -248,7 +249,7 @@ export class Upstream implements Provider {
     const options = {
       changes,
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
-      headers: this.#passes ? passed ?? {} : undefined
+      headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
     return await this.#requests.run(slot, (link) => link.call(exchange, options), exchange)
   }

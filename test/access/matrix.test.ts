@@ -129,6 +129,23 @@ const authorizationServer = [
   'POST /api/oauth/clients/:clientId/regenerate-secret'
 ]
 
+/** The services behind them are away here, or not set up: who may ask is told so. */
+const catalogues = [
+  'market/servers',
+  'market/servers/search',
+  'market/servers/:entry',
+  'market/categories',
+  'market/categories/:category',
+  'market/tags',
+  'market/tags/:tag',
+  'cloud/servers',
+  'cloud/servers/:name',
+  'cloud/servers/:name/tools',
+  'registry/servers',
+  'registry/servers/:serverName/versions',
+  'registry/servers/:serverName/versions/:version'
+]
+
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
 const places: Readonly<Record<string, Place>> = {
   ...Object.fromEntries(
@@ -188,6 +205,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/openapi/stats': nothing(),
   'GET /api/:name/openapi.json': group(),
   'GET /api/:name/openapi.yaml': group(),
+  ...Object.fromEntries(catalogues.map((path) => [`GET /api/${path}`, nothing()])),
   ...Object.fromEntries(authorizationServer.map((route) => [route, { target: 'off' }])),
   'GET /api/tools/:server/:tool': call,
   'POST /api/tools/:server/:tool': server({}),
@@ -282,7 +300,11 @@ const keys = [
 interface World { app: FastifyInstance, url: string }
 
 async function start (t: Test, env: { READONLY?: boolean }, routing: object): Promise<World> {
-  const app = await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } }, { ...env, LOG_LEVEL: 'silent' })
+  const app = await appFor(t, { users: Object.values(users), bearerKeys: keys, systemConfig: { routing } }, {
+    ...env,
+    LOG_LEVEL: 'silent',
+    REGISTRY_URL: 'http://127.0.0.1:9'
+  })
   await app.listen({ host: '127.0.0.1', port: 0 })
   return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` }
 }
@@ -320,6 +342,9 @@ const words: Readonly<Record<string, string>> = {
   ':tool': 'echo',
   ':toolName': 'echo',
   ':promptName': 'greet',
+  ':entry': 'fetch',
+  ':category': 'Web',
+  ':tag': 'git',
   ':resourceUri': encodeURIComponent('test://one'),
   '*': 'index.css'
 }

@@ -1,0 +1,107 @@
+import { Type, type Static } from '@sinclair/typebox'
+
+// The entries of an MCP registry (`server.json`, and the answers of the registry API v0.1), as far as they are used here. They are
+// strangers' data: each text, list and map has a bound, which is wider than the API's own. Members that are not listed are dropped.
+
+const Text = (maxLength = 4_096) => Type.String({ maxLength })
+const name = '[A-Za-z_][A-Za-z0-9_.-]{0,127}'
+
+const input = {
+  description: Type.Optional(Text()),
+  isRequired: Type.Optional(Type.Boolean()),
+  format: Type.Optional(Text(64)),
+  value: Type.Optional(Text()),
+  isSecret: Type.Optional(Type.Boolean()),
+  default: Type.Optional(Text()),
+  placeholder: Type.Optional(Text()),
+  choices: Type.Optional(Type.Array(Text(), { maxItems: 500 }))
+}
+/** A value that is fixed, has a default, or is filled in by a person. */
+export const Input = Type.Object(input)
+export type Input = Static<typeof Input>
+
+const variables = Type.Optional(
+  Type.Record(Type.String({ pattern: `^(?!__proto__$)${name}$` }), Input, { additionalProperties: false, maxProperties: 100 })
+)
+/** An input whose `value` may hold names in braces, each of which is an input of its own. */
+export const InputWithVariables = Type.Object({ ...input, variables })
+export type InputWithVariables = Static<typeof InputWithVariables>
+
+/** A header, or a variable of the environment. */
+export const KeyValueInput = Type.Object({ ...input, variables, name: Text(256) })
+export type KeyValueInput = Static<typeof KeyValueInput>
+
+/** `positional` or `named`, with its flag as `name`. */
+export const Argument = Type.Object({
+  ...input,
+  variables,
+  type: Text(64),
+  name: Type.Optional(Text(256)),
+  valueHint: Type.Optional(Text(256)),
+  isRepeated: Type.Optional(Type.Boolean())
+})
+export type Argument = Static<typeof Argument>
+
+const Values = Type.Optional(Type.Array(KeyValueInput, { maxItems: 200 }))
+
+/** `stdio`, `streamable-http` or `sse`; `variables` are those of the URL of a remote. */
+export const RegistryTransport = Type.Object({ type: Text(64), url: Type.Optional(Text()), headers: Values, variables })
+export type RegistryTransport = Static<typeof RegistryTransport>
+
+export const Package = Type.Object({
+  registryType: Text(64),
+  registryBaseUrl: Type.Optional(Text()),
+  identifier: Text(1_024),
+  version: Type.Optional(Text(256)),
+  fileSha256: Type.Optional(Text(64)),
+  runtimeHint: Type.Optional(Text(256)),
+  transport: RegistryTransport,
+  runtimeArguments: Type.Optional(Type.Array(Argument, { maxItems: 200 })),
+  packageArguments: Type.Optional(Type.Array(Argument, { maxItems: 200 })),
+  environmentVariables: Values
+})
+export type Package = Static<typeof Package>
+
+const Icon = Type.Object({
+  src: Text(2_048),
+  mimeType: Type.Optional(Text(64)),
+  sizes: Type.Optional(Type.Array(Text(32), { maxItems: 32 })),
+  theme: Type.Optional(Text(32))
+})
+
+export const ServerJson = Type.Object({
+  $schema: Type.Optional(Text(1_024)),
+  name: Type.String({ minLength: 3, maxLength: 200, pattern: '^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$' }),
+  title: Type.Optional(Text(512)),
+  description: Text(),
+  version: Text(255),
+  websiteUrl: Type.Optional(Text()),
+  repository: Type.Optional(
+    Type.Object({
+      url: Type.Optional(Text()),
+      source: Type.Optional(Text(256)),
+      id: Type.Optional(Text(256)),
+      subfolder: Type.Optional(Text(1_024))
+    })
+  ),
+  icons: Type.Optional(Type.Array(Icon, { maxItems: 50 })),
+  packages: Type.Optional(Type.Array(Package, { maxItems: 50 })),
+  remotes: Type.Optional(Type.Array(RegistryTransport, { maxItems: 50 }))
+})
+export type ServerJson = Static<typeof ServerJson>
+
+/** What the registry itself says of an entry. */
+export const official = 'io.modelcontextprotocol.registry/official'
+export const RegistryMeta = Type.Object({
+  [official]: Type.Optional(
+    Type.Object({
+      status: Type.Optional(Text(64)),
+      statusMessage: Type.Optional(Text()),
+      statusChangedAt: Type.Optional(Text(64)),
+      publishedAt: Type.Optional(Text(64)),
+      updatedAt: Type.Optional(Text(64)),
+      isLatest: Type.Optional(Type.Boolean())
+    })
+  )
+})
+export type RegistryMeta = Static<typeof RegistryMeta>
