@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 
 /**
  * Ends a request that was answered before its body had arrived: some of the rest is read and thrown away, so that the client gets to see
@@ -6,10 +6,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
  * @param bytes max bytes to read
  * @param time max time for that, in ms
  */
-export function endUnread ({ raw }: FastifyRequest, _reply: FastifyReply, bytes: number, time: number): void {
+export function endUnread ({ raw }: FastifyRequest, bytes: number, time: number): void {
   if (raw.complete || raw.destroyed) return
   let left = bytes
-  const end = setTimeout(() => { if (!raw.complete) raw.socket.destroy() }, time)
+  const end = setTimeout(() => { if (!raw.complete) raw.destroy() }, time)
   raw.once('end', () => { clearTimeout(end) })
   raw.once('close', () => { clearTimeout(end) })
   raw.unpipe()

@@ -24,18 +24,15 @@ export async function readEntries (file: FileHandle, bounds: ArchiveBounds, sign
   const entries: ArchiveEntry[] = []
   const names = new Names(bounds)
   let total = 0
-  try {
-    const found = zip.eachEntry()
-    for (let next = await damaged(found.next()); next.done !== true; next = await damaged(found.next())) {
-      signal.throwIfAborted()
-      const entry = toEntry(next.value, await damaged(localHeaderOf(zip, next.value)))
-      names.add(entry.path, entry.isFolder)
-      total += entry.size
-      checkSizes(entry, total, bounds)
-      entries.push(entry)
-    }
-  } finally {
-    zip.close()
+  // It is not closed: that would close the file, which is the caller's.
+  const found = zip.eachEntry()
+  for (let next = await damaged(found.next()); next.done !== true; next = await damaged(found.next())) {
+    signal.throwIfAborted()
+    const entry = toEntry(next.value, await damaged(localHeaderOf(zip, next.value)))
+    names.add(entry.path, entry.isFolder)
+    total += entry.size
+    checkSizes(entry, total, bounds)
+    entries.push(entry)
   }
   if (Number(zip.readEntryCursor) !== end.endAt) throw new ArchiveError('its directory holds more than its end says')
   checkOverlaps(entries, end.directoryAt)

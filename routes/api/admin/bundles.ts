@@ -11,8 +11,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
   await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: limits.bundles.upload + 1 } })
   // Whoever is refused has not sent the body yet.
-  app.addHook('onResponse', (request, reply, done) => {
-    endUnread(request, reply, limits.bundles.unread, limits.bundles.linger)
+  app.addHook('onResponse', (request, _reply, done) => {
+    endUnread(request, limits.bundles.unread, limits.bundles.linger)
     done()
   })
 
