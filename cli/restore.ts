@@ -10,6 +10,7 @@ import { main, placesOf, print, type Places } from './backup/places.ts'
 import { openTarget, type Target } from './backup/target.ts'
 import { current } from '../plugins/bundles/usage.ts'
 import { readEnvironment } from '../plugins/config/environment.ts'
+import type { Env } from '../schemas/env.ts'
 
 const usage = `restore <file> [--replace] [--keep-tokens] [--without-key]
 
@@ -33,6 +34,7 @@ async function run (): Promise<void> {
   const work = join(places.dataDir, `.restore-${randomUUID()}`)
   try {
     const { description, bundles } = await openBackup(resolve(file), work)
+    checkKind(description, env)
     await checkKeys(description, work, places, env, values['without-key'])
     checkFolder(description, bundles, places)
     const target = await openTarget(description, work, places, env, { replace: values.replace, keepTokens: values['keep-tokens'] })
@@ -48,6 +50,12 @@ async function run (): Promise<void> {
     // Only if it is empty: then this command made it.
     await rmdir(places.dataDir).catch(() => {})
   }
+}
+
+/** @throws Error for the backup of a database that is to become a settings file */
+function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
+  if (kind === 'file' || dbUrl !== undefined) return
+  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; npm run db:export makes a settings file of that.')
 }
 
 /** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */

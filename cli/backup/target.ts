@@ -39,9 +39,6 @@ export async function openTarget (
   options: TargetOptions
 ): Promise<Target> {
   if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, places, env, env.DB_URL, options)
-  if (description.kind === 'database') {
-    throw new Error('This is the backup of a database. Set DB_URL to restore it into one; npm run db:export makes a settings file of that.')
-  }
   return await openFileTarget(description, work, places, options)
 }
 

@@ -300,6 +300,26 @@ test('only admins upload, and others are refused before the body is read', async
   }
 })
 
+test('an upload may take longer than other requests', async (t) => {
+  const root = await rootFor(t)
+  const slowSenders = { headers: 500, request: 500, interval: 100 }
+  const app = await appFor(t, settings({}), {}, { bundles: { root, isShared: false }, slowSenders })
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const body = multipartOf(zip(bundleEntries()))
+  const send = async (path: string): Promise<number> => await new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': multipartType, 'content-length': String(body.length) }
+    const posting = request({ host: url.hostname, port: url.port, method: 'POST', path, headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    posting.on('error', () => { resolve(0) })
+    posting.write(body.subarray(0, 100))
+    setTimeout(() => { posting.end(body.subarray(100)) }, 1_500)
+  })
+  assert.equal(await send('/api/mcpb/upload'), 200)
+  assert.notEqual(await send('/api/servers'), 200)
+})
+
 test('what a client breaks off leaves nothing', async (t) => {
   const root = await rootFor(t)
   const app = await start(t, root)

@@ -129,7 +129,8 @@ test('a settings file, with a bundle', { timeout }, async (t) => {
     for (let each = 0; each < 6; each++) {
       const flipped = Buffer.from(whole)
       const place = Math.floor(whole.length * (each + 0.5) / 6)
-      flipped[place] = (flipped[place] ?? 0) ^ 0x55
+      // More than what nobody reads, such as a time.
+      for (let at = place; at < place + 16; at++) flipped[at] = (flipped[at] ?? 0) ^ 0x55
       attempts.push(flipped)
     }
     for (const bytes of attempts) {
@@ -230,7 +231,7 @@ test('PostgreSQL', { timeout }, async (t) => {
     const { code, told } = await run('restore', folder, [plain], into)
     assert.equal(code, 1)
     assert.match(told, /cannot be opened here: \d+ of key [0-9a-f]{8}.*--without-key/)
-    assert.equal((await second.query('select * from servers')).length, 0)
+    assert.deepEqual(await second.query("select to_regclass('servers') as found"), [{ found: null }], 'not even the tables were made')
     assert.match(await done('restore', folder, [plain, '--without-key'], into), /stay locked/)
     assert.equal((await second.query('select * from servers')).length, 1)
   })
@@ -245,10 +246,8 @@ test('PostgreSQL', { timeout }, async (t) => {
   })
 
   await t.test('takes nothing of a backup that fails on the way', async () => {
-    await third.query('alter table tokens rename to tokens_gone')
-    await third.query('create view users_view as select * from users')
     const before = await filesBelow(join(dataDir, 'bundles'))
-    await third.query('alter table groups drop column name')
+    await third.query('alter table bearer_keys drop column token_hash')
     const { code } = await run('restore', folder, [withKey, '--replace'], { DB_URL: third.url, DATA_DIR: dataDir })
     assert.equal(code, 1)
     assert.equal((await third.query('select * from servers')).length, 1)

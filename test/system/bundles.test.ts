@@ -2,7 +2,6 @@
 // process. It needs Linux for the memory of a process (/proc).
 import assert from 'node:assert/strict'
 import { chmod, cp, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { packExtension } from '@anthropic-ai/mcpb'
@@ -124,7 +123,7 @@ const samples = (folder: string): Sample[] => [
     },
     files: { 'bin/server': shell('binary on') },
     call: ['greet', {}],
-    answers: /binary on \d+ linux|binary on linux|binary on/
+    answers: /^binary on /
   },
   {
     name: 'python',
@@ -248,8 +247,4 @@ test('hostile and large archives cost a process less than 64 MiB', { timeout: 30
   clearInterval(watch)
   t.comment(`idle ${Math.round(idle)} MiB, at most ${Math.round(peak)} MiB`)
   assert.ok(peak - idle < 64, `idle ${idle} MiB, at most ${peak} MiB`)
-})
-
-test('an upload may take longer than other requests', { timeout: 120_000 }, async (t) => {
-  t.comment(createServer().requestTimeout)
 })

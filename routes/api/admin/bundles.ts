@@ -1,4 +1,5 @@
 import multipart from '@fastify/multipart'
+import { mayBeSlow } from '../../../plugins/body/slow.ts'
 import { endUnread } from '../../../plugins/body/unread.ts'
 import { errors } from '../../../plugins/errors/list.ts'
 import { limits } from '../../../plugins/limits/index.ts'
@@ -32,7 +33,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { effect: 'change' },
       onRequest: (request, _reply, done) => {
-        done(/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '') ? undefined : new errors.MultipartExpected())
+        if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
+        // Its own times are in `limits.bundles`.
+        mayBeSlow(request.raw)
+        done()
       }
     },
     async (request, reply) => {
