@@ -260,7 +260,8 @@ test('only admins upload, and others are refused before the body is read', async
   const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
 
   /** Sends the head of an upload, and the body only as fast as it is read. @returns the status, and how much could be sent */
-  const send = async (headers: Record<string, string>): Promise<{ status: number, sent: number }> => await new Promise((resolve, reject) => {
+  type Sent = { status: number, sent: number }
+  const send = async (headers: Record<string, string>): Promise<Sent> => await new Promise((resolve, reject) => {
     const posting = request({
       host: url.hostname,
       port: url.port,
