@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
@@ -9,6 +10,8 @@ import auth from './plugins/auth/index.ts'
 import catalogues from './plugins/catalogues/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
 import { readAsset } from './plugins/config/assets.ts'
+import bundles, { type BundleOptions } from './plugins/bundles/index.ts'
+import { bundleProblem } from './plugins/bundles/usage.ts'
 import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
@@ -54,6 +57,7 @@ export interface AppOptions {
   logger: FastifyServerOptions['logger']
   storage: Omit<Storage, 'vectors' | 'activities'>
   catalogueCache: CatalogueCache
+  bundles: Pick<BundleOptions, 'root' | 'isShared'>
   version: string
   env: SharedEnv
   /** In ms. */
@@ -121,7 +125,8 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     initTimeout: options.initTimeout,
     requestTimeout: options.requestTimeout,
     environment: options.environment,
-    childUser: options.childUser
+    childUser: options.childUser,
+    problemOf: bundleProblem(resolve(options.bundles.root))
   })
   await app.register(accessTokens, storage)
   await app.register(auth)
@@ -133,6 +138,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(system)
   await app.register(exporting)
   await app.register(catalogues)
+  await app.register(bundles, { ...options.bundles, environment: options.environment, childUser: options.childUser })
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)

@@ -16,7 +16,7 @@ const floors = [
   ['plugins/keys', 'plugins/access-tokens', 'plugins/downstream'],
   ['plugins/auth', 'plugins/groups'],
   ['plugins/oauth'],
-  ['plugins/servers', 'plugins/tools', 'plugins/export', 'plugins/catalogues'],
+  ['plugins/servers', 'plugins/tools', 'plugins/export', 'plugins/catalogues', 'plugins/bundles'],
   ['routes', 'cli'],
   ['app.ts'],
   ['server.ts']

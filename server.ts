@@ -48,6 +48,7 @@ async function start (): Promise<void> {
     logger,
     storage,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
+    bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
     env,
     initTimeout: milliseconds(env.INIT_TIMEOUT),

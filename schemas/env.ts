@@ -31,7 +31,7 @@ export const Env = Type.Object({
   SETTINGS_PATH: Type.String({ default: 'mcp_settings.json', description: 'The settings file' }),
   DATA_DIR: Type.Optional(
     Type.String({
-      description: 'Folder of the catalogue cache and the encryption key. Default: `.tool-hub` beside the settings file'
+      description: 'Folder of the catalogue cache, bundles and the encryption key. Default: `.tool-hub` beside the settings file'
     })
   ),
   DB_URL: Type.Optional(

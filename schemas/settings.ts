@@ -46,7 +46,8 @@ export const User = Type.Object({
   username: Type.String({ minLength: 1 }),
   password: Type.Optional(Type.String()),
   isAdmin: Type.Optional(Type.Boolean()),
-  createdAt: Type.Optional(Type.String())
+  createdAt: Type.Optional(Type.String()),
+  restoredAt: Type.Optional(Type.String({ description: 'ISO 8601: credentials that were issued before do not count' }))
 })
 export type User = Static<typeof User>
 

@@ -61,6 +61,13 @@ export const errors = {
     'The body must be application/json in UTF-8, without a content encoding',
     415
   ),
+  InvalidBundle: createError('TH_INVALID_BUNDLE', 'The bundle cannot be accepted: %s', 400),
+  BundleTooLarge: createError('TH_BUNDLE_TOO_LARGE', 'The bundle is larger than %s bytes', 413),
+  MultipartExpected: createError(
+    'TH_MULTIPART_EXPECTED',
+    'The body must be multipart/form-data, with the bundle in its field mcpbFile',
+    415
+  ),
   InvalidJson: createError('TH_INVALID_JSON', 'The body is not valid JSON%s', 400),
   InvalidInput: createError('TH_INVALID_INPUT', '%s', 400),
   InvalidChange: createError('TH_INVALID_CHANGE', '%s', 400),

@@ -275,6 +275,32 @@ export const limits = {
     pages: 10
   },
 
+  /**
+   * Uploads of bundles. `upload`: max size, in bytes; beyond: 413. `uploads`: max that are received or wait to be unpacked, which happens
+   * one at a time; beyond: 503. `idle`, `time`: max time without a byte, and of the whole upload, in ms; beyond: 408. `manifest`: max size
+   * of the manifest, in bytes. `archive`: the content, as `ArchiveBounds` says; beyond all of these: 400. `unread`: max bytes of a refused
+   * body that are read and thrown away, `linger`: max time for that, in ms; beyond: the connection is closed.
+   */
+  bundles: {
+    upload: 100 * 1024 * 1024,
+    uploads: 4,
+    idle: 30_000,
+    time: 10 * 60_000,
+    manifest: 1024 * 1024,
+    archive: {
+      entries: 10_000,
+      file: 100 * 1024 * 1024,
+      total: 500 * 1024 * 1024,
+      ratio: 200,
+      ratioFrom: 1024 * 1024,
+      depth: 32,
+      name: 255,
+      path: 1_024
+    },
+    unread: 64 * 1024,
+    linger: 1_000
+  },
+
   /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100
 } as const

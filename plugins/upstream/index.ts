@@ -4,6 +4,7 @@ import { userOf } from '../access/owner.ts'
 import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
+import type { TransportDeps } from './links/transport.ts'
 import { Upstreams } from './upstreams.ts'
 
 declare module 'fastify' {
@@ -18,13 +19,15 @@ export interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** Why a server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
+  problemOf?: TransportDeps['problemOf']
 }
 
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
-export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser }) => {
+export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser, problemOf }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
-    transport: { outbound: app.outbound, environment, childUser, install: () => app.settings.current.system.install },
+    transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
     userOf: (config) => userOf(app.settings.current, config),

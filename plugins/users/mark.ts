@@ -1,8 +1,12 @@
 import { createHash } from 'node:crypto'
 import type { User } from '../../schemas/settings.ts'
 
-/** A digest that changes with the password and with the account, so that a new user with the name of a deleted one has another. */
-export const markOf = ({ username, password, createdAt }: User): string => digest([username, password, createdAt])
+/**
+ * A digest that changes with the password and with the account, so that a new user with the name of a deleted one has another. It also
+ * changes when an account is restored from a backup: with its former password, it does not get the credentials of that time back.
+ */
+export const markOf = ({ username, password, createdAt, restoredAt }: User): string =>
+  digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
 /** Identifies an account, and never another one of the same name: `sub` in the terms of OpenID Connect. */
 export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])

@@ -177,6 +177,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/mcp-settings/export': nothing(),
   'PUT /api/system-config': nothing({ nameSeparator: '-' }),
   'GET /api/audit': nothing(),
+  'POST /api/mcpb/upload': nothing(),
   'GET /api/groups': nothing(),
   'POST /api/groups': nothing({ name: 'NEW', servers: [] }),
   'GET /api/groups/:id': group(),

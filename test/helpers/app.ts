@@ -35,6 +35,7 @@ export async function appFor (
     logger: false,
     storage: store === undefined ? storage : { ...storage, store },
     catalogueCache: new CatalogueFiles(join(folder, 'catalogues')),
+    bundles: { root: join(folder, 'bundles'), isShared: false },
     version: '0.0.0',
     env: { ...Value.Default(Env, {}) as Env, ...env },
     initTimeout: 10_000,

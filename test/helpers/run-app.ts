@@ -58,6 +58,7 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
     logger: { level: env.LOG_LEVEL, stream: { write: print } },
     storage,
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
+    bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
     env,
     initTimeout: milliseconds(env.INIT_TIMEOUT),

@@ -38,6 +38,8 @@ export async function openLink (
     // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
     const leave = await deps.dialling.take(owner, trusted)
     try {
+      const problem = kind === 'stdio' ? await deps.transport.problemOf?.(config) : undefined
+      if (problem !== undefined) throw new UpstreamError('unreachable', problem)
       const transport = makeTransport(kind, config, { ...deps.transport, warn }, passes ? () => slot.passed : undefined)
       const link = new Link(
         (identity, sessionHandlers) => new LegacyUpstreamSession(transport, identity, sessionHandlers),

@@ -43,6 +43,8 @@ export interface TransportDeps {
   environment: Environment
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** Why a stdio server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
+  problemOf?: (config: ServerConfig) => Promise<string | undefined>
   /** The package indexes for children, by the current settings. */
   install?: () => Install | undefined
   /** Called for each line that a child prints which is no message. */

@@ -3,6 +3,7 @@ import { enterScope } from '../../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import audit from './audit.ts'
+import bundles from './bundles.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
 import users from './users.ts'
@@ -18,5 +19,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(system)
   await app.register(audit)
   await app.register(oauthClients)
+  await app.register(bundles)
 }
 export default routes

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { pipeline } from 'node:stream/promises'
+import { Type, type Static } from '@sinclair/typebox'
+import { ArchiveError, type ArchiveBounds } from '../../plugins/bundles/archive/archive.ts'
+import { readEntries } from '../../plugins/bundles/archive/entries.ts'
+import { extract } from '../../plugins/bundles/archive/extract.ts'
+import { bundleNameProblem } from '../../plugins/bundles/manifest.ts'
+import { problemOf } from '../../schemas/problem.ts'
+
+/** The names of the files in a backup, which is a zip archive; a bundle is `bundles/<name>.zip`, a table `database/<name>.jsonl`. */
+export const files = {
+  description: 'backup.json',
+  settings: 'settings.json',
+  key: 'encryption.key',
+  tables: 'database',
+  bundles: 'bundles'
+} as const
+
+/** `backup.json`. */
+export const Description = Type.Object({
+  format: Type.Literal(1),
+  /** ISO 8601. */
+  createdAt: Type.String(),
+  /** Of Tool-Hub. */
+  version: Type.String(),
+  kind: Type.Union([Type.Literal('file'), Type.Literal('database')]),
+  /** Where the gateway kept bundles: configs of servers name this folder. */
+  bundlesFolder: Type.String(),
+  /** The ids of the keys that secrets in the backup are sealed with, each with the number of secrets. */
+  sealedWith: Type.Record(Type.String(), Type.Integer()),
+  /** The SHA-256 of each file, in hex, by its path. */
+  checksums: Type.Record(Type.String(), Type.String())
+})
+export type Description = Static<typeof Description>
+
+const huge = 4 * 1024 ** 3 - 1
+/** A backup is the operator's own: its bounds are those of the format. */
+const bounds: ArchiveBounds =
+  { entries: 65_534, file: huge, total: 64 * 1024 ** 3, ratio: 2_000, ratioFrom: 1024 ** 3, depth: 128, name: 255, path: 4_096 }
+
+/** Unpacks an archive into a folder that does not exist. @throws ArchiveError */
+export async function unpackAll (archive: string, folder: string): Promise<void> {
+  const { signal } = new AbortController()
+  const file = await open(archive, 'r')
+  try {
+    await extract(file, await readEntries(file, bounds, signal), folder, bounds, signal)
+  } finally {
+    await file.close()
+  }
+}
+
+/** SHA-256 of a file, in hex. */
+export async function checksumOf (path: string): Promise<string> {
+  const hash = createHash('sha256')
+  await pipeline(createReadStream(path), hash)
+  return hash.digest('hex')
+}
+
+/** The lines of a text file that are not empty. */
+export async function * linesOf (path: string): AsyncGenerator<string> {
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity })) if (line !== '') yield line
+}
+
+/**
+ * Unpacks and checks a backup, its bundles too.
+ * @param folder for its content, which this function makes
+ * @returns its description, and the names of its bundles
+ * @throws Error with one sentence when any part of it is damaged
+ */
+export async function openBackup (path: string, folder: string): Promise<{ description: Description, bundles: string[] }> {
+  try {
+    await unpackAll(path, folder)
+    const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
+    const problem = problemOf(Description, description)
+    if (problem) throw new ArchiveError(`its ${files.description} is not that of a backup: "${problem.path}": ${problem.message}`)
+    const valid = description as Description
+    const bundles: string[] = []
+    for (const [name, checksum] of Object.entries(valid.checksums)) {
+      if (name.split('/').includes('..')) throw new ArchiveError(`the path ${JSON.stringify(name)} leads out of it`)
+      const found = await checksumOf(join(folder, name)).catch(() => undefined)
+      if (found !== checksum) throw new ArchiveError(`its part ${name} is ${found === undefined ? 'missing' : 'damaged'}`)
+      const bundle = /^bundles\/(.+)\.zip$/.exec(name)?.[1]
+      if (bundle === undefined) continue
+      const reason = bundleNameProblem(bundle)
+      if (reason !== undefined) throw new ArchiveError(`a bundle in it has a name that cannot be used: ${reason}`)
+      await mkdir(join(folder, 'unpacked', bundle), { recursive: true, mode: 0o755 })
+      await unpackAll(join(folder, name), join(folder, 'unpacked', bundle, 'restored'))
+      bundles.push(bundle)
+    }
+    return { description: valid, bundles }
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true })
+    if (error instanceof ArchiveError || error instanceof SyntaxError) {
+      const reason = error instanceof ArchiveError ? error.message : 'it is damaged'
+      throw new Error(`The backup ${path} cannot be used: ${reason}. Nothing was changed.`)
+    }
+    throw error
+  }
+}

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs'
+import { chmod, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { openKeyRing } from '../../plugins/secrets/ring.ts'
+import type { Env } from '../../schemas/env.ts'
+import { files, type Description } from './contents.ts'
+import { print, type Places } from './places.ts'
+
+/**
+ * Checks that the secrets of a backup can be opened once it is restored, and that its key does not take the place of another one.
+ * @param isAllowed the operator accepts that they cannot
+ * @throws Error with one sentence
+ */
+export async function checkKeys (
+  { sealedWith }: Description,
+  work: string,
+  places: Places,
+  { ENCRYPTION_KEY: encryptionKey }: Env,
+  isAllowed: boolean
+): Promise<void> {
+  const key = join(work, files.key)
+  if (existsSync(key)) {
+    await chmod(key, 0o600)
+    const isOther = existsSync(places.key) && (await readFile(places.key, 'utf8')).trim() !== (await readFile(key, 'utf8')).trim()
+    if (isOther) {
+      throw new Error(`${places.key} is another key than that of the backup. Move it to a safe place first. Nothing was changed.`)
+    }
+  }
+  const rings = [await openKeyRing({ dataDir: places.dataDir, encryptionKey }), await openKeyRing({ dataDir: work })]
+  const lost = Object.entries(sealedWith).filter(([id]) => rings.every((ring) => ring.find(id) === undefined))
+  if (lost.length === 0) return
+  const what = lost.map(([id, count]) => `${count} of key ${id}`).join(', ')
+  if (!isAllowed) {
+    throw new Error(
+      `These secrets cannot be opened here: ${what}. Set ENCRYPTION_KEY, put the key file at ${places.key}, or use --without-key. ` +
+      'Nothing was changed.'
+    )
+  }
+  print(`These secrets stay locked until the key is there: ${what}.`)
+}

@@ -1,0 +1,145 @@
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, realpath } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { sql } from 'drizzle-orm'
+import { isObject, type Document } from '../../db/apply.ts'
+import { FileLock, LockHeldError } from '../../db/file-lock.ts'
+import { consentSection } from '../../db/json/consents.ts'
+import { withoutTokens } from '../../db/json/tokens.ts'
+import { parse } from '../../db/json/parse.ts'
+import { replace } from '../../db/json/write.ts'
+import { documentText, orderedEntries, orderedObject } from '../../db/order.ts'
+import { rowsOf } from '../../db/postgres/backup/dump.ts'
+import { restore } from '../../db/postgres/backup/restore.ts'
+import { openDatabase } from '../../db/postgres/open.ts'
+import { importDocument } from '../../db/postgres/settings/transfer.ts'
+import { withMarks } from '../../db/restored-users.ts'
+import { readSettings } from '../../db/seed.ts'
+import { openVault } from '../../plugins/secrets/vault.ts'
+import { milliseconds, type Env } from '../../schemas/env.ts'
+import { files, linesOf, type Description } from './contents.ts'
+import { print, type Places } from './places.ts'
+
+/** Where a backup is restored to. It is checked and locked, and not yet changed. */
+export interface Target {
+  readonly location: string
+  /** Replaces the settings, in one step. */
+  readonly commit: () => Promise<void>
+  readonly close: () => Promise<void>
+}
+
+export interface TargetOptions { readonly replace: boolean, readonly keepTokens: boolean }
+
+/** @throws Error with one sentence when a gateway uses the target, or it holds settings that are not to be replaced */
+export async function openTarget (
+  description: Description,
+  work: string,
+  places: Places,
+  env: Env,
+  options: TargetOptions
+): Promise<Target> {
+  if (env.DB_URL !== undefined) return await openDatabaseTarget(description, work, places, env, env.DB_URL, options)
+  return await openFileTarget(description, work, places, options)
+}
+
+async function openFileTarget (
+  { bundlesFolder }: Description,
+  work: string,
+  { settings, bundles }: Places,
+  { replace: mayReplace, keepTokens }: TargetOptions
+): Promise<Target> {
+  const path = await realpath(settings).catch(() => settings)
+  const lock = new FileLock(path)
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await lock.acquire().catch((error: unknown) => {
+    throw error instanceof LockHeldError ? new Error(`The settings file ${path} is ${error.message}. Stop the gateway first.`) : error
+  })
+  const close = async (): Promise<void> => { lock.release() }
+  try {
+    if (existsSync(path) && !mayReplace) {
+      throw new Error(`The settings file ${path} exists, and was left as it is. Use --replace to replace it by the backup.`)
+    }
+    const document = moved(await documentOf(work), bundlesFolder, bundles)
+    // One that cannot be read tells nothing of what is valid now.
+    const present = await readSettings(path).catch(() => ({}))
+    const next = toText(document, present, keepTokens)
+    return { location: path, commit: async () => { await replace(path, Buffer.from(next)) }, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function openDatabaseTarget (
+  { kind, bundlesFolder }: Description,
+  work: string,
+  { dataDir, bundles }: Places,
+  env: Env,
+  dbUrl: string,
+  { replace: mayReplace, keepTokens }: TargetOptions
+): Promise<Target> {
+  const driver = await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+  const close = async (): Promise<void> => { await driver.end() }
+  try {
+    const running = await driver.db.transaction(async (tx) => await rowsOf<{ pid: number }>(
+      tx,
+      sql`select pid from pg_stat_activity where datname = current_database() and application_name = 'tool-hub listener'`
+    ))
+    if (running.length > 0) {
+      throw new Error(`${running.length} gateways use the database at ${driver.location}. Stop them first. Nothing was changed.`)
+    }
+    const commit = async (): Promise<void> => {
+      if (kind === 'database') {
+        const pathOf = (table: string): string => join(work, files.tables, `${table}.jsonl`)
+        await restore(driver, {
+          replace: mayReplace,
+          keepTokens,
+          linesOf: (table) => existsSync(pathOf(table)) ? linesOf(pathOf(table)) : undefined
+        })
+        return
+      }
+      const document = moved(await documentOf(work), bundlesFolder, bundles)
+      const marked = { ...withoutTokens(document), ...usersOf(document, [], false) }
+      await importDocument(driver, await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }), marked, mayReplace)
+    }
+    return { location: `the database at ${driver.location}`, commit, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const documentOf = async (work: string): Promise<Document> => {
+  const path = join(work, files.settings)
+  await readSettings(path)
+  return parse(await readFile(path), path)
+}
+
+/** The settings of a backup as they are to be stored. @param present those that there are; undefined: none */
+function toText (document: Document, present: Document | undefined, keepTokens: boolean): string {
+  const users = present !== undefined && Array.isArray(present.users) ? present.users.filter(isObject) : []
+  const keeps = keepTokens && present === undefined
+  // Tokens and consents of the backup may have been used or withdrawn since: those that there are stay.
+  const spent = keeps
+    ? {}
+    : Object.fromEntries(['oauthTokens', consentSection].map((name) => [name, present?.[name]]))
+  return documentText({ ...(keeps ? document : withoutTokens(document)), ...usersOf(document, users, keeps), ...spent })
+}
+
+const usersOf = ({ users }: Document, present: ReadonlyArray<Record<string, unknown>>, keeps: boolean): Document => {
+  if (!Array.isArray(users)) return {}
+  const marks = withMarks(present, keeps)
+  return { users: users.map((user: unknown) => isObject(user) ? marks(user) : user) }
+}
+
+/** A document whose servers run bundles in another folder. */
+function moved (document: Document, from: string, to: string): Document {
+  const { mcpServers } = document
+  if (from === to || !isObject(mcpServers)) return document
+  const change = (value: unknown): unknown => {
+    if (typeof value === 'string') return value.replaceAll(`${from}/`, `${to}/`)
+    if (Array.isArray(value)) return value.map(change)
+    return isObject(value) ? Object.fromEntries(Object.entries(value).map(([name, each]) => [name, change(each)])) : value
+  }
+  return { ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, change(config)])) }
+}

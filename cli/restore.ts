@@ -1,0 +1,94 @@
+// `npm run restore`: puts back what `npm run backup` has written, all of it or nothing. The gateway must not run.
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { openBackup, files, type Description } from './backup/contents.ts'
+import { checkKeys } from './backup/keys.ts'
+import { main, placesOf, print, type Places } from './backup/places.ts'
+import { openTarget, type Target } from './backup/target.ts'
+import { current } from '../plugins/bundles/usage.ts'
+import { readEnvironment } from '../plugins/config/environment.ts'
+import type { Env } from '../schemas/env.ts'
+
+const usage = `restore <file> [--replace] [--keep-tokens] [--without-key]
+
+Puts a backup in the place of the settings, into the settings file or the database of this environment, all of it or nothing.
+--replace: there are settings, which are replaced; --keep-tokens: where there were none, tokens of the backup stay valid: no password was
+changed since; --without-key: also if secrets cannot be opened. Stop the gateway first.`
+
+async function run (): Promise<void> {
+  const { positionals: [file, ...more], values } = parseArgs({
+    allowPositionals: true,
+    options: {
+      replace: { type: 'boolean', default: false },
+      'keep-tokens': { type: 'boolean', default: false },
+      'without-key': { type: 'boolean', default: false }
+    }
+  })
+  if (file === undefined || more.length > 0) throw new Error(usage)
+  const env = readEnvironment(process.env)
+  const places = placesOf(env)
+  await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
+  const work = join(places.dataDir, `.restore-${randomUUID()}`)
+  try {
+    const { description, bundles } = await openBackup(resolve(file), work)
+    checkKind(description, env)
+    await checkKeys(description, work, places, env, values['without-key'])
+    checkFolder(description, bundles, places)
+    const target = await openTarget(description, work, places, env, { replace: values.replace, keepTokens: values['keep-tokens'] })
+    try {
+      await change(target, work, places, bundles)
+    } finally {
+      await target.close()
+    }
+    print(`${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`)
+    print('Keys and users that were removed since are back: look at them. Who was logged in has to log in again.')
+  } finally {
+    await rm(work, { recursive: true, force: true })
+    // Only if it is empty: then this command made it.
+    await rmdir(places.dataDir).catch(() => {})
+  }
+}
+
+/** @throws Error for the backup of a database that is to become a settings file */
+function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
+  if (kind === 'file' || dbUrl !== undefined) return
+  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; npm run db:export makes a settings file of that.')
+}
+
+/** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */
+function checkFolder ({ kind, bundlesFolder }: Description, bundles: readonly string[], places: Places): void {
+  if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
+  throw new Error(`The servers of this backup run bundles in ${bundlesFolder}. Set DATA_DIR so that it is the same. Nothing was changed.`)
+}
+
+/** Puts all in place; the settings last, in one step. What was there before is put back when one of the steps fails. */
+async function change (target: Target, work: string, places: Places, bundles: readonly string[]): Promise<void> {
+  const undo: Array<() => Promise<void>> = []
+  const fresh = join(work, 'unpacked')
+  const former = join(work, 'former-bundles')
+  await mkdir(fresh, { recursive: true })
+  for (const name of bundles) await symlink('restored', join(fresh, name, current), 'dir')
+  try {
+    if (existsSync(places.bundles)) {
+      await rename(places.bundles, former)
+      undo.unshift(async () => { await rename(former, places.bundles) })
+    }
+    await rename(fresh, places.bundles)
+    undo.unshift(async () => { await rename(places.bundles, fresh) })
+    const key = join(work, files.key)
+    if (existsSync(key) && !existsSync(places.key)) {
+      await copyFile(key, `${places.key}.tmp`)
+      await rename(`${places.key}.tmp`, places.key)
+      undo.unshift(async () => { await rm(places.key, { force: true }) })
+    }
+    await target.commit()
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}
+
+main(run)

@@ -1,0 +1,41 @@
+import { sql, type SQL } from 'drizzle-orm'
+import type { Driver, Transaction } from '../connection/driver.ts'
+import { messageOf } from '../connection/failures.ts'
+import { isEmpty, settingsLost, readHead } from '../settings/read.ts'
+import { backupTables } from './tables.ts'
+
+/** Rows read at once. */
+const batch = 1_000
+
+/**
+ * Reads all tables of a backup as they are at one moment, also while gateways write.
+ * @param write receives the rows of each table, each as the JSON text that PostgreSQL makes of it, on one line
+ * @throws Error with one sentence
+ */
+export async function dump (driver: Driver, write: (table: string, lines: readonly string[]) => Promise<void>): Promise<void> {
+  try {
+    await driver.db.transaction(async (tx) => {
+      if (await readHead(tx) === undefined) {
+        throw await isEmpty(tx) ? new Error(`The database at ${driver.location} is empty: nothing was ever stored there.`) : settingsLost()
+      }
+      for (const { name } of backupTables) {
+        await tx.execute(sql`declare backup no scroll cursor for select row_to_json(t)::text as line from ${sql.identifier(name)} t`)
+        await write(name, [])
+        for (;;) {
+          const found = await rowsOf<{ line: string }>(tx, sql.raw(`fetch ${batch} from backup`))
+          if (found.length === 0) break
+          await write(name, found.map(({ line }) => line))
+        }
+        await tx.execute(sql`close backup`)
+      }
+    }, { isolationLevel: 'repeatable read', accessMode: 'read only' })
+  } catch (error) {
+    throw new Error(messageOf(error))
+  }
+}
+
+/** The rows of a query, whichever driver runs it. */
+export async function rowsOf<Row> (tx: Transaction, query: SQL): Promise<Row[]> {
+  const result: unknown = await tx.execute(query)
+  return (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { isObject } from '../../apply.ts'
+import { withMarks, type Marked } from '../../restored-users.ts'
+import type { Driver, Transaction } from '../connection/driver.ts'
+import { messageOf } from '../connection/failures.ts'
+import { isEmpty } from '../settings/read.ts'
+import { write } from '../settings/write.ts'
+import { revision } from '../tables.ts'
+import { rowsOf } from './dump.ts'
+import { backupTables } from './tables.ts'
+
+/** Rows written at once. */
+const batch = 500
+
+export interface RestoreOptions {
+  /** Whether existing settings are replaced. */
+  readonly replace: boolean
+  /** Whether tokens and consents of the backup are stored where there are none. */
+  readonly keepTokens: boolean
+  /** The rows of a table of the backup, each as JSON text; undefined: the backup does not have the table. */
+  readonly linesOf: (table: string) => AsyncIterable<string> | undefined
+}
+
+/**
+ * Stores the tables of a backup, in one transaction. Tokens and consents that are there stay as they are, since those of the backup may
+ * have been used or withdrawn; they end with accounts that become others (`withMarks`). Running replicas load the settings.
+ * @throws Error with one sentence; nothing was changed then
+ */
+export async function restore (driver: Driver, { replace, keepTokens, linesOf }: RestoreOptions): Promise<void> {
+  const id = randomUUID()
+  try {
+    await driver.db.transaction(async (tx) => {
+      await tx.execute(sql.raw('set local statement_timeout = 0'))
+      await tx.execute(sql.raw('set local idle_in_transaction_session_timeout = 0'))
+      await tx.insert(revision).values({ version: 0, head: id }).onConflictDoNothing()
+      const [base] = await tx.select({ version: revision.version, head: revision.head }).from(revision).for('update')
+      if (base === undefined) throw new Error('The table "revision" cannot be written.')
+      const wasEmpty = await isEmpty(tx)
+      if (!replace && !wasEmpty) {
+        throw new Error('The database holds settings already, and was left as it is. Use --replace to replace them by the backup.')
+      }
+      const present = (await rowsOf<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`)).map(toMarked)
+      await write(tx, base, id, new Map(), true)
+      for (const { name, isSpent } of backupTables) {
+        if (isSpent && !(wasEmpty && keepTokens)) continue
+        const lines = linesOf(name)
+        if (lines === undefined) continue
+        await tx.execute(sql`delete from ${sql.identifier(name)}`)
+        const marked = name === 'users' ? marksOf(present, keepTokens && wasEmpty) : (line: string) => line
+        await insertAll(tx, name, lines, marked)
+      }
+    })
+  } catch (error) {
+    throw new Error(messageOf(error))
+  }
+}
+
+/** An account of the database. One with a sealed member is compared with none: its password may be the sealed one. */
+function toMarked ({ data, sealed }: { data: unknown, sealed: string | null }): Marked {
+  const user: unknown = typeof data === 'string' ? JSON.parse(data) : data
+  return sealed === null && isObject(user) ? user : {}
+}
+
+/** A function that gives the account in a row its mark. */
+function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: string) => string {
+  const marks = withMarks(present, keepsTokens)
+  return (line) => {
+    const row = JSON.parse(line) as { data: unknown, sealed: string | null, spelling: string | null }
+    if (!isObject(row.data)) return line
+    const data = marks(row.data, row.sealed !== null)
+    // A spelling counts only where it says the same as the data.
+    return data === row.data ? line : JSON.stringify({ ...row, data, spelling: null })
+  }
+}
+
+async function insertAll (tx: Transaction, name: string, lines: AsyncIterable<string>, change: (line: string) => string): Promise<void> {
+  let waiting: string[] = []
+  const flush = async (): Promise<void> => {
+    const [first] = waiting
+    if (first === undefined) return
+    const columns = sql.join(Object.keys(JSON.parse(first) as object).map((column) => sql.identifier(column)), sql`, `)
+    const table = sql.identifier(name)
+    const text = `[${waiting.join(',')}]`
+    await tx.execute(
+      sql`insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, ${text}::text::json)`
+    )
+    waiting = []
+  }
+  for await (const line of lines) {
+    waiting.push(change(line))
+    if (waiting.length >= batch) await flush()
+  }
+  await flush()
+}

@@ -1,0 +1,124 @@
+import type { FileHandle } from 'node:fs/promises'
+import { fromFdPromise, type Entry, type LocalFileHeader, type ZipFile } from 'yauzl'
+import { ArchiveError, shown, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
+import { findEnd } from './end.ts'
+import { decodeName, Names } from './names.ts'
+
+/** Bits of the flags of an entry (APPNOTE 4.4.4). */
+const flag = { encrypted: 1, descriptor: 8, stronglyEncrypted: 0x40, utf8: 0x800, masked: 0x2000 } as const
+const flags = Object.values(flag).reduce((all, each) => all | each, 0)
+/** Extra fields (APPNOTE 4.5, 4.6): sizes of ZIP64, attributes of UNIX, a second name, attributes of ASi UNIX. */
+const extra = { zip64: 0x0001, unix: 0x000d, unicodePath: 0x7075, asiUnix: 0x756e } as const
+/** The types of files in the upper half of the external attributes. */
+const fileType = { mask: 0o170000, none: 0, file: 0o100000, folder: 0o040000 } as const
+
+/**
+ * Reads the headers of all entries of a zip archive, and checks them: paths, kinds, sizes as they are stated, local headers against the
+ * central directory, and that no two entries share bytes. What is inflated is counted when it is.
+ * @throws ArchiveError
+ */
+export async function readEntries (file: FileHandle, bounds: ArchiveBounds, signal: AbortSignal): Promise<ArchiveEntry[]> {
+  const end = await findEnd(file)
+  if (end.entries > bounds.entries) throw new ArchiveError(`it holds more than ${bounds.entries} files`)
+  const zip = await damaged(fromFdPromise(file.fd, { autoClose: false, decodeStrings: false, strictFileNames: true }))
+  const entries: ArchiveEntry[] = []
+  const names = new Names(bounds)
+  let total = 0
+  // It is not closed: that would close the file, which is the caller's.
+  const found = zip.eachEntry()
+  for (let next = await damaged(found.next()); next.done !== true; next = await damaged(found.next())) {
+    signal.throwIfAborted()
+    const entry = toEntry(next.value, await damaged(localHeaderOf(zip, next.value)))
+    names.add(entry.path, entry.isFolder)
+    total += entry.size
+    checkSizes(entry, total, bounds)
+    entries.push(entry)
+  }
+  if (Number(zip.readEntryCursor) !== end.endAt) throw new ArchiveError('its directory holds more than its end says')
+  checkOverlaps(entries, end.directoryAt)
+  return entries
+}
+
+/** Replaces the library's errors, whose wording may change. @throws ArchiveError */
+async function damaged<Result> (reading: Promise<Result>): Promise<Result> {
+  return await reading.catch((error: unknown) => {
+    if (error instanceof Error && 'syscall' in error) throw error
+    throw new ArchiveError('it is damaged: its directory cannot be read')
+  })
+}
+
+const localHeaderOf = async (zip: ZipFile, entry: Entry): Promise<LocalFileHeader> => await new Promise((resolve, reject) => {
+  zip.readLocalFileHeader(entry, (error, header) => {
+    if (error) reject(error)
+    else resolve(header)
+  })
+})
+
+/** @throws ArchiveError */
+function toEntry (entry: Entry, local: LocalFileHeader): ArchiveEntry {
+  const { fileNameRaw: raw, compressionMethod, uncompressedSize: size, compressedSize, crc32: crc } = entry
+  const name = decodeName(raw)
+  const refuse = (reason: string): never => { throw new ArchiveError(`${shown(name)} ${reason}`) }
+  if ((entry.generalPurposeBitFlag & (flag.encrypted | flag.stronglyEncrypted | flag.masked)) !== 0) refuse('is encrypted')
+  if (compressionMethod !== 0 && compressionMethod !== 8) refuse('is compressed by a method that is not supported: use deflate')
+  if (!agrees(entry, local)) refuse('is described in two different ways')
+  checkExtraFields(entry, raw, refuse)
+  const mode = entry.externalFileAttributes >>> 16
+  const isFolder = name.endsWith('/')
+  const type = mode & fileType.mask
+  if (type !== fileType.none && type !== (isFolder ? fileType.folder : fileType.file)) refuse('is no file: links and devices are refused')
+  if (isFolder && (size !== 0 || crc !== 0)) refuse('is a folder with content')
+  return {
+    path: isFolder ? name.slice(0, -1) : name,
+    isFolder,
+    isExecutable: (mode & 0o111) !== 0,
+    isDeflated: compressionMethod === 8,
+    size,
+    compressedSize,
+    crc,
+    headerAt: entry.relativeOffsetOfLocalHeader,
+    dataAt: local.fileDataStart
+  }
+}
+
+/** Whether a local header says the same as the central directory. With a data descriptor, it may leave out sizes and checksum. */
+function agrees (entry: Entry, local: LocalFileHeader): boolean {
+  const hasDescriptor = (entry.generalPurposeBitFlag & flag.descriptor) !== 0
+  const same = (stated: number, known: number): boolean => stated === known || (hasDescriptor && stated === 0)
+  return (
+    local.fileName.equals(entry.fileNameRaw) &&
+    (local.generalPurposeBitFlag & flags) === (entry.generalPurposeBitFlag & flags) &&
+    local.compressionMethod === entry.compressionMethod &&
+    same(local.crc32, entry.crc32) &&
+    same(local.compressedSize, entry.compressedSize) &&
+    same(local.uncompressedSize, entry.uncompressedSize)
+  )
+}
+
+/** Refuses links, second names, and sizes in a second place. */
+function checkExtraFields ({ extraFields }: Entry, raw: Buffer, refuse: (reason: string) => never): void {
+  for (const { id, data } of extraFields) {
+    // Times, uid and gid take twelve bytes; what follows is the target of a link.
+    if (id === extra.unix && data.length > 12) refuse('is a link or a device')
+    if (id === extra.asiUnix && data.length >= 10 && data.readUInt32LE(6) !== 0) refuse('is a link or a device')
+    if (id === extra.unicodePath && !data.subarray(5).equals(raw)) refuse('has a second name')
+    if (id === extra.zip64) refuse('is in the ZIP64 format, which no bundle needs')
+  }
+}
+
+/** Checks stated sizes, so that an archive which admits to be too large is not inflated at all. @throws ArchiveError */
+function checkSizes ({ path, size, compressedSize }: ArchiveEntry, total: number, bounds: ArchiveBounds): void {
+  if (size > bounds.file) throw new ArchiveError(`${shown(path)} is larger than ${bounds.file} bytes`)
+  if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)
+  if (size > bounds.ratioFrom && size > compressedSize * bounds.ratio) throw new ArchiveError(`${shown(path)} is inflated too much`)
+}
+
+/** @throws ArchiveError when two entries share bytes, or one reaches into the directory */
+function checkOverlaps (entries: readonly ArchiveEntry[], directoryAt: number): void {
+  let last = 0
+  for (const { path, headerAt, dataAt, compressedSize } of [...entries].sort((one, other) => one.headerAt - other.headerAt)) {
+    if (headerAt < last) throw new ArchiveError(`${shown(path)} shares bytes with another file`)
+    last = dataAt + compressedSize
+  }
+  if (last > directoryAt) throw new ArchiveError('a file reaches into its directory')
+}

@@ -1,0 +1,102 @@
+import { mkdir, open, type FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { crc32, createInflateRaw } from 'node:zlib'
+import pLimit from 'p-limit'
+import { ArchiveError, shown, type ArchiveBounds, type ArchiveEntry } from './archive.ts'
+import { syncPath } from '../durable.ts'
+
+/** Bytes that are read at once. */
+const chunkSize = 64 * 1024
+/** Files that are synced at the same time. */
+const syncs = 8
+
+/**
+ * Writes the entries of an archive into a folder, which this function creates. Files get the mode 0644 or 0755, folders 0755. When the
+ * promise resolves, all is on stable storage; when it rejects, the folder holds a part, and the caller removes it.
+ * @param file the archive
+ * @param entries as `readEntries` checked them
+ * @throws ArchiveError when the content is not what its headers say, or is too large; the system's error
+ */
+export async function extract (
+  file: FileHandle,
+  entries: readonly ArchiveEntry[],
+  folder: string,
+  bounds: ArchiveBounds,
+  signal: AbortSignal
+): Promise<void> {
+  const { size } = await file.stat()
+  const folders = new Set<string>()
+  const makeFolder = async (path: string): Promise<void> => {
+    if (folders.has(path)) return
+    if (path !== '.') await makeFolder(dirname(path))
+    folders.add(path)
+    // Fails for whatever exists, a link included: all that is in the folder was made here.
+    await mkdir(join(folder, path), { mode: 0o755 })
+  }
+  let total = 0
+  const count = (length: number): void => {
+    total += length
+    if (total > bounds.total) throw new ArchiveError(`its files are larger than ${bounds.total} bytes together`)
+    if (total > bounds.ratioFrom && total > size * bounds.ratio) throw new ArchiveError('it is inflated too much')
+  }
+  await makeFolder('.')
+  for (const entry of entries) {
+    await makeFolder(entry.isFolder ? entry.path : dirname(entry.path))
+    if (!entry.isFolder) await extractFile(file, entry, join(folder, entry.path), count, bounds, signal)
+  }
+  const limit = pLimit(syncs)
+  const paths = [...entries.filter(({ isFolder }) => !isFolder).map(({ path }) => path), ...folders]
+  await Promise.all(paths.map(async (path) => { await limit(async () => { await syncPath(join(folder, path)) }) }))
+}
+
+async function extractFile (
+  archive: FileHandle,
+  { path, size, compressedSize, crc, isDeflated, isExecutable, dataAt }: ArchiveEntry,
+  target: string,
+  count: (length: number) => void,
+  bounds: ArchiveBounds,
+  signal: AbortSignal
+): Promise<void> {
+  const refuse = (reason: string): never => { throw new ArchiveError(`${shown(path)} ${reason}`) }
+  const mode = isExecutable ? 0o755 : 0o644
+  const output = await open(target, 'wx', mode)
+  let written = 0
+  let checksum = 0
+  const write = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of chunks) {
+      written += chunk.length
+      if (written > size) refuse('is larger than it says')
+      if (written > bounds.ratioFrom && written > compressedSize * bounds.ratio) refuse('is inflated too much')
+      count(chunk.length)
+      checksum = crc32(chunk, checksum)
+      await output.writeFile(chunk)
+    }
+  }
+  const inflate = createInflateRaw()
+  try {
+    // Whatever the umask is: another user may have to read it.
+    await output.chmod(mode)
+    const bytes = (): AsyncGenerator<Buffer> => read(archive, dataAt, compressedSize)
+    if (isDeflated) await pipeline(bytes, inflate, write, { signal })
+    else await pipeline(bytes, write, { signal })
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && /^Z_|^ERR_.*BUFFER/.test(String(error.code))) refuse('is damaged')
+    throw error
+  } finally {
+    inflate.destroy()
+    await output.close()
+  }
+  if (written !== size || (isDeflated && inflate.bytesWritten !== compressedSize)) refuse('is not as large as it says')
+  if (checksum !== crc) refuse('is damaged: its checksum differs')
+}
+
+/** Reads a part of a file, in pieces. */
+async function * read (file: FileHandle, from: number, length: number): AsyncGenerator<Buffer> {
+  for (let at = from; at < from + length;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(Math.min(chunkSize, from + length - at)), 0, undefined, at)
+    if (bytesRead === 0) throw new ArchiveError('it is cut off')
+    yield buffer.subarray(0, bytesRead)
+    at += bytesRead
+  }
+}

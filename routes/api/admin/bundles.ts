@@ -1,0 +1,49 @@
+import multipart from '@fastify/multipart'
+import { mayBeSlow } from '../../../plugins/body/slow.ts'
+import { endUnread } from '../../../plugins/body/unread.ts'
+import { errors } from '../../../plugins/errors/list.ts'
+import { limits } from '../../../plugins/limits/index.ts'
+import { Success } from '../../../schemas/api.ts'
+import { UploadedBundle } from '../../../schemas/bundle.ts'
+import { signalOf } from '../../disconnect.ts'
+import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.removeAllContentTypeParsers()
+  await app.register(multipart, { limits: { files: 1, fields: 0, headerPairs: 20, fileSize: limits.bundles.upload + 1 } })
+  // Whoever is refused has not sent the body yet.
+  app.addHook('onResponse', (request, _reply, done) => {
+    endUnread(request, limits.bundles.unread, limits.bundles.linger)
+    done()
+  })
+
+  app.post(
+    '/mcpb/upload',
+    {
+      schema: {
+        tags: ['Servers'],
+        summary: 'Upload a bundle',
+        description:
+          'Takes a `.mcpb` or `.dxt` file as `multipart/form-data`, in the field `mcpbFile`, and stores its files. No server is stored ' +
+          'and nothing runs: look at `config`, put the values that `required` lists in their places, and send it to ' +
+          '`POST /api/servers`. A bundle of the same name is replaced; servers that use it run the new version once they are reloaded. ' +
+          'A bundle is removed with the last server that uses it.',
+        consumes: ['multipart/form-data'],
+        response: { 200: Success(UploadedBundle) }
+      },
+      config: { effect: 'change' },
+      onRequest: (request, _reply, done) => {
+        if (!/^multipart\/form-data\s*;/i.test(request.headers['content-type'] ?? '')) throw new errors.MultipartExpected()
+        // Its own times are in `limits.bundles`.
+        mayBeSlow(request.raw)
+        done()
+      }
+    },
+    async (request, reply) => {
+      const data = await app.bundles.upload(request.parts(), signalOf(reply))
+      const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
+      return { success: true as const, data, message }
+    }
+  )
+}
+export default routes

@@ -1,0 +1,88 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const Text = Type.Optional(Type.String())
+const Command = {
+  command: Type.String({ minLength: 1 }),
+  args: Type.Optional(Type.Array(Type.String())),
+  env: Type.Optional(Type.Record(Type.String(), Type.String()))
+}
+
+/** A value that the user of a bundle sets (MCPB, `user_config`). */
+export const BundleOption = Type.Object({
+  type: StringEnum(['string', 'number', 'boolean', 'directory', 'file']),
+  title: Text,
+  description: Text,
+  required: Type.Optional(Type.Boolean()),
+  default: Type.Optional(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Array(Type.String())])),
+  multiple: Type.Optional(Type.Boolean()),
+  sensitive: Type.Optional(Type.Boolean())
+})
+export type BundleOption = Static<typeof BundleOption>
+
+/** The versions of the MCPB manifest that are understood. */
+const versions = ['0.1', '0.2', '0.3', '0.4']
+
+/** The manifest of a bundle, as far as it is used. Unknown members are kept. The first versions are `dxt_version`. */
+export const BundleManifest = Type.Object({
+  manifest_version: Type.Optional(StringEnum(versions)),
+  dxt_version: Type.Optional(StringEnum(versions)),
+  name: Type.String(),
+  version: Type.String({ minLength: 1 }),
+  display_name: Text,
+  description: Text,
+  server: Type.Object({
+    type: StringEnum(['node', 'python', 'binary', 'uv']),
+    entry_point: Type.String({ minLength: 1 }),
+    mcp_config: Type.Object({
+      ...Command,
+      platform_overrides: Type.Optional(Type.Record(Type.String(), Type.Partial(Type.Object(Command))))
+    })
+  }),
+  compatibility: Type.Optional(Type.Object({ platforms: Type.Optional(Type.Array(Type.String())) })),
+  user_config: Type.Optional(Type.Record(Type.String(), BundleOption))
+})
+export type BundleManifest = Static<typeof BundleManifest>
+
+/** A value that must be put into the config, in the place of `${user_config.<key>}`, before the server can run. */
+export const RequiredOption = Type.Object({
+  key: Type.String(),
+  title: Text,
+  description: Text,
+  type: Type.String({ description: 'string, number, boolean, directory or file' }),
+  multiple: Type.Optional(Type.Boolean({ description: 'It may be several values: each is an argument of its own' })),
+  sensitive: Type.Boolean({ description: 'It is a secret' }),
+  default: Type.Optional(Type.String({ description: 'A mask: the default of a secret is not shown, and not used' }))
+})
+export type RequiredOption = Static<typeof RequiredOption>
+
+/** The result of an upload. Nothing runs yet: `config` is for `POST /api/servers`. */
+export const UploadedBundle = Type.Object(
+  {
+    name: Type.String(),
+    config: Type.Object({}, { additionalProperties: true, description: 'The config of a server that runs the bundle' }),
+    manifest: Type.Object({}, { additionalProperties: true }),
+    required: Type.Array(RequiredOption),
+    usedBy: Type.Array(Type.String(), { description: 'Servers that run the bundle already, and its new version once they are reloaded' }),
+    warnings: Type.Array(Type.String())
+  },
+  {
+    examples: [
+      {
+        name: 'weather',
+        config: {
+          type: 'stdio',
+          command: 'node',
+          args: ['/srv/tool-hub/.tool-hub/bundles/weather/current/server/index.js'],
+          // eslint-disable-next-line no-template-curly-in-string
+          env: { API_KEY: '${user_config.api_key}' }
+        },
+        manifest: { manifest_version: '0.3', name: 'weather', version: '1.2.0' },
+        required: [{ key: 'api_key', title: 'API key', type: 'string', sensitive: true }],
+        usedBy: [],
+        warnings: []
+      }
+    ]
+  }
+)
+export type UploadedBundle = Static<typeof UploadedBundle>

@@ -1,0 +1,435 @@
+// Bundles by the API: what is refused, what is left, and what a bundle becomes. Those that run are in test/system/bundles.test.ts.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { BundleFolder } from '../../plugins/bundles/folder.ts'
+import { launchOf } from '../../plugins/bundles/launch.ts'
+import { readManifest } from '../../plugins/bundles/manifest.ts'
+import { bundleProblem, bundlesOf } from '../../plugins/bundles/usage.ts'
+import { appFor } from '../helpers/app.ts'
+import { fieldOf, filesBelow, injectBundle, multipartOf, multipartType } from '../helpers/bundles.ts'
+import { at, KEY, OTHER, otherKey, settings, type Json } from '../helpers/client.ts'
+import { until } from '../helpers/hub.ts'
+import { bundleEntries, hostile, manifest, zip } from '../fakes/zip.ts'
+
+/** A folder of bundles, removed after the test. */
+async function rootFor (t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-bundles-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  return join(folder, 'bundles')
+}
+
+async function start (t: Test, root: string, servers: Json = {}, more: Json = {}): Promise<FastifyInstance> {
+  return await appFor(t, settings(servers, more), {}, { bundles: { root, isShared: false } })
+}
+
+const upload = async (app: FastifyInstance, more: object = {}, files: object[] = []): Promise<Json> => {
+  const answer = await injectBundle(app, KEY, multipartOf(zip([...bundleEntries(more), ...files as []])))
+  assert.equal(answer.statusCode, 200, answer.body)
+  return answer.json<{ data: Json }>().data
+}
+
+test('hostile archives are refused, and nothing is left of them', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const before = await upload(app)
+  const files = await filesBelow(root)
+  for (const [what, [archive, reason]] of Object.entries(hostile())) {
+    await t.test(what, async () => {
+      const answer = await injectBundle(app, KEY, multipartOf(archive))
+      assert.equal(answer.statusCode, 400, answer.body)
+      assert.equal(answer.json<Json>().code, 'TH_INVALID_BUNDLE')
+      assert.match(String(answer.json<Json>().message), reason)
+      assert.deepEqual(await filesBelow(root), files, 'the bundle of that name is as it was')
+    })
+  }
+  assert.equal(before.name, 'sample')
+})
+
+test('archives of other packers are accepted', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+
+  await t.test('Python\'s zipfile, and bytes behind the archive that are a signature', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'tool-hub-packed-'))
+    t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+    const path = join(folder, 'a.mcpb')
+    await writeFile(join(folder, 'manifest.json'), JSON.stringify(manifest({ name: 'python-made' })))
+    const script = 'import sys, zipfile\nz = zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED)\nz.write(sys.argv[2], "manifest.json")\nz.writestr("server/index.js", "//")\nz.close()'
+    try {
+      execFileSync('python3', ['-c', script, path, join(folder, 'manifest.json')])
+    } catch {
+      t.comment('there is no Python here')
+      return
+    }
+    const plain = await readFile(path)
+    const length = Buffer.alloc(4)
+    length.writeUInt32LE(5)
+    const signed = Buffer.concat([plain, Buffer.from('MCPB_SIG_V1'), length, Buffer.from('12345'), Buffer.from('MCPB_SIG_END')])
+    for (const archive of [plain, signed]) {
+      const answer = await injectBundle(app, KEY, multipartOf(archive))
+      assert.equal(answer.statusCode, 200, answer.body)
+    }
+    const forged = Buffer.concat([plain, Buffer.from('MCPB_SIG_V1'), length, Buffer.from('1234'), Buffer.from('MCPB_SIG_END')])
+    assert.equal((await injectBundle(app, KEY, multipartOf(forged))).statusCode, 400)
+  })
+
+  await t.test('modes become 0644 and 0755, whatever the archive says', async () => {
+    await upload(app, { name: 'modes' }, [
+      { name: 'run', data: '#!/bin/sh', both: { mode: 0o104777 } },
+      { name: 'plain', data: 'x', both: { mode: 0o100600 } },
+      { name: 'none', data: 'x', both: { mode: 0 } },
+      { name: 'folder/', data: '' }
+    ])
+    const modeOf = async (name: string): Promise<number> => (await stat(join(root, 'modes/current', name))).mode & 0o7777
+    assert.deepEqual(
+      await Promise.all(['run', 'plain', 'none', 'folder', 'server'].map(modeOf)), [0o755, 0o644, 0o644, 0o755, 0o755]
+    )
+  })
+})
+
+test('bodies that are no upload are refused', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const archive = zip(bundleEntries())
+  const refused: Record<string, [Buffer, number]> = {
+    'another field': [multipartOf(archive, 'file'), 400],
+    'a field before it': [multipartOf(archive, 'mcpbFile', fieldOf('name')), 400],
+    'two files': [Buffer.concat([multipartOf(archive).subarray(0, -4), Buffer.from('\r\n'), multipartOf(archive)]), 400],
+    'no end': [multipartOf(archive).subarray(0, -10), 400],
+    nothing: [Buffer.alloc(0), 400],
+    'an inherited name': [multipartOf(archive, '__proto__'), 400]
+  }
+  for (const [what, [payload, status]] of Object.entries(refused)) {
+    await t.test(what, async () => {
+      const answer = await injectBundle(app, KEY, payload)
+      assert.equal(answer.statusCode, status, answer.body)
+      assert.deepEqual(await filesBelow(root), [])
+    })
+  }
+  for (const type of ['application/json', 'application/zip', 'multipart/form-data']) {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': type }
+    const answer = await app.inject({ method: 'POST', url: '/api/mcpb/upload', headers, payload: '{}' })
+    assert.equal(answer.statusCode, 415, answer.body)
+    assert.match(answer.json<Json>().message as string, /mcpbFile/)
+  }
+  assert.deepEqual(await filesBelow(root), [])
+})
+
+test('manifests', async (t) => {
+  const read = (more: object): unknown => readManifest(Buffer.from(JSON.stringify(manifest(more))))
+  const server = (mcpConfig: object, type = 'node'): object => ({ server: { type, entry_point: 'a', mcp_config: mcpConfig } })
+
+  await t.test('of all versions are read', async () => {
+    for (const version of ['0.1', '0.2', '0.3', '0.4']) {
+      read({ manifest_version: version })
+      read({ manifest_version: undefined, dxt_version: version })
+    }
+    assert.throws(() => read({ manifest_version: '9.0' }), /manifest_version.*0\.4/)
+    assert.throws(() => read({ manifest_version: undefined }), /manifest_version/)
+  })
+
+  await t.test('with names that are no names are refused', async () => {
+    const names = ['', '.', '..', '...', '.hidden', '_x', '../x', 'a/b', 'a\\b', 'a b', 'é', 'a'.repeat(65), 'a\0', '__proto__', 'constructor', 'mcp', 'call']
+    for (const name of names) assert.throws(() => read({ name }), /"name"/, JSON.stringify(name))
+    for (const name of ['a', 'A.b-c_d', 'x'.repeat(64), '-x']) read({ name })
+  })
+
+  await t.test('that are no manifests are refused', async () => {
+    for (const text of ['', '[]', 'null', '{', '"x"', '['.repeat(100_000), `{"a":${'['.repeat(500)}${']'.repeat(500)}}`, '{}']) {
+      assert.throws(() => readManifest(Buffer.from(text)), /manifest\.json/)
+    }
+    assert.throws(() => readManifest(Buffer.from([0x7b, 0xff, 0x7d])), /UTF-8/)
+    assert.throws(() => read({ server: { type: 'ruby', entry_point: 'a', mcp_config: { command: 'ruby' } } }), /server\.type/)
+    assert.throws(() => read({ server: { type: 'node', entry_point: 'a' } }), /mcp_config/)
+  })
+
+  const place = { folder: '/b/x/current', home: '/home/ada', platform: 'linux' }
+  const launch = (more: object): ReturnType<typeof launchOf> => launchOf(readManifest(Buffer.from(JSON.stringify(manifest(more)))), place)
+
+  /* eslint-disable no-template-curly-in-string */
+  await t.test('become commands', async () => {
+    const { command, args, env } = launch(server({
+      command: '${__dirname}/bin/run',
+      args: ['${__dirname}${/}a', '${HOME}', '${DOCUMENTS}', 'a${pathSeparator}b', '$HOME', '$(id)'],
+      env: { ROOT: '${__dirname}' }
+    }))
+    assert.deepEqual([command, args, env], [
+      '/b/x/current/bin/run',
+      ['/b/x/current/a', '/home/ada', '/home/ada/Documents', 'a/b', '$HOME', '$(id)'],
+      { ROOT: '/b/x/current' }
+    ])
+  })
+
+  await t.test('take the overrides of the platform', async () => {
+    const overrides = { linux: { command: 'python3', env: { A: '2' } }, win32: { command: 'py' } }
+    const { command, args, env } = launch(server({ command: 'python', args: ['x'], env: { A: '1' }, platform_overrides: overrides }))
+    assert.deepEqual([command, args, env], ['python3', ['x'], { A: '2' }])
+  })
+
+  await t.test('name no variables of the gateway', async () => {
+    for (const text of ['${JWT_SECRET}', '${PATH}', '${env.X}', '${}', '${user_config.unknown}', '${__proto__}', '${constructor}']) {
+      assert.throws(() => launch(server({ command: 'node', args: [text] })), /variable|option/, text)
+      assert.throws(() => launch(server({ command: 'node', env: { A: text } })), /variable|option/, text)
+    }
+    assert.throws(() => launch({
+      ...server({ command: 'node', args: ['${user_config.a}'] }),
+      user_config: { a: { type: 'string', title: 'A', description: '', default: '${JWT_SECRET}' } }
+    }), /variable/)
+  })
+
+  await t.test('say which options must be set', async () => {
+    const option = (more: object): object => ({ type: 'string', title: 'T', description: 'D', ...more })
+    const { args, env, required, warnings } = launch({
+      ...server({
+        command: 'node',
+        args: ['--level', '${user_config.level}', '--mode=${user_config.mode}', '${user_config.folders}', '${user_config.needed}', '--key', '${user_config.key}', '--', '${user_config.mode}x'],
+        env: { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: '${user_config.mode}', NONE: '${user_config.level}', FLAG: '${user_config.flag}' }
+      }),
+      user_config: {
+        level: option({}),
+        mode: option({ default: 'fast' }),
+        folders: option({ type: 'directory', multiple: true, default: ['${HOME}/a', '/b'] }),
+        needed: option({ required: true }),
+        key: option({ required: true, sensitive: true }),
+        old: option({ sensitive: true, default: 'a-default-secret' }),
+        flag: option({ type: 'boolean', default: false })
+      }
+    })
+    assert.deepEqual(args, ['--mode=fast', '/home/ada/a', '/b', '${user_config.needed}', '--key', '${user_config.key}', '--', 'fastx'])
+    assert.deepEqual(env, { KEY: '${user_config.key}', OLD: '${user_config.old}', MODE: 'fast', FLAG: 'false' })
+    assert.deepEqual(required.map(({ key, sensitive, default: value }) => [key, sensitive, value]), [
+      ['needed', false, undefined], ['key', true, undefined], ['old', true, '••••cret']
+    ])
+    assert.match(warnings.join(), /"key" is in the arguments/)
+  })
+
+  await t.test('warn of another platform', async () => {
+    assert.match(launch({ compatibility: { platforms: ['darwin', 'win32'] } }).warnings.join(), /darwin, win32.*linux/)
+  })
+  /* eslint-enable no-template-curly-in-string */
+})
+
+test('an upload answers what a server needs, and stores none', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+
+  await t.test('a node bundle', async () => {
+    const data = await upload(app)
+    assert.deepEqual(data.config, {
+      type: 'stdio', command: 'node', args: [join(root, 'sample/current/server/index.js')], description: 'A sample'
+    })
+    assert.deepEqual([data.name, data.required, data.usedBy, data.warnings], ['sample', [], [], []])
+    assert.equal(app.settings.current.servers.size, 0)
+  })
+
+  await t.test('runtimes that are missing are named', async () => {
+    const bare = await appFor(t, settings({}), {}, { bundles: { root, isShared: false }, environment: { PATH: '/nowhere' } })
+    for (const [type, command, reason] of [['python', 'python', /"python".*install Python/], ['uv', 'uv', /"uv".*install uv/], ['binary', '/opt/none', /does not exist/]] as const) {
+      const data = await upload(bare, { name: type, server: { type, entry_point: 'server/index.js', mcp_config: { command } } })
+      assert.match(String(at(data, 'warnings', 0)), reason)
+    }
+    const data = await upload(bare, { name: 'node-there' })
+    assert.equal(at(data, 'config', 'command'), process.execPath)
+  })
+
+  await t.test('the files of a binary bundle can be run', async () => {
+    // eslint-disable-next-line no-template-curly-in-string
+    const server = { type: 'binary', entry_point: 'bin/run', mcp_config: { command: '${__dirname}/bin/run' } }
+    const data = await upload(app, { name: 'binary', server }, [{ name: 'bin/run', data: '#!/bin/sh', both: { mode: 0o100644 } }])
+    assert.equal((await stat(String(at(data, 'config', 'command')))).mode & 0o777, 0o755)
+    const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ name: 'binary-2', server }))))
+    assert.match(answer.body, /which it does not have/)
+    // eslint-disable-next-line no-template-curly-in-string
+    const outside = { ...server, mcp_config: { command: '${__dirname}/../../../../etc/passwd' } }
+    assert.equal((await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ name: 'binary-3', server: outside }))))).statusCode, 400)
+  })
+})
+
+test('only admins upload, and others are refused before the body is read', async (t) => {
+  const root = await rootFor(t)
+  const userKey = otherKey({ kind: 'user', owner: 'bob' })
+  const app = await start(t, root, {}, { bearerKeys: [(settings({}).bearerKeys as Json[])[0], userKey], users: [{ username: 'bob', isAdmin: false }] })
+  const { auth } = app
+  const token = auth.login(app.settings.current.users.get('bob') ?? { username: '' })
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+
+  /** Sends the head of an upload, and the body only as fast as it is read. @returns the status, and how much could be sent */
+  type Sent = { status: number, sent: number }
+  const send = async (headers: Record<string, string>): Promise<Sent> => await new Promise((resolve, reject) => {
+    const posting = request({
+      host: url.hostname,
+      port: url.port,
+      method: 'POST',
+      path: '/api/mcpb/upload',
+      headers: { 'content-type': multipartType, 'content-length': String(90 * 1024 * 1024), ...headers }
+    })
+    let sent = 0
+    let status = 0
+    const chunk = Buffer.alloc(64 * 1024)
+    const write = (): void => {
+      while (!posting.destroyed && sent < 90 * 1024 * 1024) {
+        sent += chunk.length
+        if (!posting.write(chunk)) { posting.once('drain', write); return }
+      }
+    }
+    posting.on('response', (response) => {
+      status = response.statusCode ?? 0
+      response.resume()
+    })
+    posting.on('error', () => {})
+    posting.on('close', () => { if (status === 0) reject(new Error('no answer')); else resolve({ status, sent }) })
+    write()
+  })
+
+  for (const [who, headers, expected] of [
+    ['nobody', {}, 401],
+    ['a user', { 'x-auth-token': token }, 403],
+    ['a user key', { authorization: `Bearer ${OTHER}` }, 401]
+  ] as const) {
+    await t.test(who, async () => {
+      const { status, sent } = await send(headers)
+      assert.equal(status, expected)
+      assert.ok(sent < 32 * 1024 * 1024, `the body was not taken: ${sent} bytes went into buffers`)
+      assert.deepEqual(await filesBelow(root), [])
+    })
+  }
+})
+
+test('an upload may take longer than other requests', async (t) => {
+  const root = await rootFor(t)
+  const slowSenders = { headers: 500, request: 500, interval: 100 }
+  const app = await appFor(t, settings({}), {}, { bundles: { root, isShared: false }, slowSenders })
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const body = multipartOf(zip(bundleEntries()))
+  const send = async (path: string): Promise<number> => await new Promise((resolve) => {
+    const headers = { authorization: `Bearer ${KEY}`, 'content-type': multipartType, 'content-length': String(body.length) }
+    const posting = request({ host: url.hostname, port: url.port, method: 'POST', path, headers }, (response) => {
+      response.resume()
+      resolve(response.statusCode ?? 0)
+    })
+    posting.on('error', () => { resolve(0) })
+    posting.write(body.subarray(0, 100))
+    setTimeout(() => { posting.end(body.subarray(100)) }, 1_500)
+  })
+  assert.equal(await send('/api/mcpb/upload'), 200)
+  assert.notEqual(await send('/api/servers'), 200)
+})
+
+test('what a client breaks off leaves nothing', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const url = new URL(await app.listen({ host: '127.0.0.1', port: 0 }))
+  const body = multipartOf(zip(bundleEntries()))
+  const posting = request({
+    host: url.hostname,
+    port: url.port,
+    method: 'POST',
+    path: '/api/mcpb/upload',
+    headers: { authorization: `Bearer ${KEY}`, 'content-type': multipartType, 'content-length': String(body.length) }
+  })
+  posting.on('error', () => {})
+  posting.write(body.subarray(0, body.length - 50))
+  await until(async () => (await filesBelow(root)).length === 2)
+  posting.destroy()
+  await until(async () => (await filesBelow(root)).length === 0)
+})
+
+test('too many uploads at once are asked to come back', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const answers = await Promise.all(Array.from({ length: 12 }, async () => await injectBundle(app, KEY, multipartOf(zip(bundleEntries())))))
+  const statuses = new Set(answers.map(({ statusCode }) => statusCode))
+  assert.deepEqual([...statuses].sort(), [200, 503])
+  assert.equal((await filesBelow(root)).some((name) => name.includes('.tmp-')), false)
+})
+
+test('two uploads of one name are one after the other', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const files = (letter: string): object[] => Array.from({ length: 50 }, (_, at) => ({ name: `files/${letter}${at}`, data: letter }))
+  for (let round = 0; round < 3; round++) {
+    await Promise.all(['a', 'b', 'c'].map(async (letter) => await upload(app, { version: letter }, files(letter))))
+    const found = await filesBelow(join(root, 'sample/current'))
+    const { version } = JSON.parse(await readFile(join(root, 'sample/current/manifest.json'), 'utf8')) as { version: string }
+    assert.deepEqual(new Set(found.filter((name) => name.startsWith('files/')).map((name) => name.charAt(6))), new Set([version]), 'of one of them')
+    assert.equal(found.filter((name) => name.startsWith('files/')).length, 50)
+  }
+})
+
+test('an update replaces a bundle as a whole, and a bundle goes with its last server', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const { config } = await upload(app, { version: '1' }) as { config: Json }
+  const store = async (method: 'POST' | 'PUT' | 'DELETE', url: string, payload?: object): Promise<void> => {
+    const answer = await app.inject({ method, url, payload, headers: { authorization: `Bearer ${KEY}` } })
+    assert.equal(answer.statusCode, 200, answer.body)
+  }
+  const off = { ...config, enabled: false }
+  await store('POST', '/api/servers', { name: 'one', config: off })
+  await store('POST', '/api/servers', { name: 'two', config: off })
+
+  const data = await upload(app, { version: '2' })
+  assert.deepEqual(data.config, config, 'its place stays the same')
+  assert.deepEqual(data.usedBy, ['one', 'two'])
+  const versionNow = async (): Promise<unknown> =>
+    at(JSON.parse(await readFile(join(root, 'sample/current/manifest.json'), 'utf8')), 'version')
+  assert.equal(await versionNow(), '2')
+  const damaged = { name: 'x', data: 'x', both: { crc: 1 } }
+  const broken = await injectBundle(app, KEY, multipartOf(zip([...bundleEntries({ version: '3' }), damaged])))
+  assert.equal(broken.statusCode, 400)
+  assert.equal(await versionNow(), '2', 'the old one stays until the new one is whole')
+
+  await store('DELETE', '/api/servers/one')
+  assert.equal(await versionNow(), '2', 'another server uses it')
+  await store('PUT', '/api/servers/two', { config: { command: 'other', enabled: false } })
+  await until(async () => (await filesBelow(root)).length === 0)
+})
+
+test('a start removes what was interrupted, and former versions', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  await upload(app, { version: '1' })
+  await upload(app, { version: '2' })
+  const before = await filesBelow(join(root, 'sample/current'))
+  await app.close()
+  await mkdir(join(root, '.tmp-1/files/a'), { recursive: true })
+  await writeFile(join(root, '.tmp-1/archive'), 'x')
+
+  await t.test('but not what another replica may be at work on', async () => {
+    await new BundleFolder({ root, isShared: true, isForOthers: false }).sweep()
+    assert.ok((await filesBelow(root)).includes('.tmp-1'))
+  })
+
+  await start(t, root)
+  const found = await filesBelow(root)
+  assert.equal(found.some((name) => name.startsWith('.tmp')), false)
+  assert.equal(found.filter((name) => /^sample\/[^/]+$/.test(name)).length, 2, 'the current version, and the link')
+  assert.deepEqual(await filesBelow(join(root, 'sample/current')), before)
+})
+
+test('a server whose bundle is missing, or lacks values, says so', async (t) => {
+  const root = await rootFor(t)
+  const app = await start(t, root)
+  const problem = bundleProblem(root)
+  assert.equal(await problem({ command: 'node', args: ['/elsewhere'] }), undefined)
+  const config = { command: 'node', args: [join(root, 'gone/current/a.js')] }
+  assert.match(String(await problem(config)), /"gone".*upload it again/)
+  await upload(app)
+  // eslint-disable-next-line no-template-curly-in-string
+  const open = { command: 'node', args: [join(root, 'sample/current/a.js')], env: { A: '${user_config.key}' } }
+  assert.match(String(await problem(open)), /user_config\.key/)
+  assert.deepEqual([...bundlesOf(root, { ...open, args: [`--a=${root}/x/current:${root}/y`, `${root}x/z`] })], ['x', 'y'])
+
+  const answer = await app.inject({ method: 'POST', url: '/api/servers', payload: { name: 'gone', config }, headers: { authorization: `Bearer ${KEY}` } })
+  assert.equal(answer.statusCode, 200)
+  await until(async () => {
+    const { data } = (await app.inject({ url: '/api/servers/gone', headers: { authorization: `Bearer ${KEY}` } })).json<{ data: Json }>()
+    return /"gone" is not in DATA_DIR/.test(String(data.error))
+  })
+})

@@ -1,0 +1,273 @@
+// Backup and restore: whole commands, on a settings file and on PostgreSQL. They need a PostgreSQL (test/helpers/database.ts).
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { test, type Test } from 'tap'
+import { Passwords } from '../../plugins/secrets/password.ts'
+import { markOf } from '../../plugins/users/mark.ts'
+import type { User } from '../../schemas/settings.ts'
+import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
+import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import { path, startHub, type Hub } from '../helpers/hub.ts'
+import { zip } from '../fakes/zip.ts'
+
+const timeout = 240_000
+
+/** A folder for a gateway's settings and data. */
+async function folderFor (t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-backup-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  return folder
+}
+
+/** Runs one of the two commands for the gateway of a folder. */
+async function run (command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string> = {}): Promise<{ code: number, told: string }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', path(`cli/${command}.ts`), ...args], {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ...env }
+  })
+  let told = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => { told += String(chunk) })
+  const [code] = await once(child, 'close') as [number]
+  return { code, told }
+}
+
+const done = async (...command: Parameters<typeof run>): Promise<string> => {
+  const { code, told } = await run(...command)
+  assert.equal(code, 0, told)
+  return told
+}
+
+const hubIn = async (t: Test, folder: string, more: { settings?: object, env?: Record<string, string> } = {}): Promise<Hub> =>
+  await startHub(t, { folder, ...more })
+
+/** A server of a few lines. */
+const greeter = `
+require('readline').createInterface({ input: process.stdin }).on('line', (line) => {
+  const { id, method } = JSON.parse(line)
+  const results = {
+    initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'greeter', version: '1' } },
+    'tools/list': { tools: [{ name: 'greet', inputSchema: { type: 'object' } }] },
+    'tools/call': { content: [{ type: 'text', text: 'hello, ' + process.env.WORD }] }
+  }
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }))
+})`
+// eslint-disable-next-line no-template-curly-in-string
+const server = { type: 'node', entry_point: 'main.cjs', mcp_config: { command: 'node', args: ['${__dirname}/main.cjs'], env: { WORD: 'canary-word' } } }
+const bundle = zip([
+  { name: 'manifest.json', data: JSON.stringify({ manifest_version: '0.3', name: 'greeter', version: '1.0.0', description: 'Greets', author: { name: 'Ada' }, server }) },
+  { name: 'main.cjs', data: greeter }
+])
+
+/** Uploads the bundle and stores its server. */
+async function addGreeter (hub: Hub): Promise<void> {
+  const authorization = `Bearer ${KEY}`
+  const uploaded = await fetch(`${hub.url}/api/mcpb/upload`, {
+    method: 'POST', headers: { authorization, 'content-type': multipartType }, body: new Uint8Array(multipartOf(bundle))
+  })
+  const { data } = await uploaded.json() as { data: Json }
+  const stored = await fetch(`${hub.url}/api/servers`, {
+    method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: JSON.stringify({ name: 'greeter', config: data.config })
+  })
+  assert.equal(stored.status, 200, await stored.text())
+}
+
+async function greets (hub: Hub): Promise<void> {
+  await connected(hub, 1, 60_000)
+  assert.equal(text(await (await Session.open(`${hub.url}/mcp/greeter`)).call('greet')), 'hello, canary-word')
+}
+
+test('a settings file, with a bundle', { timeout }, async (t) => {
+  const folder = await folderFor(t)
+  const hub = await hubIn(t, folder, { settings: settings({}) })
+  await addGreeter(hub)
+  await greets(hub)
+  const file = join(await folderFor(t), 'backup.zip')
+
+  await t.test('is backed up while the gateway runs', async () => {
+    assert.match(await done('backup', folder, [file]), /holds secrets in plain text/)
+    assert.equal((await stat(file)).mode & 0o777, 0o600)
+    assert.deepEqual(await filesBelow(dirname(file)), ['backup.zip'])
+    assert.match((await run('backup', folder, [file])).told, /exists already/)
+    await done('backup', folder, [file, '--force'])
+  })
+
+  await t.test('is not restored under a running gateway', async () => {
+    const { code, told } = await run('restore', folder, [file, '--replace'])
+    assert.equal(code, 1)
+    assert.match(told, /Stop the gateway first/)
+    await greets(hub)
+  })
+  await hub.stop()
+
+  await t.test('is restored elsewhere', async (t) => {
+    const elsewhere = await folderFor(t)
+    assert.match(await done('restore', elsewhere, [file]), /with 1 bundles/)
+    await greets(await hubIn(t, elsewhere))
+    assert.ok(!(await readFile(join(elsewhere, 'mcp_settings.json'), 'utf8')).includes(folder), 'the config names the new folder')
+  })
+
+  await t.test('is restored in its place, all of it', async (t) => {
+    assert.match((await run('restore', folder, [file])).told, /--replace/)
+    await rm(join(folder, '.tool-hub/bundles'), { recursive: true })
+    await writeFile(join(folder, 'mcp_settings.json'), '{"mcpServers":{}}')
+    await done('restore', folder, [file, '--replace'])
+    await greets(await hubIn(t, folder))
+    assert.deepEqual((await filesBelow(join(folder, '.tool-hub'))).filter((name) => name.startsWith('.')), [])
+  })
+
+  await t.test('is refused when it is damaged, before anything is touched', async (t) => {
+    const elsewhere = await folderFor(t)
+    const whole = await readFile(file)
+    const damaged = join(elsewhere, 'damaged.zip')
+    const attempts = [whole.subarray(0, whole.length / 2), whole.subarray(0, -1), Buffer.from('no backup'), bundle]
+    for (let each = 0; each < 6; each++) {
+      const flipped = Buffer.from(whole)
+      const place = Math.floor(whole.length * (each + 0.5) / 6)
+      // More than what nobody reads, such as a time.
+      for (let at = place; at < place + 16; at++) flipped[at] = (flipped[at] ?? 0) ^ 0x55
+      attempts.push(flipped)
+    }
+    for (const bytes of attempts) {
+      await writeFile(damaged, bytes)
+      const { code, told } = await run('restore', elsewhere, [damaged])
+      assert.equal(code, 1, told)
+      assert.match(told, /cannot be used/)
+      assert.deepEqual(await filesBelow(elsewhere), ['damaged.zip'])
+    }
+  })
+})
+
+test('an old backup revives no tokens of former passwords', { timeout }, async (t) => {
+  const folder = await folderFor(t)
+  const passwords = new Passwords()
+  const user = { username: 'ada', password: await passwords.hash('Former-123'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
+  const other = { username: 'bob', password: await passwords.hash('Same-1234'), createdAt: '2026-01-01T00:00:00.000Z' } satisfies User
+  const token = (hash: string, of: User): Json => ({
+    hash: hash.repeat(64), kind: 'refresh', family: hash, clientId: 'c', username: of.username, mark: markOf(of), scope: 'mcp', expiresAt: Date.now() + 3_600_000
+  })
+  const file = join(folder, 'mcp_settings.json')
+  const write = async (document: object): Promise<void> => { await writeFile(file, JSON.stringify(document), { mode: 0o600 }) }
+  const read = async (): Promise<{ users: User[], oauthTokens?: Json[] }> => JSON.parse(await readFile(file, 'utf8'))
+  await write({ mcpServers: {}, users: [user, other], oauthTokens: [token('a', user), token('b', other), token('c', other)] })
+  const archive = join(folder, 'old.zip')
+  await done('backup', folder, [archive])
+
+  await t.test('where the present is known: the password was changed, and a token revoked', async () => {
+    // The token of the former password was not removed, only of no use.
+    await write({
+      mcpServers: {},
+      users: [{ ...user, password: await passwords.hash('Newer-123') }, other],
+      oauthTokens: [token('a', user), token('b', other)]
+    })
+    await done('restore', folder, [archive, '--replace'])
+    const { users: [ada, bob], oauthTokens } = await read()
+    assert.ok(ada && bob)
+    assert.equal(ada.password, user.password)
+    assert.notEqual(markOf(ada), markOf(user), 'tokens and logins of that time do not fit the account')
+    assert.equal(markOf(bob), markOf(other), 'who kept the password stays logged in')
+    assert.deepEqual(oauthTokens?.map(({ family }) => family), ['a', 'b'], 'what was revoked stays revoked')
+  })
+
+  await t.test('where the present is not known', async () => {
+    await rm(file)
+    await done('restore', folder, [archive])
+    const { users, oauthTokens } = await read()
+    assert.ok(users.every((each, at) => markOf(each) !== markOf([user, other][at] ?? each)))
+    assert.equal(oauthTokens?.length ?? 0, 0)
+  })
+
+  await t.test('unless the operator vouches for it', async () => {
+    await rm(file)
+    await done('restore', folder, [archive, '--keep-tokens'])
+    const { users, oauthTokens } = await read()
+    assert.deepEqual(users.map(markOf), [user, other].map(markOf))
+    assert.equal(oauthTokens?.length, 3)
+  })
+})
+
+test('PostgreSQL', { timeout }, async (t) => {
+  const folder = await folderFor(t)
+  const [{ url, query }, second, third] = [await database(t), await database(t), await database(t)]
+  const env = { DB_URL: url }
+  const dataDir = join(folder, '.tool-hub')
+  const hub = await hubIn(t, folder, { settings: settings({}), env })
+  await addGreeter(hub)
+  await greets(hub)
+  const [plain, withKey] = [join(folder, 'plain.zip'), join(folder, 'with-key.zip')]
+
+  await t.test('is backed up while the gateway runs, and says what needs the key', async () => {
+    const told = await done('backup', folder, [plain], env)
+    assert.match(told, /Without the key.*cannot be opened/)
+    assert.match(await done('backup', folder, [withKey, '--with-key'], env), /holds the key file/)
+  })
+
+  await t.test('is not restored under a running gateway', async () => {
+    const { code, told } = await run('restore', folder, [plain, '--replace'], env)
+    assert.equal(code, 1)
+    assert.match(told, /gateways use the database/)
+  })
+  await hub.stop()
+
+  await t.test('is restored in its place', async (t) => {
+    await query('delete from servers')
+    await query("insert into tokens (hash, family, kind, scope, expires) values ('later', 'f', 'access', 'mcp', now() + interval '1 hour')")
+    assert.match((await run('restore', folder, [plain], env)).told, /--replace/)
+    await done('restore', folder, [plain, '--replace'], env)
+    assert.equal((await query('select * from tokens')).length, 1, 'tokens that there are stay')
+    const again = await hubIn(t, folder, { env })
+    await greets(again)
+    await again.stop()
+  })
+
+  await t.test('is not restored where its secrets cannot be opened, unless that is accepted', async () => {
+    await rm(join(dataDir, 'encryption.key'))
+    const into = { DB_URL: second.url, DATA_DIR: dataDir }
+    const { code, told } = await run('restore', folder, [plain], into)
+    assert.equal(code, 1)
+    assert.match(told, /cannot be opened here: \d+ of key [0-9a-f]{8}.*--without-key/)
+    assert.deepEqual(await second.query("select to_regclass('servers') as found"), [{ found: null }], 'not even the tables were made')
+    assert.match(await done('restore', folder, [plain, '--without-key'], into), /stay locked/)
+    assert.equal((await second.query('select * from servers')).length, 1)
+  })
+
+  await t.test('is restored with its key into another database', async (t) => {
+    const into = { DB_URL: third.url, DATA_DIR: dataDir }
+    await done('restore', folder, [withKey], into)
+    assert.equal((await stat(join(dataDir, 'encryption.key'))).mode & 0o777, 0o600)
+    const restored = await hubIn(t, folder, { env: into })
+    await greets(restored)
+    await restored.stop()
+  })
+
+  await t.test('takes nothing of a backup that fails on the way', async () => {
+    const before = await filesBelow(join(dataDir, 'bundles'))
+    await third.query('alter table bearer_keys drop column token_hash')
+    const { code } = await run('restore', folder, [withKey, '--replace'], { DB_URL: third.url, DATA_DIR: dataDir })
+    assert.equal(code, 1)
+    assert.equal((await third.query('select * from servers')).length, 1)
+    assert.deepEqual(await filesBelow(join(dataDir, 'bundles')), before)
+  })
+
+  await t.test('takes the backup of a settings file', async (t) => {
+    const from = await folderFor(t)
+    await writeFile(join(from, 'mcp_settings.json'), JSON.stringify(settings({ quiet: { command: 'true', enabled: false, env: { A: 'canary' } } })))
+    await chmod(join(from, 'mcp_settings.json'), 0o600)
+    const archive = join(from, 'file.zip')
+    await done('backup', from, [archive])
+    await done('restore', from, [archive, '--replace'], { DB_URL: second.url })
+    const [row] = await second.query<{ name: string, data: Json }>('select * from servers')
+    assert.equal(row?.name, 'quiet')
+    assert.match(String(at(row?.data, 'env', 'A')), /••••/)
+    assert.ok(existsSync(join(from, '.tool-hub/encryption.key')))
+  })
+
+  await t.test('goes into no settings file', async (t) => {
+    assert.match((await run('restore', await folderFor(t), [withKey])).told, /backup of a database/)
+  })
+})
