@@ -31,6 +31,9 @@ export interface GatewayDeps {
 /** The config by which a registered provider is visible, like that of a server. */
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
+/** `unprefixed`: on merged routes its items have no prefix, stand after those of all servers, and keep their names. */
+export interface ProviderOptions { readonly unprefixed?: boolean }
+
 /** Lists and runs all tools, prompts and resources, each time for a View. */
 export class Gateway {
   readonly #parts: GatewayParts
@@ -69,8 +72,8 @@ export class Gateway {
    * @param entry its visibility and overrides; by default it is visible to everybody
    * @returns a function to call when the lists of the provider have changed
    */
-  addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }): () => void {
-    this.#access.register({ name: provider.name, config: entry })
+  addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }, { unprefixed }: ProviderOptions = {}): () => void {
+    this.#access.register({ name: provider.name, config: entry, unprefixed })
     this.#parts.providers.add(provider)
     this.#host.changed()
     return this.#host.changed
