@@ -9,6 +9,7 @@ import auth from './plugins/auth/index.ts'
 import { trustedProxies } from './plugins/config/trust-proxy.ts'
 import { readAsset } from './plugins/config/assets.ts'
 import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
+import builtIns from './plugins/builtins/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
@@ -121,6 +122,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     environment: options.environment,
     childUser: options.childUser
   })
+  await app.register(builtIns)
   await app.register(accessTokens, storage)
   await app.register(auth)
   await app.register(oauth, storage)

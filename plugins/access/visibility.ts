@@ -56,8 +56,8 @@ export interface VisibleServer { readonly server: Server, readonly label: string
 
 /**
  * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of configuration, on
- * a group's routes in that of its members (DECISIONS §7); providers without a prefix are the last. The order decides which of two servers keeps a name, so a user's server never
- * takes one from an admin's.
+ * a group's routes in that of its members (DECISIONS §7); providers without a prefix come last. The order decides which of two servers
+ * keeps a name, so a user's server never takes one from an admin's.
  */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
   const visible: VisibleServer[] = []

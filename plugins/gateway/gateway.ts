@@ -133,6 +133,9 @@ export class Gateway {
     return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
 
+  /** The provider from which a view reads the resource that an exchange names. @throws RpcError -32002 when it shows no such resource */
+  async reader (exchange: Exchange<View>): Promise<string> { return (await this.#parts.resolver.reader(exchange)).provider }
+
   /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }
 

@@ -10,8 +10,8 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 export const prefixOf = (label: string, separator: string): string => label === '' ? '' : `${label}${separator}`
 
 /**
- * The name under which a merged route shows an item: `<label><separator><own name>`, or its own name without a label. A longer one is cut to 64 characters, ending in a
- * hash. The same configuration always gives the same name.
+ * The name under which a merged route shows an item: `<label><separator><own name>`, or its own name without a label. A longer one is
+ * cut to 64 characters, ending in a hash. The same configuration always gives the same name.
  */
 export function exposedName (label: string, separator: string, name: string): string {
   const whole = `${prefixOf(label, separator)}${name}`

@@ -3,6 +3,7 @@ import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import admin from './admin/index.ts'
+import builtIns from './builtins.ts'
 import groups from './groups.ts'
 import items from './items.ts'
 import keys from './keys.ts'
@@ -32,6 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(settings)
   await app.register(tools)
   await app.register(prompts)
+  await app.register(builtIns)
   await app.register(oauth)
   await app.register(admin)
 }

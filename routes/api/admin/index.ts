@@ -3,6 +3,7 @@ import { enterScope } from '../../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import audit from './audit.ts'
+import builtIns from './builtins.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
 import users from './users.ts'
@@ -17,6 +18,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(users)
   await app.register(system)
   await app.register(audit)
+  await app.register(builtIns)
   await app.register(oauthClients)
 }
 export default routes
