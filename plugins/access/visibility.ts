@@ -64,6 +64,8 @@ export function visibleServers (snapshot: Snapshot, view: View, anonymous: Publi
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
     if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
+    // Open routes name a tool by its server, which such a provider is not.
+    if (server.unprefixed === true && view.scope.open === true) continue
     const label = server.unprefixed === true ? '' : member.alias ?? member.name
     visible.push({ server, label, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
   }

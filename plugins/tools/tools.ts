@@ -99,7 +99,11 @@ export class Tools {
     const view = makeView(principal, { kind: 'global' })
     const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
     const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '') })
-    return await this.#send(caller, view, server, 'resources/read', { uri })
+    const result = await this.#send(caller, view, server, 'resources/read', { uri })
+    if (!result.trimStart().startsWith('{')) {
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
+    }
+    return result
   }
 
   /**
