@@ -35,6 +35,7 @@ import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
 import system from './plugins/system/index.ts'
+import templates from './plugins/templates/index.ts'
 import tools from './plugins/tools/index.ts'
 import upstream from './plugins/upstream/index.ts'
 import users from './plugins/users/index.ts'
@@ -132,6 +133,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(groups)
   await app.register(system)
   await app.register(exporting)
+  await app.register(templates)
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)

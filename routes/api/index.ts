@@ -11,6 +11,7 @@ import oauth from './oauth.ts'
 import prompts from './prompts.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
+import templates from './templates.ts'
 import tools from './tools.ts'
 
 /** Scope `api`: every request has an identified caller. Bodies are JSON. */
@@ -34,6 +35,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(tools)
   await app.register(prompts)
   await app.register(builtIns)
+  await app.register(templates)
   await app.register(oauth)
   await app.register(admin)
 }

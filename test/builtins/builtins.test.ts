@@ -12,7 +12,7 @@ import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
 import { test } from 'tap'
 import { fill } from '../../plugins/builtins/fill.ts'
 import { limits } from '../../plugins/limits/index.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { startUpstream, tool, type Answer, type Call } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { appFor } from '../helpers/app.ts'
 import { agent, at, connected, KEY, names, Session, settings, text, within, type Json } from '../helpers/client.ts'
@@ -47,6 +47,9 @@ async function ask (hub: Hub, method: string, path: string, body?: unknown): Pro
 const idOf = (body: unknown): string => String(at(body, 'data', 'id'))
 const greet = { name: 'greet', template: 'Hello {{who}}', arguments: [{ name: 'who', required: true }] }
 const rules = { uri: 'note://rules', name: 'Rules', content: 'Be kind', mimeType: 'text/plain' }
+
+/** Answers reads. */
+const on = ({ method, params }: Call): Answer => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'of a server' }] } : undefined
 
 test('placeholders are filled once, as text', async () => {
   const filled = (template: string, given?: unknown, ...declared: string[]): string => fill({
@@ -179,7 +182,7 @@ test('how many there may be, and how large', async (t) => {
 
 test('a real client on the global route', { timeout: 60_000 }, async (t) => {
   const upstream = await startUpstream(t, {
-    tools: [tool('echo')], prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///a', name: 'a' }]
+    tools: [tool('echo')], prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///a', name: 'a' }], on
   })
   const hub = await startHub(t, { settings: settings({ fake: { url: upstream.url, owner: 'admin' } }) })
   await connected(hub, 1)
@@ -269,7 +272,7 @@ test('a route without servers announces what servers may bring, and built-ins co
 })
 
 test('whose a name is', { timeout: 60_000 }, async (t) => {
-  const admins = await startUpstream(t, { prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///a', name: 'a' }] })
+  const admins = await startUpstream(t, { prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///a', name: 'a' }], on })
   const anns = await startUpstream(t, { prompts: [{ name: 'ask' }], resources: [{ uri: 'file:///ann', name: 'ann' }] })
   const app = await appFor(t, world({
     mcpServers: {
@@ -297,8 +300,6 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
     const again = await api('POST', '/prompts', greet)
     assert.deepEqual([again.statusCode, at(again.json(), 'message')], [409, 'There is a built-in prompt "greet" already'])
     assert.equal((await api('DELETE', `/prompts/${idOf(made.json())}`)).statusCode, 200)
-    // A disabled one takes no name, until it is enabled.
-    app.settings.current.problems.forEach((problem) => { assert.fail(problem) })
   })
 
   await t.test('a user\'s server yields', async () => {
