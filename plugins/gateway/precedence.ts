@@ -125,6 +125,8 @@ export class Precedence {
     if (byKey) return byKey
     this.#byKey.set(kind, byKey = new Map())
     for (const claimant of this.#claimants) {
+      // What is built in no more is not its own any more.
+      if (claimant.section.server.unprefixed === true) continue
       for (const key of claimant.claims.keys(kind)) {
         const others = byKey.get(key)
         if (Array.isArray(others)) others.push(claimant)

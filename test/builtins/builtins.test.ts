@@ -318,10 +318,15 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
   })
 
   await t.test('what an admin\'s server lists later takes nothing, also after a restart of the server', async () => {
+    const ids: string[] = []
     for (const [path, body] of [
       ['/prompts', { ...greet, name: 'desk-later' }],
       ['/resources', { ...rules, uri: 'file:///later' }]
-    ] as const) assert.equal((await api('POST', path, body)).statusCode, 201)
+    ] as const) {
+      const made = await api('POST', path, body)
+      assert.equal(made.statusCode, 201)
+      ids.push(idOf(made.json()))
+    }
     admins.options.prompts?.push({ name: 'later' })
     admins.options.resources?.push({ uri: 'file:///later', name: 'later' })
     for (const round of ['changed', 'reloaded']) {
@@ -343,6 +348,20 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
     // A server's own route shows its own items.
     const own = await openSession(app, '/mcp/desk', KEY)
     assert.deepEqual(names(at((await own.request('prompts/list')).result, 'prompts')), ['ask', 'later'])
+    // Once they are built in no more, the server has them.
+    const [prompt, resource] = ids
+    await api('PUT', `/prompts/${prompt}`, { enabled: false })
+    await api('PUT', `/resources/${resource}`, { enabled: false })
+    assert.ok((await prompts()).includes('desk-later'))
+    const ofServer = await session.request('resources/read', { uri: 'file:///later' })
+    assert.equal(at(ofServer.result, 'contents', 0, 'text'), 'of a server')
+    admins.options.prompts?.pop()
+    admins.options.resources?.pop()
+    assert.equal((await api('PUT', `/prompts/${prompt}`, { enabled: true })).statusCode, 409, 'it is the server\'s, listed now or not')
+    assert.equal((await api('PUT', '/servers/desk', { config: { url: admins.url, visibility: 'public', description: 'anew' } })).statusCode, 200)
+    await until(() => app.upstreams.get('desk')?.status === 'connected')
+    await until(async () => (await api('PUT', `/prompts/${prompt}`, { enabled: true })).statusCode === 200, 8_000, 'the prompt is never free')
+    await until(async () => (await api('PUT', `/resources/${resource}`, { enabled: true })).statusCode === 200, 8_000, 'the URI is never free')
   })
 
   await t.test('a disabled one takes no name, and must be free when it is enabled', async () => {
@@ -415,6 +434,17 @@ test('PostgreSQL: they are stored, other replicas list them, and a former sectio
   assert.equal(at(await session.ask('resources/read', { uri: rules.uri }), 'contents', 0, 'text'), 'https://user:secret@host/ ••••')
   assert.equal((await query('select 1 from prompts')).length, 2)
   await Promise.all([one.stop(), two.stop()])
+
+  // As a version before built-ins left it: all of the section in one row.
+  await query('delete from prompts')
+  const section = JSON.stringify({ secret: JSON.stringify([{ id: '7', name: 'former', template: 'x' }]) })
+  await query(`insert into sections (position, key, data, name) values (1, 'prompts', '${section}', 'prompts')`)
+  await query('delete from commits')
+  const three = await startHub(t, { env })
+  const again = await Session.open(`${three.url}/mcp`)
+  assert.deepEqual(names(await again.list('prompts/list', 'prompts')), ['former'])
+  assert.equal((await ask(three, 'PUT', '/prompts/7', { template: 'y' })).status, 200)
+  assert.deepEqual([(await query('select 1 from prompts')).length, (await query('select 1 from sections')).length], [1, 0])
 })
 
 test('list_changed comes at once', async (t) => {

@@ -34,10 +34,18 @@ const covered = (name: string, config: Json): Json => withoutSecrets(name, confi
 test('what becomes a variable, and what stays', async () => {
   for (const [config, wanted] of [
     [{ env: { API_KEY: 'k', N: '${N}', PATH: '/x', JWT_SECRET: 'j', X_CLIENT_SECRET: 'c', PGPASSWORD: 'p', LOG_LEVEL: 'debug', EMPTY: '' } },
-      { env: {
-        API_KEY: '${API_KEY}', N: '${N}', PATH: '${PATH_VALUE}', JWT_SECRET: '${JWT_SECRET_VALUE}', X_CLIENT_SECRET: '${X_CLIENT_SECRET_VALUE}',
-        PGPASSWORD: '${MCP_PGPASSWORD}', LOG_LEVEL: '${LOG_LEVEL_VALUE}', EMPTY: ''
-      } }],
+      {
+        env: {
+          API_KEY: '${API_KEY}',
+          N: '${N}',
+          PATH: '${PATH_VALUE}',
+          JWT_SECRET: '${JWT_SECRET_VALUE}',
+          X_CLIENT_SECRET: '${X_CLIENT_SECRET_VALUE}',
+          PGPASSWORD: '${MCP_PGPASSWORD}',
+          LOG_LEVEL: '${LOG_LEVEL_VALUE}',
+          EMPTY: ''
+        }
+      }],
     [{ headers: { Authorization: 'Bearer abc', 'X-Key': 'k', Known: 'Bearer ${TOKEN}' } },
       { headers: { Authorization: 'Bearer ${MY_API_AUTHORIZATION}', 'X-Key': '${MY_API_X_KEY}', Known: 'Bearer ${TOKEN}' } }],
     [{ url: 'https://ada:pw@example.com/mcp?key=k&mode=v#frag=1' },
