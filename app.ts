@@ -13,6 +13,7 @@ import { readAsset } from './plugins/config/assets.ts'
 import bundles, { type BundleOptions } from './plugins/bundles/index.ts'
 import { bundleProblem } from './plugins/bundles/usage.ts'
 import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
+import builtIns from './plugins/builtins/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
@@ -38,6 +39,7 @@ import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
 import system from './plugins/system/index.ts'
+import templates from './plugins/templates/index.ts'
 import tools from './plugins/tools/index.ts'
 import tracing from './plugins/tracing/index.ts'
 import upstream from './plugins/upstream/index.ts'
@@ -128,6 +130,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     childUser: options.childUser,
     problemOf: bundleProblem(resolve(options.bundles.root))
   })
+  await app.register(builtIns)
   await app.register(accessTokens, storage)
   await app.register(auth)
   await app.register(oauth, storage)
@@ -139,6 +142,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(exporting)
   await app.register(catalogues)
   await app.register(bundles, { ...options.bundles, environment: options.environment, childUser: options.childUser })
+  await app.register(templates)
   await app.register(tools)
   await app.register(openapi)
   await app.register(metrics)

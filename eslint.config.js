@@ -12,11 +12,12 @@ const floors = [
   ['plugins/access', 'plugins/scopes', 'plugins/body', 'plugins/browsers'],
   ['plugins/settings'],
   ['plugins/gateway', 'plugins/audit', 'plugins/users', 'plugins/system'],
-  ['plugins/upstream', 'plugins/metrics', 'plugins/tracing', 'plugins/openapi'],
+  ['plugins/upstream', 'plugins/builtins', 'plugins/metrics', 'plugins/tracing', 'plugins/openapi'],
   ['plugins/keys', 'plugins/access-tokens', 'plugins/downstream'],
   ['plugins/auth', 'plugins/groups'],
   ['plugins/oauth'],
   ['plugins/servers', 'plugins/tools', 'plugins/export', 'plugins/catalogues', 'plugins/bundles'],
+  ['plugins/templates'],
   ['routes', 'cli'],
   ['app.ts'],
   ['server.ts']

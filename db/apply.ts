@@ -6,7 +6,7 @@ export type Document = Readonly<Record<string, unknown>>
 type Entry<Name extends Entity | 'systemConfig'> = Extract<Change, { entity: Name }>
 
 /** The member that is the key of an entry, for the sections that are lists. */
-export const keyMembers = { users: 'username', groups: 'id', bearerKeys: 'id' } as const
+export const keyMembers = { users: 'username', groups: 'id', bearerKeys: 'id', prompts: 'id', resources: 'id' } as const
 export type ListName = keyof typeof keyMembers
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>

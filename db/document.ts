@@ -3,6 +3,7 @@ import type { Static, TSchema } from '@sinclair/typebox'
 import { nameProblem } from '../schemas/names.ts'
 import { problemOf } from '../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../schemas/server.ts'
+import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
 import { isObject, keyMembers, type Document, type ListName } from './apply.ts'
 import { orderedEntries } from './order.ts'
@@ -15,7 +16,14 @@ interface Section<Item> { readonly raw: unknown, readonly items: ReadonlyMap<str
 export interface Reading {
   readonly document: Document
   readonly snapshot: Snapshot
-  readonly sections: { servers: Section<Server>, groups: Section<StoredGroup>, keys: Section<BearerKey>, users: Section<User> }
+  readonly sections: {
+    servers: Section<Server>
+    groups: Section<StoredGroup>
+    keys: Section<BearerKey>
+    users: Section<User>
+    prompts: Section<BuiltInPrompt>
+    resources: Section<BuiltInResource>
+  }
 }
 
 /**
@@ -71,6 +79,8 @@ function listReader<Schema extends TSchema, Item> (name: ListName, schema: Schem
 
 const readUsers = listReader('users', User, (user) => user)
 const readKeys = listReader('bearerKeys', BearerKey, (key) => key)
+const readPrompts = listReader('prompts', BuiltInPrompt, (prompt) => prompt)
+const readResources = listReader('resources', BuiltInResource, (resource) => resource)
 const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGroup => ({
   ...group,
   members: servers.map((member) => (typeof member === 'string' ? { name: member } : member))
@@ -141,7 +151,9 @@ export function read (document: Document, version: number, former?: Reading): Re
     servers: readServers(document, former?.sections.servers),
     groups: readGroups(document, former?.sections.groups),
     keys: readKeys(document, former?.sections.keys),
-    users: readUsers(document, former?.sections.users)
+    users: readUsers(document, former?.sections.users),
+    prompts: readPrompts(document, former?.sections.prompts),
+    resources: readResources(document, former?.sections.resources)
   }
   return {
     document,
@@ -152,6 +164,8 @@ export function read (document: Document, version: number, former?: Reading): Re
       groups: sections.groups.items,
       keys: sections.keys.items,
       users: sections.users.items,
+      prompts: sections.prompts.items,
+      resources: sections.resources.items,
       system: isSameSystem ? former.snapshot.system : system,
       problems: [...Object.values(sections).flatMap(({ problems }) => problems), ...problemsOfSystem(document)]
     }

@@ -1,8 +1,16 @@
 import { problemOf } from '../schemas/problem.ts'
+import { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import { BearerKey, Group, SystemConfig, User } from '../schemas/settings.ts'
 import { Invalid, type Change, type Snapshot } from './store.ts'
 
-const schemas = { users: User, groups: Group, bearerKeys: BearerKey, systemConfig: SystemConfig }
+const schemas = {
+  users: User,
+  groups: Group,
+  bearerKeys: BearerKey,
+  prompts: BuiltInPrompt,
+  resources: BuiltInResource,
+  systemConfig: SystemConfig
+}
 
 /** Folds a username for comparison, by NFKC and case folding: `ß` becomes `ss`, U+212A (the Kelvin sign) becomes `k`. */
 export const foldName = (name: string): string => name.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFKC')

@@ -1,9 +1,13 @@
+import type { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from './ports.ts'
 
-/** A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. */
-export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string }
+/**
+ * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
+ * registered providers: their items have no prefix on merged routes, stand after those of all servers, and keep their names.
+ */
+export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string, readonly unprefixed?: boolean }
 
 /** Whether a server is enabled and has a valid config. */
 export const isUsable = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined
@@ -21,13 +25,23 @@ export interface Snapshot {
   /** By id. */
   readonly keys: ReadonlyMap<string, BearerKey>
   readonly users: ReadonlyMap<string, User>
+  /** Built-in prompts and resources, by id, in the order of configuration. */
+  readonly prompts: ReadonlyMap<string, BuiltInPrompt>
+  readonly resources: ReadonlyMap<string, BuiltInResource>
   readonly system: SystemConfig
   /** Messages about entries that were read and cannot be used. */
   readonly problems: readonly string[]
 }
 
-/** The entities that can be written, by section. Their keys are usernames, names of servers, and ids of groups and keys. */
-export interface Entities { users: User, mcpServers: ServerConfig, groups: Group, bearerKeys: BearerKey }
+/** The entities that can be written, by section. Their keys are usernames, names of servers, and the ids of all others. */
+export interface Entities {
+  users: User
+  mcpServers: ServerConfig
+  groups: Group
+  bearerKeys: BearerKey
+  prompts: BuiltInPrompt
+  resources: BuiltInResource
+}
 export type Entity = keyof Entities
 
 /** A change of one entity. Without a value it is removed; `rename` (servers only) gives it a new key in the same place. */

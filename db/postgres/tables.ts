@@ -14,6 +14,7 @@ import {
   timestamp,
   uuid
 } from 'drizzle-orm/pg-core'
+import type { BuiltInPrompt, BuiltInResource } from '../../schemas/builtins.ts'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { ActivityStatus, ClientOrigin, TokenKind } from '../ports.ts'
@@ -37,6 +38,9 @@ export const users = pgTable('users', entry<User>())
 export const servers = pgTable('servers', { ...entry<ServerConfig>(), name: text().notNull() })
 export const groups = pgTable('groups', { ...entry<Group>(), name: text().unique() })
 export const bearerKeys = pgTable('bearer_keys', { ...entry<BearerKey>(), tokenHash: text('token_hash').unique() })
+/** Built-in prompts and resources. */
+export const prompts = pgTable('prompts', entry<BuiltInPrompt>())
+export const resources = pgTable('resources', entry<BuiltInResource>())
 /** At most one row. */
 export const systemConfig = pgTable('system_config', entry<SystemConfig>())
 /** Sections of the settings without a table of their own, kept unchanged. */
@@ -191,7 +195,7 @@ export const vectors = pgTable('vectors', {
   embedding: real().array().notNull()
 }, ({ collection, key }) => [primaryKey({ columns: [collection, key] })])
 
-const tables = { users, mcpServers: servers, groups, bearerKeys, systemConfig, sections }
+const tables = { users, mcpServers: servers, groups, bearerKeys, prompts, resources, systemConfig, sections }
 /** Tables of settings, each by the name of the section that it stores; `sections` stores all others. */
 export type TableName = keyof typeof tables
 export const tableNames = Object.keys(tables) as TableName[]

@@ -49,27 +49,32 @@ export const canManage = (principal: Principal, { config }: Server): boolean =>
   principal.isAdmin || (principal.username !== undefined && config.owner === principal.username)
 
 /**
- * One server or registered provider that a view sees: the prefix of its items' names on merged routes, the selection of its items, and
- * whether its owner is an admin.
+ * One server or registered provider that a view sees: the prefix of its items' names on merged routes (empty: they have none), the
+ * selection of its items, and whether its owner is an admin.
  */
 export interface VisibleServer { readonly server: Server, readonly label: string, readonly member: GroupMember, readonly ofAdmin: boolean }
 
 /**
  * The servers that a view sees, without disabled ones: admins' servers first, then users', within each in the order of configuration, on
- * a group's routes in that of its members (DECISIONS §7). The order decides which of two servers keeps a name, so a user's server never
- * takes one from an admin's.
+ * a group's routes in that of its members (DECISIONS §7); providers without a prefix come last. The order decides which of two servers
+ * keeps a name, so a user's server never takes one from an admin's.
  */
 export function visibleServers (snapshot: Snapshot, view: View, anonymous: PublicReach): VisibleServer[] {
   const visible: VisibleServer[] = []
   for (const member of membersOf(snapshot, view.scope)) {
     const server = snapshot.servers.get(member.name)
     if (!server || !isUsable(server) || !shows(snapshot, view, server, anonymous)) continue
-    visible.push({ server, label: member.alias ?? member.name, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
+    // Open routes name a tool by its server, which such a provider is not.
+    if (server.unprefixed === true && view.scope.open === true) continue
+    const label = server.unprefixed === true ? '' : member.alias ?? member.name
+    visible.push({ server, label, member, ofAdmin: isAdmins(snapshot, server.config.owner) })
   }
-  return visible.every(({ ofAdmin }) => ofAdmin) ? visible : [...visible.filter(isRanked(true)), ...visible.filter(isRanked(false))]
+  // Registered providers stand after all servers already: only users' servers can be out of order.
+  if (visible.every(({ ofAdmin }) => ofAdmin)) return visible
+  return [0, 1, 2].flatMap((rank) => visible.filter((each) => rankOf(each) === rank))
 }
 
-const isRanked = (ofAdmin: boolean) => (each: VisibleServer): boolean => each.ofAdmin === ofAdmin
+const rankOf = ({ server, ofAdmin }: VisibleServer): number => server.unprefixed === true ? 2 : ofAdmin ? 0 : 1
 
 function membersOf (snapshot: Snapshot, scope: Scope): readonly GroupMember[] {
   switch (scope.kind) {

@@ -14,8 +14,8 @@ export interface AuditEntry {
   /** The user who asked for it; `system`: a bearer key without an owner. */
   username: string
   action: 'create' | 'update' | 'delete'
-  entity: 'user' | 'server' | 'group' | 'key' | 'systemConfig'
-  /** The name of the entity; of a renamed server the former one. The id of a key or group is in `before` or `after`. */
+  entity: 'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig'
+  /** The name of the entity (of a resource, its URI); of a renamed server the former one. Ids are in `before` or `after`. */
   name: string
   /** The entity before the change; absent for `create`. `{id?, name?, truncated: true}` when it is too large to be kept. */
   before?: Json
@@ -147,6 +147,14 @@ function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
         before: before && withoutToken(before),
         after: after && withoutToken(after)
       }
+    }
+    case 'prompts': {
+      const [before, after] = [former.prompts.get(change.key), next.prompts.get(change.key)]
+      return { entity: 'prompt', name: (after ?? before)?.name ?? change.key, before, after }
+    }
+    case 'resources': {
+      const [before, after] = [former.resources.get(change.key), next.resources.get(change.key)]
+      return { entity: 'resource', name: (after ?? before)?.uri ?? change.key, before, after }
     }
     case 'users': {
       const [before, after] = [former.users.get(change.key), next.users.get(change.key)]

@@ -10,13 +10,14 @@ import { sha256 } from '../secrets/hash.ts'
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
-/** Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients. */
+/** Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets, uses of templates. */
 export interface Counts<Request> {
   readonly failure: Count<Request>
   readonly registration: Count<Request>
   readonly client: Count<Request>
   readonly authorization: Count<Request>
   readonly secret: Count<Request>
+  readonly template: Count<Request>
 }
 
 /** The checks under one key, which run one after the other. `waiting` includes the running one. */
@@ -73,6 +74,12 @@ export class Attempts<Request extends { ip: string }> {
   /** Counts an authorization request under the caller's address. @throws TooManyRequests */
   async countAuthorization (request: Request): Promise<void> {
     await this.#countAt(request, 'authorization', this.#counts.authorization)
+  }
+
+  /** Counts an export or import of a template under its owner (`access/owner.ts`). @throws TooManyRequests */
+  async countTemplate (request: Request, owner: string): Promise<void> {
+    const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
+    if (seconds > 0) throw new errors.TooManyRequests(seconds)
   }
 
   async #countAt (request: Request, what: string, count: Count<Request>): Promise<void> {

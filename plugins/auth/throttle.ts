@@ -33,7 +33,7 @@ function toHttpError (error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error))
 }
 
-/** `app.attempts`: rate limits for logins and registrations. */
+/** `app.attempts`: rate limits for logins, registrations and templates. */
 export default fp(async (app) => {
   await app.register(rateLimit, { global: false, store: storeOn(app.counters) })
   app.decorateRequest('attempt', '')
@@ -54,6 +54,7 @@ export default fp(async (app) => {
     registration: count(limits.registrations, limits.registrationWindow),
     client: count(limits.oauth.registrations, limits.oauth.window),
     authorization: count(limits.oauth.authorizations, limits.oauth.window),
-    secret: count(limits.oauth.secrets, limits.oauth.window)
+    secret: count(limits.oauth.secrets, limits.oauth.window),
+    template: count(limits.templates.requests, limits.templates.window)
   }, reset))
 }, { name: 'throttle', dependencies: ['counters'] })

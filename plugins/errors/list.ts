@@ -75,6 +75,7 @@ export const errors = {
   NoSuch: createError('TH_NO_SUCH', 'There is no such %s', 404),
   UpstreamFailed: createError('TH_UPSTREAM_FAILED', '%s', 502),
   UpstreamSlow: createError('TH_UPSTREAM_SLOW', '%s', 504),
+  Duplicate: createError('TH_DUPLICATE', '%s', 409),
   EditedOnDisk: createError('TH_EDITED_ON_DISK', 'The settings were edited on disk meanwhile: %s', 409),
   SecretsLocked: createError('TH_SECRETS_LOCKED', 'These secrets cannot be opened, so they cannot be exported: %s', 409),
   StorageAway: createError('TH_STORAGE_AWAY', 'The settings cannot be written now: %s', 503),

@@ -21,6 +21,8 @@ export interface Exported {
   systemConfig?: Json
   users?: Json[]
   bearerKeys?: Json[]
+  prompts?: Json[]
+  resources?: Json[]
 }
 
 /** Exports the settings: everything for an admin, their own servers and groups for others. */
@@ -51,7 +53,9 @@ export class Export {
       groups,
       systemConfig: mask(snapshot.system),
       users: [...snapshot.users.values()].map(({ password, ...user }) => secrets ? { ...user, password } : user),
-      bearerKeys: [...snapshot.keys.values()].map(({ token, tokenHash, ...key }) => secrets ? { ...key, token, tokenHash } : key)
+      bearerKeys: [...snapshot.keys.values()].map(({ token, tokenHash, ...key }) => secrets ? { ...key, token, tokenHash } : key),
+      ...(snapshot.prompts.size > 0 ? { prompts: [...snapshot.prompts.values()] } : {}),
+      ...(snapshot.resources.size > 0 ? { resources: [...snapshot.resources.values()] } : {})
     }
   }
 

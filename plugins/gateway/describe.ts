@@ -33,7 +33,9 @@ export async function describe (
     surface = surfaces.of(view, client)
   }
   resolver.mustBeKnown(view, surface)
-  const isComplete = surface.providers.length > 0 && surface.capabilities.size === surface.providers.length
+  // Servers that come later may have anything, so a route without any announces everything.
+  const hasServers = surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
+  const isComplete = hasServers && surface.capabilities.size === surface.providers.length
   return {
     capabilities: isComplete ? surface.shown : { ...anything, ...surface.shown },
     serverInfo: surface.serverInfo ?? serverInfo,

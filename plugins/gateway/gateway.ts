@@ -31,6 +31,9 @@ export interface GatewayDeps {
 /** The config by which a registered provider is visible, like that of a server. */
 export type ProviderEntry = Pick<ServerConfig, 'owner' | 'visibility' | 'description' | 'enabled' | 'tools' | 'prompts' | 'resources'>
 
+/** `unprefixed`: on merged routes its items have no prefix, stand after those of all servers, and keep their names. */
+export interface ProviderOptions { readonly unprefixed?: boolean }
+
 /** Lists and runs all tools, prompts and resources, each time for a View. */
 export class Gateway {
   readonly #parts: GatewayParts
@@ -69,8 +72,8 @@ export class Gateway {
    * @param entry its visibility and overrides; by default it is visible to everybody
    * @returns a function to call when the lists of the provider have changed
    */
-  addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }): () => void {
-    this.#access.register({ name: provider.name, config: entry })
+  addProvider (provider: Provider, entry: ProviderEntry = { visibility: 'public' }, { unprefixed }: ProviderOptions = {}): () => void {
+    this.#access.register({ name: provider.name, config: entry, unprefixed })
     this.#parts.providers.add(provider)
     this.#host.changed()
     return this.#host.changed
@@ -129,6 +132,9 @@ export class Gateway {
   exposedName (view: View, client: Client, kind: 'tools' | 'prompts', provider: string, key: string): string | undefined {
     return this.#parts.resolver.exposed(view, this.surface(view, client), kind, provider, key)
   }
+
+  /** The provider from which a view reads the resource that an exchange names. @throws RpcError -32002 when it shows no such resource */
+  async reader (exchange: Exchange<View>): Promise<string> { return (await this.#parts.resolver.reader(exchange)).provider }
 
   /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }

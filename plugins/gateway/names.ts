@@ -6,12 +6,15 @@ const longest = 64
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8)
 
+/** The text before the own names of a section's items on merged routes. @param label empty: the items have no prefix */
+export const prefixOf = (label: string, separator: string): string => label === '' ? '' : `${label}${separator}`
+
 /**
- * The name under which a merged route shows an item: `<label><separator><own name>`. A longer one is cut to 64 characters, ending in a
- * hash. The same configuration always gives the same name.
+ * The name under which a merged route shows an item: `<label><separator><own name>`, or its own name without a label. A longer one is
+ * cut to 64 characters, ending in a hash. The same configuration always gives the same name.
  */
 export function exposedName (label: string, separator: string, name: string): string {
-  const whole = `${label}${separator}${name}`
+  const whole = `${prefixOf(label, separator)}${name}`
   return whole.length <= longest ? whole : withHash(whole, whole)
 }
 

@@ -1,7 +1,7 @@
-import type { ListKind } from '../../protocol/lists.ts'
+import { kinds, type ListKind } from '../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import type { Claims } from './claims.ts'
-import { looksHashed } from './names.ts'
+import { looksHashed, prefixOf } from './names.ts'
 import { itemKindOf, type Section } from './section.ts'
 
 /** A section of a merged route, and everything that its server lists or has listed. */
@@ -13,9 +13,12 @@ interface Claimant { readonly at: number, readonly section: Section, readonly cl
  * server that is away, or does not list an item any more, keeps what it had: so a name never changes its meaning while the configuration
  * stays. What another server will list cannot be known, therefore a name that might become that of an earlier one is not given away where
  * the earlier one is an admin's and the later one a user's, or where nothing is known of the earlier one yet.
+ * What a provider without a prefix lists is its own, whatever servers list: it is written down, and known at any time.
  */
 export class Precedence {
   readonly #claimants: readonly Claimant[]
+  /** The items of providers without a prefix. */
+  readonly #unprefixed: Readonly<Record<ListKind, ReadonlyMap<string, Claimant>>>
   readonly #separator: string
   /** By label and separator: an item whose name begins with both might be named by this section. */
   readonly #byPrefix = new Map<string, Claimant[]>()
@@ -33,8 +36,10 @@ export class Precedence {
       section: { ...section, provider: undefined },
       claims: claimsOf(section)
     }))
+    this.#unprefixed = unprefixedItems(this.#claimants)
     for (const claimant of this.#claimants) {
-      const prefix = claimant.section.label + separator
+      if (claimant.section.server.unprefixed === true) continue
+      const prefix = prefixOf(claimant.section.label, separator)
       this.#prefixLengths.add(prefix.length)
       const others = this.#byPrefix.get(prefix)
       if (others) others.push(claimant)
@@ -52,8 +57,10 @@ export class Precedence {
   plainName (at: number, kind: 'tools' | 'prompts', key: string): 'own' | 'won' | 'lost' {
     const own = this.#claimants[at]
     if (!own) return 'lost'
-    const name = own.section.label + this.#separator + key
+    const name = prefixOf(own.section.label, this.#separator) + key
     const isHashLike = looksHashed(name)
+    const unprefixed = this.#unprefixed[kind].get(name)
+    if (unprefixed) return unprefixed === own && !isHashLike ? 'own' : 'lost'
     let isOwn = !(isHashLike && name.length === 64)
     let isContested = false
     // Only as far as labels reach: a server may list names of a megabyte of separators.
@@ -83,11 +90,23 @@ export class Precedence {
   /** Whether a resource or template belongs to a section. */
   ownsUri (at: number, kind: 'resources' | 'resourceTemplates', key: string): boolean {
     const own = this.#claimants[at]
+    const unprefixed = this.#unprefixed[kind].get(key)
+    if (unprefixed) return unprefixed === own
     return own !== undefined && (this.#claimantsOf(kind).get(key) === own || this.#owner(kind, key, own) === own)
   }
 
   /** The section that a resource belongs to, listed now or not; undefined: no server has ever listed it. */
-  ownerOf (uri: string): Section | undefined { return this.#owner('resources', uri)?.section }
+  ownerOf (uri: string): Section | undefined { return (this.#unprefixed.resources.get(uri) ?? this.#owner('resources', uri))?.section }
+
+  /** The admin's server that shows a prompt under this plain name, or a resource, listed now or not; undefined: there is none. */
+  adminsServer (kind: 'prompts' | 'resources', name: string): string | undefined {
+    return this.#claimants.find(({ section, claims }) => {
+      if (!section.ofAdmin || section.server.unprefixed === true) return false
+      const prefix = kind === 'prompts' ? prefixOf(section.label, this.#separator) : ''
+      const key = name.slice(prefix.length)
+      return name.startsWith(prefix) && claims.first(kind, key) !== undefined && shows(section, kind, key)
+    })?.section.server.name
+  }
 
   /** @param also counts as a claimant, whatever is remembered */
   #owner (kind: 'resources' | 'resourceTemplates', key: string, also?: Claimant): Claimant | undefined {
@@ -106,6 +125,8 @@ export class Precedence {
     if (byKey) return byKey
     this.#byKey.set(kind, byKey = new Map())
     for (const claimant of this.#claimants) {
+      // What is built in no more is not its own any more.
+      if (claimant.section.server.unprefixed === true) continue
       for (const key of claimant.claims.keys(kind)) {
         const others = byKey.get(key)
         if (Array.isArray(others)) others.push(claimant)
@@ -114,6 +135,21 @@ export class Precedence {
     }
     return byKey
   }
+}
+
+/** The items that providers without a prefix list, each with the first of them that shows it. */
+function unprefixedItems (claimants: readonly Claimant[]): Record<ListKind, Map<string, Claimant>> {
+  const found = { tools: new Map(), prompts: new Map(), resources: new Map(), resourceTemplates: new Map() }
+  for (const claimant of claimants) {
+    const { section } = claimant
+    if (section.server.unprefixed !== true || !section.catalogue) continue
+    for (const kind of kinds) {
+      for (const { key } of section.catalogue.lists[kind]) {
+        if (!found[kind].has(key) && shows(section, kind, key)) found[kind].set(key, claimant)
+      }
+    }
+  }
+  return found
 }
 
 /** Whether an earlier section has precedence over a later one that lists, or might list, the same. */

@@ -2,7 +2,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { Client, Exchange } from '../../protocol/exchange.ts'
 import type { Provider } from '../../protocol/provider.ts'
 import type { View } from '../access/view.ts'
-import { exposedName, itemOtherName, looksHashed } from './names.ts'
+import { exposedName, itemOtherName, looksHashed, prefixOf } from './names.ts'
 import type { Providers } from './providers.ts'
 import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
@@ -86,7 +86,7 @@ export class Resolver {
     const found = await this.find(exchange, look)
     if (found || view.scope.kind === 'server') return found
     const meant = this.#surfaces.sections(view, client).filter(({ provider, label, catalogue }) =>
-      name.startsWith(`${label}${this.#surfaces.separator}`) && (catalogue !== undefined || provider?.status === 'connecting'))
+      name.startsWith(prefixOf(label, this.#surfaces.separator)) && (catalogue !== undefined || provider?.status === 'connecting'))
     const connecting = meant.flatMap(({ provider, catalogue }) => provider && !catalogue ? [provider.name] : [])
     if (meant.length === 0) return undefined
     await this.#providers.learn(meant.map(({ server }) => server.name), client, true)

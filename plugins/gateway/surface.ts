@@ -30,6 +30,8 @@ export interface Surface {
   readonly templates: ReadonlyArray<Template<Target>>
   /** The server that a resource belongs to on a merged route, listed now or not. */
   readonly ownerOf: (uri: string) => string | undefined
+  /** The admin's server that shows a prompt or resource of this name or URI on a merged route, listed now or not. */
+  readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
   /** Resources that are disabled or not selected, which templates must not match either. */
   readonly hidden: ReadonlySet<string>
   /** The names of the providers behind it, known or not. */
@@ -86,6 +88,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
     ownerOf: precedence ? ownerIn(precedence, admins) : () => undefined,
+    adminsServer: (kind, name) => precedence?.adminsServer(kind, name),
     hidden: hiddenOf(input.sections),
     providers: input.sections.map(({ server }) => server.name),
     capabilities,

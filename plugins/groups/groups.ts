@@ -125,6 +125,12 @@ export class Groups {
     })
   }
 
+  /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */
+  managed (principal: Principal, idOrName: string): ShownGroup {
+    const snapshot = this.#settings.current
+    return shown(snapshot, principal, managed(snapshot, principal, idOrName))
+  }
+
   /** Checks that the principal may change a group. @param member a server that must be in it @throws NoSuch, Forbidden */
   mustManage (principal: Principal, idOrName: string, member?: string): void {
     const snapshot = this.#settings.current

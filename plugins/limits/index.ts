@@ -61,6 +61,18 @@ export const limits = {
   groupsPerUser: 100,
 
   /**
+   * Built-in prompts and resources. `items`: max of each kind; `size`: max size of all of both together, in characters of JSON; beyond:
+   * 503. `name`, `uri`, `text`: max length of a prompt's name, a resource's URI, a template or content, in characters; `arguments`: max
+   * per prompt; beyond: 400. `filled`: max length of a prompt with its arguments, in characters; beyond: -32602.
+   */
+  builtIns: { items: 1_000, size: 16 * 1024 * 1024, name: 64, uri: 2_048, text: 1024 * 1024, arguments: 100, filled: 1024 * 1024 },
+  /**
+   * Templates. `requests`: max exports and imports per owner and `window` (in ms); beyond: 429. `entries`: max servers, and max groups, of
+   * one that is imported; beyond: 400.
+   */
+  templates: { requests: 200, window: 15 * 60_000, entries: 1_000 },
+
+  /**
    * Clients that send slowly, in ms. `headers`: max time for the head of a request to arrive, `request`: for the whole of it; beyond: 408,
    * and the connection is closed. `interval`: how often connections are checked, which adds to both.
    */

@@ -3,13 +3,16 @@ import { isObject } from '../../protocol/json.ts'
 const dots = '••••'
 
 /** A value that is no secret wherever it stands: an empty text, or the name of a variable (`${NAME}`) alone. */
-const isNoSecret = (value: string): boolean => value === '' || /^\$\{[A-Za-z_]\w*\}$/.test(value)
+export const isNoSecret = (value: string): boolean => value === '' || /^\$\{[A-Za-z_]\w*\}$/.test(value)
 
 /** A secret as it may be shown: dots, and its last four characters when it has twelve or more. */
 export function mask (secret: string): string {
   if (isNoSecret(secret)) return secret
   return secret.length < 12 ? dots : `${dots}${/[!-~]{4}$/.exec(secret)?.[0] ?? ''}`
 }
+
+/** Puts something else in the place of a secret. `hint`: the name of the member, header, flag or parameter that has it. */
+export type Cover = (secret: string, hint: string) => string
 
 /** Whether a value is a text that contains a mask. */
 export const isMask = (value: unknown): boolean => typeof value === 'string' && value.includes(dots)
@@ -27,19 +30,23 @@ const addressName = /(url|uri|endpoint)$/i
 export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
 
 /** A URL as it may be shown: user, password and the values of its query are masked. */
-export function maskUrl (text: string): string {
+export function maskUrl (text: string, cover: Cover = mask): string {
   const parsed = URL.canParse(text) ? new URL(text) : undefined
   // Up to the last @: passwords contain @ and / that should have been encoded. A URL that cannot be parsed (several hosts, `${HOST}`)
   // is masked up to there, too.
   const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
-  const shown = text.replace(userinfoOf(parsed, hasUser), `$1${dots}@`)
+  const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) =>
+    `${head}${coverUser(whole.slice(head.length, -1), cover)}@`)
   // Unusual forms that have a user all the same: `http:user:password@host`, `user:password@host`.
-  if (shown === text && (hasUser || (text.includes('@') && !text.includes('//')))) return mask(text)
+  if (shown === text && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
-  const shownQuery = query === undefined ? '' : `?${query.split('&').map(maskParameter).join('&')}`
-  const shownFragment = /[=@]/.test(fragment) ? `#${mask(fragment)}` : fragment
+  const shownQuery = query === undefined ? '' : `?${query.split('&').map((each) => maskParameter(each, cover)).join('&')}`
+  const shownFragment = /[=@]/.test(fragment) ? `#${cover(fragment.slice(1), 'fragment')}` : fragment
   return `${base}${shownQuery}${shownFragment}`
 }
+
+/** Nothing of a user and password is shown. */
+const coverUser = (userinfo: string, cover: Cover): string => cover === mask ? dots : cover(userinfo, 'userinfo')
 
 /** The pattern of a URL up to its userinfo, with all before it as group 1. @param parsed undefined: the URL cannot be parsed */
 function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
@@ -47,10 +54,10 @@ function userinfoOf (parsed: URL | undefined, hasUser: boolean): RegExp {
   return hasUser ? /^([^/?#]*\/\/)[^?#]*@/ : /^([^/?#]*\/\/)[^/?#]*@/
 }
 
-function maskParameter (text: string): string {
+function maskParameter (text: string, cover: Cover): string {
   const [, name, value] = /^([^=]*)=(.*)$/s.exec(text) ?? []
-  if (name !== undefined && value !== undefined) return `${name}=${mask(value)}`
-  return text === '' ? '' : mask(text)
+  if (name !== undefined && value !== undefined) return `${name}=${cover(value, name)}`
+  return text === '' ? '' : cover(text, 'query')
 }
 
 const flag = /^-{1,2}[\w.-]+$/
@@ -60,17 +67,17 @@ const userFlag = /^(-u|--user)$/
 const scheme = /^(bearer|basic)$/i
 
 /** Arguments of a command as they may be shown: values after `--api-key` or `--header`, and of `--token=`, are masked. */
-export function maskArgs (args: readonly unknown[]): unknown[] {
+export function maskArgs (args: readonly unknown[], cover: Cover = mask): unknown[] {
   return args.map((arg, at) => {
     if (typeof arg !== 'string') return arg
     const before = args[at - 1]
-    if (typeof before !== 'string' || !flag.test(before)) return maskWord(arg)
-    if (headerFlag.test(before)) return maskHeader(arg)
+    if (typeof before !== 'string' || !flag.test(before)) return maskWord(arg, cover)
+    if (headerFlag.test(before)) return maskHeader(arg, cover)
     const [, user, password] = userFlag.test(before) ? /^([^:]*:)(.*)$/s.exec(arg) ?? [] : []
-    if (user !== undefined && password !== undefined) return `${user}${mask(password)}`
+    if (user !== undefined && password !== undefined) return `${user}${cover(password, 'password')}`
     // A secret may begin with a dash. A flag without a value is followed by another flag, `--long` or `-s`.
     const isSecret = (secretName.test(before) || secretFlag.test(before)) && !/^(--|-[a-z]$)/i.test(arg)
-    return isSecret ? mask(arg) : maskWord(arg)
+    return isSecret ? cover(arg, before) : maskWord(arg, cover)
   })
 }
 
@@ -79,24 +86,24 @@ export function maskArgs (args: readonly unknown[]): unknown[] {
  * JSON.
  * @param isInner whether it is the value after the `=` of another one
  */
-function maskWord (text: string, isInner = false): string {
+function maskWord (text: string, cover: Cover, isInner = false): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(text) ?? []
   if (name !== undefined && value !== undefined) {
-    if (secretName.test(name)) return `${name}=${mask(value)}`
-    if (!isInner) return `${name}=${headerFlag.test(name) ? maskHeader(value) : maskWord(value, true)}`
-    return isAddress(value) ? `${name}=${maskUrl(value)}` : maskCommand(text)
+    if (secretName.test(name)) return `${name}=${cover(value, name)}`
+    if (!isInner) return `${name}=${headerFlag.test(name) ? maskHeader(value, cover) : maskWord(value, cover, true)}`
+    return isAddress(value) ? `${name}=${maskUrl(value, cover)}` : maskCommand(text, cover)
   }
-  if (isAddress(text)) return maskUrl(text)
-  if (secretName.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text)
-  if (/^[{[]/.test(text)) return secretName.test(text) ? mask(text) : text
-  return maskCommand(text)
+  if (isAddress(text)) return maskUrl(text, cover)
+  if (secretName.test(/^[\w-]+(?=:)/.exec(text)?.[0] ?? '')) return maskHeader(text, cover)
+  if (/^[{[]/.test(text)) return secretName.test(text) ? cover(text, 'json') : text
+  return maskCommand(text, cover)
 }
 
 /**
  * A command, or a list of settings, within one argument: `export TOKEN=…; run`, `host=h password=…`,
  * `curl -H 'Authorization: Bearer …'`.
  */
-function maskCommand (text: string): string {
+function maskCommand (text: string, cover: Cover): string {
   const parts = text.split(/([\s;]+)/)
   if (parts.length === 1) return text
   return parts.map((part, at) => {
@@ -105,21 +112,21 @@ function maskCommand (text: string): string {
     if (at % 2 === 1 || word === '') return part
     const followsName = before !== undefined && /(:|^-.*)$/.test(before) && secretName.test(before) && !scheme.test(word)
     const isSecret = followsName || (before !== undefined && scheme.test(before))
-    return `${quote}${isSecret ? mask(word) : maskPart(word)}`
+    return `${quote}${isSecret ? cover(word, before ?? '') : maskPart(word, cover)}`
   }).join('')
 }
 
 /** One word of a longer text. */
-function maskPart (word: string): string {
+function maskPart (word: string, cover: Cover): string {
   const [, name, value] = /^(-{0,2}[\w.-]+)=(.*)$/s.exec(word) ?? []
-  if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${mask(value)}`
-  return isAddress(word) ? maskUrl(word) : word
+  if (name !== undefined && value !== undefined && secretName.test(name)) return `${name}=${cover(value, name)}`
+  return isAddress(word) ? maskUrl(word, cover) : word
 }
 
 /** A header within one argument, `Name: value`. */
-function maskHeader (text: string): string {
+function maskHeader (text: string, cover: Cover): string {
   const [, name, value] = /^([\w-]+: *)(.*)$/s.exec(text) ?? []
-  return name === undefined || value === undefined ? mask(text) : `${name}${mask(value)}`
+  return name === undefined || value === undefined ? cover(text, 'header') : `${name}${cover(value, name)}`
 }
 
 /** Members all of whose values are secrets, at any depth. */
@@ -129,12 +136,14 @@ const secretMaps = new Set(['env', 'headers'])
 const openMembers = new Set(['tools', 'prompts', 'resources'])
 
 /** A server's config, or the system configuration, as it may be shown to its managers. */
-export const maskConfig = (config: Readonly<Record<string, unknown>>): Record<string, unknown> => maskMembers(config, '')
+export const maskConfig = (config: Readonly<Record<string, unknown>>, cover: Cover = mask): Record<string, unknown> =>
+  maskMembers(config, '', cover)
 
 /** @param parent the name of the member whose members these are; empty at the top */
-function maskMembers (members: Readonly<Record<string, unknown>>, parent: string): Record<string, unknown> {
+function maskMembers (members: Readonly<Record<string, unknown>>, parent: string, cover: Cover): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(members).map(([key, value]) => [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent)])
+    Object.entries(members).map(([key, value]) =>
+      [key, parent === '' && openMembers.has(key) ? value : maskMember(key, value, parent, cover)])
   )
 }
 
@@ -145,26 +154,27 @@ const described = new WeakMap<object, unknown>()
  * An OpenAPI document, or its text, as it may be shown. Its names and texts are not secret, but its addresses may hold credentials.
  * Documents are large and never changed in place, so the result is kept.
  */
-function maskDescription (document: unknown): unknown {
-  if (typeof document === 'string') return maskText(document)
+function maskDescription (document: unknown, cover: Cover): unknown {
+  if (typeof document === 'string') return maskText(document, cover)
   if (typeof document !== 'object' || document === null) return document
-  if (!described.has(document)) described.set(document, maskTargets(document, '', ''))
+  if (cover !== mask) return maskTargets(document, '', '', cover)
+  if (!described.has(document)) described.set(document, maskTargets(document, '', '', mask))
   return described.get(document)
 }
 
 /** A document with the addresses masked that calls and credentials go to. Parts without secrets are shared with it. */
-function maskTargets (value: unknown, key: string, parent: string): unknown {
+function maskTargets (value: unknown, key: string, parent: string, cover: Cover): unknown {
   if (typeof value === 'string') {
     const isTarget = addressMember.test(key) || (key === 'url' && parent === 'servers') || (key === 'host' && parent === '')
-    return isTarget ? maskUrl(value) : value
+    return isTarget ? maskUrl(value, cover) : value
   }
   if (Array.isArray(value)) {
-    const shown = value.map((each) => maskTargets(each, '', key))
+    const shown = value.map((each) => maskTargets(each, '', key, cover))
     return shown.some((each, at) => each !== value[at]) ? shown : value
   }
   if (!isObject(value)) return value
   const masked = Object.entries(value)
-    .map(([name, each]): [string, unknown] => [name, maskTargets(each, name, key === '' ? parent : key)])
+    .map(([name, each]): [string, unknown] => [name, maskTargets(each, name, key === '' ? parent : key, cover)])
     .filter(([name, each]) => each !== value[name])
   return masked.length === 0 ? value : { ...value, ...Object.fromEntries(masked) }
 }
@@ -173,31 +183,31 @@ const addressMember = /^(token|authorization|refresh|openIdConnect)Url$/
 const addressInText = /\b((?:url|(?:token|authorization|refresh|openIdConnect)Url)["']?\s*:\s*["']?)([^\s"',}]+)/g
 
 /** The same for a document as JSON or YAML text, as far as it can be done without parsing it; userinfo is masked in every address. */
-const maskText = (text: string): string =>
+const maskText = (text: string, cover: Cover): string =>
   text
-    .replace(addressInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address)}` : whole))
-    .replace(/(:\/\/)[^\s/?#"']*@/g, `$1${dots}@`)
+    .replace(addressInText, (whole, name: string, address: string) => (/[?@#]/.test(address) ? `${name}${maskUrl(address, cover)}` : whole))
+    .replace(/(:\/\/)([^\s/?#"']*)@/g, (_whole, head: string, userinfo: string) => `${head}${coverUser(userinfo, cover)}@`)
 
 /** One member of a config as it may be shown. @param parent the name of the member that contains it; empty at the top */
-function maskMember (key: string, value: unknown, parent: string): unknown {
-  if (key === 'schema' && parent === 'openapi') return maskDescription(value)
-  if (secretMaps.has(key) && typeof value === 'object') return maskAll(value)
-  if (Array.isArray(value)) return key === 'args' ? maskArgs(value) : value.map((each) => maskMember(key, each, parent))
-  if (isObject(value)) return maskMembers(value, key)
+function maskMember (key: string, value: unknown, parent: string, cover: Cover): unknown {
+  if (key === 'schema' && parent === 'openapi') return maskDescription(value, cover)
+  if (secretMaps.has(key) && typeof value === 'object') return maskAll(value, cover)
+  if (Array.isArray(value)) return key === 'args' ? maskArgs(value, cover) : value.map((each) => maskMember(key, each, parent, cover))
+  if (isObject(value)) return maskMembers(value, key, cover)
   if (typeof value !== 'string') return value
-  if (addressName.test(key)) return maskUrl(value)
+  if (addressName.test(key)) return maskUrl(value, cover)
   // `apiKey: {name, in, value}`, as OpenAPI's security schemes are given.
   const owner = parent === 'security' ? 'apiKey' : parent
   const name = key === 'value' ? owner : key
-  if (secretName.test(name) && !aboutSecrets.test(name)) return mask(value)
-  return isAddress(value) ? maskUrl(value) : value
+  if (secretName.test(name) && !aboutSecrets.test(name)) return cover(value, name)
+  return isAddress(value) ? maskUrl(value, cover) : value
 }
 
 /** Masks all texts and numbers within a value. Booleans are not secret. */
-export function maskAll (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(maskAll)
-  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each)]))
-  return typeof value === 'string' || typeof value === 'number' ? mask(String(value)) : value
+export function maskAll (value: unknown, cover: Cover = mask, hint = ''): unknown {
+  if (Array.isArray(value)) return value.map((each) => maskAll(each, cover, hint))
+  if (isObject(value)) return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, maskAll(each, cover, key)]))
+  return typeof value === 'string' || typeof value === 'number' ? cover(String(value), hint) : value
 }
 
 /**

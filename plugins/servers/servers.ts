@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { isObject } from '../../protocol/json.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { canManage, canSee } from '../access/visibility.ts'
@@ -108,6 +109,9 @@ export class Servers {
   mustManageItem (principal: Principal, name: string, kind: ItemKind, key: string): void {
     this.#withItem(this.#settings.current, principal, name, kind, key)
   }
+
+  /** The stored config of a server that the principal may change, with its secrets. @throws NoSuch, Forbidden */
+  managed (principal: Principal, name: string): ServerConfig { return managed(this.#settings.current, principal, name).config }
 
   /** Checks that the principal may change a server. @throws NoSuch, Forbidden */
   mustManage (principal: Principal, name: string): void {

@@ -50,9 +50,12 @@ export class InFlightCalls {
     switch (error.reason) {
       case 'unknown-tool': return new errors.NoSuch('tool')
       case 'unknown-prompt': return new errors.NoSuch('prompt')
+      case 'unknown-resource': return new errors.NoSuch('resource')
       case 'timeout': return new errors.UpstreamSlow(message)
       case 'limit': return new errors.LimitReached(message)
-      default: return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
+      default:
+        if (error.code === code.resourceNotFound) return new errors.NoSuch('resource')
+        return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
     }
   }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, smallMemberOf, withMembers } from '../../protocol/json.ts'
 import type { Access } from '../access/index.ts'
 import { ownerOf } from '../access/owner.ts'
-import type { Principal, View } from '../access/view.ts'
+import { makeView, type Principal, type View } from '../access/view.ts'
 import type { StandingOf } from '../auth/standings.ts'
 import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -88,6 +88,23 @@ export class Tools {
     )
     const result: unknown = JSON.parse(await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts }))
     return isObject(result) ? result : {}
+  }
+
+  /**
+   * Reads a resource of any server that the caller sees, or a built-in one.
+   * @returns the text of the result as the server gave it
+   * @throws NoSuch, InvalidInput, UpstreamFailed, UpstreamSlow, ShareError
+   */
+  async read (caller: Caller, uri: string): Promise<string> {
+    const { principal, headers, address } = caller
+    const view = makeView(principal, { kind: 'global' })
+    const exchange = new PlainExchange(view, 'resources/read', { uri }, { headers, address })
+    const server = await this.#gateway.reader(exchange).catch((error: unknown) => { throw this.#calls.toHttp(error, '') })
+    const result = await this.#send(caller, view, server, 'resources/read', { uri })
+    if (!result.trimStart().startsWith('{')) {
+      throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
+    }
+    return result
   }
 
   /**

@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
 import admin from './admin/index.ts'
 import catalogues from './catalogues.ts'
+import builtIns from './builtins.ts'
 import groups from './groups.ts'
 import items from './items.ts'
 import keys from './keys.ts'
@@ -11,6 +12,7 @@ import oauth from './oauth.ts'
 import prompts from './prompts.ts'
 import servers from './servers.ts'
 import settings from './settings.ts'
+import templates from './templates.ts'
 import tools from './tools.ts'
 
 /** Scope `api`: every request has an identified caller. Bodies are JSON. */
@@ -33,6 +35,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(settings)
   await app.register(tools)
   await app.register(prompts)
+  await app.register(builtIns)
+  await app.register(templates)
   await app.register(oauth)
   await app.register(catalogues)
   await app.register(admin)

@@ -34,7 +34,9 @@ const Exported = Type.Object(
     groups: Type.Array(GroupRecord),
     systemConfig: Type.Optional(Open),
     users: Type.Optional(Type.Array(Open)),
-    bearerKeys: Type.Optional(Type.Array(Open))
+    bearerKeys: Type.Optional(Type.Array(Open)),
+    prompts: Type.Optional(Type.Array(Open)),
+    resources: Type.Optional(Type.Array(Open))
   },
   { examples: [{ mcpServers: { issues: { url: 'https://mcp.example.com/mcp', headers: { Authorization: '••••1f0c' } } }, groups: [] }] }
 )

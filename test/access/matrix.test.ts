@@ -29,7 +29,7 @@ const owners = ['alice', 'admin'] as const
 const visibilities = ['private', 'public', 'group', 'defaulted'] as const
 /** What a route speaks of. `group`: one of the server's owner whose only member is the server. `own …`: alice's. */
 type Target =
-  'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
+  'nothing' | 'off' | 'metrics' | 'server' | 'group' | 'managed group' | 'own key' | 'own route' | 'own route of a server' | 'global route' | 'registering' | 'own password'
 
 interface Place { readonly target: Target, readonly body?: unknown, readonly query?: string }
 interface Asked {
@@ -84,6 +84,8 @@ function expected (asked: Asked): Expected {
     // A scoped key lists the server, and no more.
     case 'global route': case 'own route': return who === 'scoped key' ? 403 : 'yes'
     case 'own route of a server': return who === 'scoped key' ? 403 : sees(asked) ? 'yes' : 404
+    // DECISIONS §13: who exports a group manages it.
+    case 'managed group': return !sees(asked) ? 404 : manages(asked) ? 'yes' : 403
     case 'server': case 'group':
       if (scope === 'open') return isOpenTo(asked) ? 'yes' : 404
       if (!sees(asked)) return 404
@@ -95,6 +97,8 @@ function expected (asked: Asked): Expected {
 
 const server = (body?: unknown): Place => ({ target: 'server', body })
 const group = (body?: unknown): Place => ({ target: 'group', body })
+/** Built-ins are for everybody to read. */
+const builtIn = (body?: unknown): Place => ({ target: 'nothing', body })
 const nothing = (body?: unknown): Place => ({ target: 'nothing', body })
 const call: Place = { target: 'server', query: '?message=hi' }
 const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
@@ -200,6 +204,20 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/users/:username': nothing(),
   'POST /api/tools/call/:server': server({ toolName: 'echo', arguments: {} }),
   'POST /api/mcp/:serverName/prompts/:promptName': server({}),
+  'GET /api/prompts': nothing(),
+  'GET /api/prompts/:id': builtIn(),
+  'POST /api/prompts': nothing({ name: 'NEW', template: 'x' }),
+  'PUT /api/prompts/:id': builtIn({ title: 'x' }),
+  'DELETE /api/prompts/:id': builtIn(),
+  'GET /api/resources': nothing(),
+  'GET /api/resources/:id': builtIn(),
+  'POST /api/resources': nothing({ uri: 'note://new', content: 'x' }),
+  'PUT /api/resources/:id': builtIn({ name: 'x' }),
+  'DELETE /api/resources/:id': builtIn(),
+  'POST /api/resources/read': server({ uri: 'test://one' }),
+  'POST /api/templates/export': nothing({ name: 'x' }),
+  'GET /api/templates/export/groups/:id': { target: 'managed group' },
+  'POST /api/templates/import': nothing({ version: '1.0', servers: { NEW: config } }),
   'GET /api/openapi.json': nothing(),
   'GET /api/openapi.yaml': nothing(),
   'GET /api/openapi/servers': nothing(),
@@ -314,7 +332,11 @@ async function start (t: Test, env: { READONLY?: boolean }, routing: object): Pr
 function reset (upstream: string, owner: string, visibility: string) {
   const shown =
     visibility === 'defaulted' ? { visibility: 'private' as const, visibilityDefaulted: true } : { visibility: visibility as 'private' }
-  return ({ servers, groups, users: stored, keys: storedKeys }: FastifyInstance['settings']['current']): Change[] => [
+  return ({ servers, groups, users: stored, keys: storedKeys, prompts, resources }: FastifyInstance['settings']['current']): Change[] => [
+    { entity: 'prompts', key: ids.group, value: { id: ids.group, name: 'built in', template: 'x' } },
+    { entity: 'resources', key: ids.group, value: { id: ids.group, uri: 'note://built-in', content: 'x' } },
+    ...[...prompts.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'prompts', key: id, value: undefined })),
+    ...[...resources.keys()].filter((id) => id !== ids.group).map((id): Change => ({ entity: 'resources', key: id, value: undefined })),
     { entity: 'mcpServers', key: 'thing', value: { type: 'streamable-http', url: upstream, owner, ...shown } },
     { entity: 'groups', key: ids.group, value: { id: ids.group, name: 'team', servers: ['thing'], owner } },
     ...Object.values(users).map((user): Change => ({ entity: 'users', key: user.username, value: user })),
@@ -378,7 +400,8 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
   const upstream = await startUpstream(t, {
     tools: [tool('echo')],
     prompts: [{ name: 'greet' }],
-    resources: [{ uri: 'test://one', name: 'one' }]
+    resources: [{ uri: 'test://one', name: 'one' }],
+    on: ({ method, params }) => method === 'resources/read' ? { contents: [{ uri: params.uri, text: 'x' }] } : undefined
   })
   const plain = await start(t, {}, {})
   const open = await start(t, {}, { skipAuth: true })
@@ -411,7 +434,7 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
         const place = placeOf(row)
         if (!place) continue
         const { target } = place
-        const bound = target === 'server' || target === 'group' || target === 'own route of a server'
+        const bound = target === 'server' || target === 'group' || target === 'managed group' || target === 'own route of a server'
         if ((!bound || row.method === 'HEAD') && !first) continue
         for (const who of principals) {
           const world = who === 'guest' ? open : isReadonly(who) ? readonly : plain

@@ -72,6 +72,8 @@ function worldOf (random: Random, version: number): World {
     groups: new Map(groups),
     keys: new Map(),
     users: new Map(userNames.map((username) => [username, { username, isAdmin: username === 'root' }])),
+    prompts: new Map(),
+    resources: new Map(),
     system: {},
     problems: []
   }

@@ -46,6 +46,8 @@ function snapshotOf ({ servers = {}, groups = [], admins = [], users = [], syste
         user
       ])
     ),
+    prompts: new Map(),
+    resources: new Map(),
     system,
     problems: []
   }

@@ -1614,6 +1614,8 @@ function documentsOf (items: Array<{ key: string, text: string }>) {
     groups: new Map(),
     keys: new Map(),
     users: new Map(),
+    prompts: new Map(),
+    resources: new Map(),
     system: {},
     problems: []
   }

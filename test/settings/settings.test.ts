@@ -12,6 +12,8 @@ test('a write that the disk does not take: the HTTP status that it is answered w
     groups: new Map(),
     keys: new Map(),
     users: new Map(),
+    prompts: new Map(),
+    resources: new Map(),
     system: {},
     problems: []
   }

@@ -12,7 +12,16 @@ export type Rows = Readonly<Record<TableName, readonly Row[]>>
 /** The difference between two versions of a table: rows that are new or changed, and positions that are gone. */
 export interface Difference { readonly written: readonly Row[], readonly removed: readonly number[] }
 
-export const noRows: Rows = { users: [], mcpServers: [], groups: [], bearerKeys: [], systemConfig: [], sections: [] }
+export const noRows: Rows = {
+  users: [],
+  mcpServers: [],
+  groups: [],
+  bearerKeys: [],
+  prompts: [],
+  resources: [],
+  systemConfig: [],
+  sections: []
+}
 
 type OwnTable = Exclude<TableName, 'sections'>
 const ownTables = Object.keys(noRows).filter((name): name is OwnTable => name !== 'sections')
@@ -35,6 +44,21 @@ export function toRows (document: Document): Rows {
   const own = ownTables.map((name) => [name, numbered(entriesOf(name, document[name]))])
   const rest = Object.entries(document).filter(([name, value]) => isForSections(name, value))
   return { ...Object.fromEntries(own) as Rows, sections: numbered(rest) }
+}
+
+/**
+ * The rows with those of `sections` moved to the table that they have now: earlier versions of Tool-Hub had none for some of them.
+ * @returns the same object if there is nothing to move
+ */
+export function withOwnTables (rows: Rows): Rows {
+  const moved = rows.sections.filter(({ name, entry }) => isOwnTable(name) && rows[name].length === 0 && hasTableType(name, entry))
+  if (moved.length === 0) return rows
+  const own = toRows(Object.fromEntries(moved.map(({ name, entry }) => [name, entry])))
+  return {
+    ...rows,
+    ...Object.fromEntries(moved.map(({ name }) => [name, own[name as OwnTable]])),
+    sections: rows.sections.filter((row) => !moved.includes(row))
+  }
 }
 
 const numbered = (entries: ReadonlyArray<[name: string, entry: unknown]>): Row[] =>

@@ -7,6 +7,7 @@ import { Listeners } from '../../listeners.ts'
 import { Conflict, StorageError, type Change, type Snapshot, type Store, type Vault } from '../../store.ts'
 import { moveClients, outdatedClients, resealClients, splitClients } from './clients.ts'
 import { commit } from './commit.ts'
+import { moveSections } from './sections.ts'
 import type { Driver } from '../connection/driver.ts'
 import { ChangeFeed } from './change-feed.ts'
 import { readHead, readInTransaction, readRows, type DatabaseState } from './read.ts'
@@ -145,9 +146,8 @@ export class PostgresStore implements Store {
     }
     // Before the read, so that no commit made after it is missed.
     await this.#changeFeed.open()
-    const database = await this.#moveClients(
-      await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
-    )
+    const found = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault))
+    const database = await this.#moveClients(await moveSections(this.#driver, this.#vault, found))
     const state = { database, reading: read(toDocument(database.rows), database.version) }
     this.#reseal(database, await withTimeout(this.#driver, timeouts.read, async (db) => await outdatedClients(db, this.#vault)))
     return state

@@ -134,10 +134,13 @@ function withoutKey (system: Record<string, unknown>): Record<string, unknown> {
   return { ...system, routing }
 }
 
+/** Whether a table holds texts that people read as they are, so that dots in them are no masks. */
+const isShownInFull = (table: TableName): boolean => table === 'prompts' || table === 'resources'
+
 /** Refuses a settings file with masks, such as an export without secrets: they would be stored as secrets. @throws Error */
 export function checkMasks (rows: Rows, vault: Vault): void {
   const masks = tableNames
-    .filter((table) => table !== 'sections')
+    .filter((table) => !isShownInFull(table) && table !== 'sections')
     .flatMap((table) => rows[table].flatMap((row) => vault.masks(row.entry).map((path) => `${path} of ${placeOf(table, row)}`)))
   if (masks.length > 0) {
     throw new Error(

@@ -1,3 +1,4 @@
+import { isObject } from '../../../protocol/json.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { writtenByUser } from '../../../schemas/stored-by-user.ts'
 
@@ -23,17 +24,23 @@ export const isOurs = (name: string): boolean => ours.some((pattern) => pattern.
 /** Min length of values that are hidden: shorter ones are no secrets, and occur within many words. */
 const shortestHidden = 4
 
+/** Members of which `storedByUser` says value by value who wrote them. In others nothing is expanded where a user wrote some value. */
+const attributed: ReadonlySet<string> = new Set(['env', 'headers', 'url', 'args'])
+
 /**
- * Replaces `${NAME}` by its value in the environment, in `env`, `headers`, `url` and `args`. Values are not expanded again. What a user
- * without admin rights wrote is not expanded. Variables that are unset, and the gateway's own secrets, stay as written.
+ * Replaces `${NAME}` by its value in the environment, in `env`, `headers`, `url` and `args`, and in `proxy`, `oauth`, `openapi.url` and
+ * `openapi.security`. Values are not expanded again. What a user without admin rights wrote is not expanded. Variables that are unset, and
+ * the gateway's own secrets, stay as written.
  */
 export function expand (config: ServerConfig, environment: Environment): Expanded {
   const warnings = new Set<string>()
   const values = new Map<string, string>()
   const isUsers = writtenByUser(config.storedByUser)
+  const isMixed = config.storedByUser !== undefined && config.storedByUser !== false
   const fill = (text: string, place: string, ...within: Array<string | number>): string => text.replace(/\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g, (written, name: string) => {
     const value = Object.hasOwn(environment, name) ? environment[name] : undefined
-    if (isUsers(place, ...within)) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
+    const isByUser = isUsers(place, ...within) || (isMixed && !attributed.has(place))
+    if (isByUser) warnings.add(`${written} in ${place} is not filled in: an admin has to write this value for that`)
     else if (isOurs(name)) warnings.add(`${written} in ${place} is not filled in: it is a secret of the gateway's own`)
     else if (value === undefined) warnings.add(`${written} in ${place} is not set`)
     else {
@@ -42,7 +49,13 @@ export function expand (config: ServerConfig, environment: Environment): Expande
     }
     return written
   })
-  const { env, headers, url, args } = config
+  const fillAll = <Value>(value: Value, place: string): Value => {
+    if (typeof value === 'string') return fill(value, place) as Value
+    if (Array.isArray(value)) return value.map((each: unknown) => fillAll(each, place)) as Value
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fillAll(each, place)])) as Value
+  }
+  const { env, headers, url, args, proxy, oauth, openapi } = config
   const all = (map: Record<string, string>, place: string): Record<string, string> =>
     Object.fromEntries(Object.entries(map).map(([name, text]) => [name, fill(text, place, name)]))
   const expanded: ServerConfig = {
@@ -51,7 +64,16 @@ export function expand (config: ServerConfig, environment: Environment): Expande
     // Values from files often end with a line break, which headers must not contain.
     ...(headers && { headers: Object.fromEntries(Object.entries(all(headers, 'headers')).map(([name, text]) => [name, text.trim()])) }),
     ...(url !== undefined && { url: fill(url, 'url') }),
-    ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) })
+    ...(args && { args: args.map((arg, at) => fill(arg, 'args', at)) }),
+    ...(proxy && { proxy: fillAll(proxy, 'proxy') }),
+    ...(oauth && { oauth: fillAll(oauth, 'oauth') }),
+    ...(openapi && {
+      openapi: {
+        ...openapi,
+        ...(openapi.url !== undefined && { url: fill(openapi.url, 'openapi.url') }),
+        ...(openapi.security && { security: fillAll(openapi.security, 'openapi.security') })
+      }
+    })
   }
   if (url !== undefined && expanded.url !== url) hideHost(values, url, expanded.url ?? '')
   const hidden = [...values].filter(([value]) => value.length >= shortestHidden).sort(([a], [b]) => b.length - a.length)

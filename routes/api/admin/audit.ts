@@ -9,7 +9,7 @@ const Entry = Type.Object(
     timestamp: Type.String({ description: 'ISO 8601' }),
     username: Type.String(),
     action: StringEnum(['create', 'update', 'delete']),
-    entity: StringEnum(['user', 'server', 'group', 'key', 'systemConfig']),
+    entity: StringEnum(['user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig']),
     name: Type.String(),
     before: Type.Optional(Open),
     after: Type.Optional(Open)

@@ -4,6 +4,7 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
 import audit from './audit.ts'
 import bundles from './bundles.ts'
+import builtIns from './builtins.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
 import users from './users.ts'
@@ -18,6 +19,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(users)
   await app.register(system)
   await app.register(audit)
+  await app.register(builtIns)
   await app.register(oauthClients)
   await app.register(bundles)
 }

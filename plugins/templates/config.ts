@@ -1,0 +1,58 @@
+import { isObject } from '../../protocol/json.ts'
+import { ServerConfig } from '../../schemas/server.ts'
+import { maskAll, maskConfig } from '../secrets/mask.ts'
+import { coverText } from './tokens.ts'
+import { referencesIn, type Variables } from './variables.ts'
+
+type Json = Record<string, unknown>
+
+/** Members of a config that belong to one gateway and its users. */
+const local = new Set(['owner', 'createdAt', 'storedByUser', 'visibilityDefaulted', 'sharedWithUsers'])
+const members = Object.keys(ServerConfig.properties).filter((name) => !local.has(name))
+/** Members of `oauth` that are configuration. Others are what a login has left. */
+const oauthMembers = [
+  'clientId', 'clientSecret', 'scopes', 'redirectUri', 'resource', 'authorizationEndpoint', 'tokenEndpoint', 'dynamicRegistration'
+]
+/** Members with texts of people and of servers, in which nothing is a secret. */
+const texts = new Set(['description', 'tools', 'prompts', 'resources', 'passthroughHeaders', 'type', 'visibility', 'isolation'])
+
+const pick = (value: Readonly<Json>, names: readonly string[]): Json =>
+  Object.fromEntries(names.flatMap((name) => Object.hasOwn(value, name) && value[name] !== undefined ? [[name, value[name]]] : []))
+
+/** The members of a config that go into a template, as they are stored; those that are not known are left out. */
+export function portable (config: Readonly<Json>): Json {
+  const kept = pick(config, members)
+  if (config.visibilityDefaulted === true) delete kept.visibility
+  if (kept.enabled === true) delete kept.enabled
+  return isObject(kept.oauth) ? { ...kept, oauth: pick(kept.oauth, oauthMembers) } : kept
+}
+
+/** The variables that a config names in places where they are filled in. */
+export function referenced ({ env, headers, url, args, proxy, oauth, openapi }: Readonly<Json>): string[] {
+  const { url: document, security } = isObject(openapi) ? openapi : {}
+  return referencesIn(JSON.stringify([env, headers, url, args, proxy, oauth, document, security]))
+}
+
+/** A config with variables in the places of its secrets: of what is masked for people, and of what else looks like a token. */
+export function withoutSecrets (name: string, config: Readonly<Json>, variables: Variables): Json {
+  const cover = variables.coverOf(name)
+  const { env, ...rest } = portable(config)
+  const named = maskConfig(rest, cover)
+  const covered = Object.fromEntries(Object.entries(named).map(([key, value]) =>
+    [key, texts.has(key) ? value : key === 'openapi' ? coverOpenApi(value, cover) : coverAll(value, cover)]))
+  return env === undefined ? covered : { ...covered, env: maskAll(env, variables.coverOf(name, true)) }
+}
+
+/** The description of an API is no place of tokens: its names and texts may look like some. */
+function coverOpenApi (value: unknown, cover: ReturnType<Variables['coverOf']>): unknown {
+  if (!isObject(value)) return value
+  const { schema, ...rest } = value
+  return { ...coverAll(rest, cover) as Json, ...(schema === undefined ? {} : { schema }) }
+}
+
+function coverAll (value: unknown, cover: ReturnType<Variables['coverOf']>): unknown {
+  if (typeof value === 'string') return coverText(value, cover)
+  if (Array.isArray(value)) return value.map((each) => coverAll(each, cover))
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, coverAll(each, cover)]))
+}

@@ -1,0 +1,139 @@
+import { isObject } from '../../protocol/json.ts'
+import { lockOf } from '../../db/document.ts'
+import { orderedEntries, orderedObject } from '../../db/order.ts'
+import type { Imported, ImportDetail, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
+import type { GroupMember } from '../../schemas/settings.ts'
+import type { Principal } from '../access/view.ts'
+import { canManage } from '../access/visibility.ts'
+import { errors } from '../errors/list.ts'
+import type { Groups, ShownGroup } from '../groups/groups.ts'
+import { limits } from '../limits/index.ts'
+import type { Servers } from '../servers/servers.ts'
+import type { Settings } from '../settings/settings.ts'
+import { portable, referenced, withoutSecrets } from './config.ts'
+import { Variables } from './variables.ts'
+
+const version = '1.0'
+
+const nameOf = (member: string | GroupMember): string => typeof member === 'string' ? member : member.name
+
+/** Templates: servers and groups without owners and secrets, to be taken to another gateway (DECISIONS §13). */
+export class Templates {
+  readonly #settings: Settings
+  readonly #servers: Servers
+  readonly #groups: Groups
+
+  constructor (settings: Settings, servers: Servers, groups: Groups) {
+    this.#settings = settings
+    this.#servers = servers
+    this.#groups = groups
+  }
+
+  /**
+   * Makes a template of servers and groups that the principal manages; with neither named, of all of them. Groups bring their servers.
+   * @returns the template, and the names of members of groups that the principal does not manage: they are left out
+   * @throws NoSuch, Forbidden, SecretsLocked
+   */
+  export (principal: Principal, { name, description, groupIds, serverNames }: NewTemplate): { template: Template, leftOut: string[] } {
+    const isEverything = groupIds === undefined && serverNames === undefined
+    const groups = isEverything ? this.#ownGroups(principal) : (groupIds ?? []).map((id) => this.#groups.managed(principal, id))
+    const chosen = new Set(isEverything ? this.#ownServers(principal) : serverNames)
+    const leftOut = new Set<string>()
+    for (const member of groups.flatMap(({ servers }) => servers.map(nameOf))) {
+      const server = this.#settings.current.servers.get(member)
+      if (server && canManage(principal, server)) chosen.add(member)
+      else leftOut.add(member)
+    }
+    const configs = [...chosen].map((each) => [each, this.#servers.managed(principal, each)] as const)
+    const locked = configs.filter(([, config]) => lockOf(config) !== undefined).map(([each]) => JSON.stringify(each))
+    if (locked.length > 0) throw new errors.SecretsLocked(locked.slice(0, 20).join(', '))
+    const variables = new Variables(configs.flatMap(([, config]) => referenced(portable(config))))
+    const covered = configs.map(([each, config]) => [each, withoutSecrets(each, config, variables)] as const)
+    const template: Template = {
+      version,
+      name,
+      ...(description === undefined ? {} : { description }),
+      createdAt: new Date().toISOString(),
+      servers: orderedObject(covered),
+      groups: unique(groups).map((group) => ({
+        name: group.name,
+        ...(group.description === undefined ? {} : { description: group.description }),
+        servers: group.servers.filter((member) => !leftOut.has(nameOf(member)))
+      })),
+      requiredEnvVars: [...new Set(covered.flatMap(([, config]) => referenced(config)))].sort()
+    }
+    return { template, leftOut: [...leftOut] }
+  }
+
+  /** The same of one group. @param name of the template; by default that of the group */
+  exportGroup (principal: Principal, idOrName: string, name?: string): ReturnType<Templates['export']> {
+    const { id, name: groupName, description } = this.#groups.managed(principal, idOrName)
+    return this.export(principal, { name: name ?? groupName, description, groupIds: [id] })
+  }
+
+  /**
+   * Adds the servers and groups of a template, each as `POST /api/servers` and `POST /api/groups` would; existing names are skipped.
+   * @returns what became of each, and the variables that the new servers need
+   * @throws InvalidInput for a template of another version, or with too many entries
+   */
+  async import (
+    principal: Principal,
+    { version: given, servers = {}, groups = [] }: SentTemplate
+  ): Promise<Imported & { variables: string[] }> {
+    if (given !== version) {
+      throw new errors.InvalidInput(`"version": ${JSON.stringify(given)} is not known here; templates have version "${version}"`)
+    }
+    const entries = orderedEntries(servers)
+    if (Math.max(entries.length, groups.length) > limits.templates.entries) {
+      throw new errors.InvalidInput(`A template may have ${limits.templates.entries} servers and as many groups; import it in parts`)
+    }
+    const details = await this.#importServers(principal, entries)
+    const created = new Set(details.flatMap(({ action, name }) => action === 'created' ? [name] : []))
+    for (const group of groups) details.push(await this.#importGroup(principal, group))
+    const count = (type: ImportDetail['type'], action: ImportDetail['action']): number =>
+      details.filter((each) => each.type === type && each.action === action).length
+    return {
+      serversCreated: count('server', 'created'),
+      serversSkipped: count('server', 'skipped'),
+      groupsCreated: count('group', 'created'),
+      groupsSkipped: count('group', 'skipped'),
+      details,
+      variables: [...new Set(entries.flatMap(([name, config]) => created.has(name) && isObject(config) ? referenced(config) : []))].sort()
+    }
+  }
+
+  async #importServers (principal: Principal, entries: ReadonlyArray<[string, unknown]>): Promise<ImportDetail[]> {
+    const known = this.#settings.current.servers
+    const isNew = ([name]: [string, unknown]): boolean => !known.has(name)
+    const asked = entries.filter(isNew).map(([name, config]) => ({ name, config: isObject(config) ? portable(config) : config }))
+    const outcomes = asked.length === 0 ? [] : await this.#servers.createMany(principal, asked)
+    const byName = new Map(outcomes.map((outcome) => [outcome.name, outcome]))
+    return entries.map(([name]): ImportDetail => {
+      if (known.has(name)) return { type: 'server', name, action: 'skipped', message: 'There is a server of this name already' }
+      const { success, message } = byName.get(name) ?? { success: false, message: 'A server needs a name' }
+      return { type: 'server', name, action: success ? 'created' : 'failed', ...(message === undefined ? {} : { message }) }
+    })
+  }
+
+  async #importGroup (principal: Principal, { name, description, servers }: Template['groups'][number]): Promise<ImportDetail> {
+    const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
+    if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is a group of this name already' }
+    try {
+      const { warning } = await this.#groups.create(principal, { name, description, servers })
+      return { type: 'group', name, action: 'created', ...(warning === undefined ? {} : { message: warning }) }
+    } catch (error) {
+      if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.LimitReached)) throw error
+      return { type: 'group', name, action: 'failed', message: error.message }
+    }
+  }
+
+  #ownServers (principal: Principal): string[] {
+    return [...this.#settings.current.servers.values()].filter((server) => canManage(principal, server)).map(({ name }) => name)
+  }
+
+  #ownGroups (principal: Principal): ShownGroup[] {
+    return this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
+  }
+}
+
+const unique = (groups: readonly ShownGroup[]): ShownGroup[] => [...new Map(groups.map((group) => [group.id, group])).values()]

@@ -1,0 +1,76 @@
+import type { onRequestAsyncHookHandler } from 'fastify'
+import { checkScopes } from '../../plugins/auth/check-scopes.ts'
+import { ownerOf } from '../../plugins/access/owner.ts'
+import { GroupId, Success } from '../../schemas/api.ts'
+import { GroupTemplate, Imported, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import { principalOf } from './principal.ts'
+
+const tags = ['Templates']
+
+/** A sentence about members of groups that are not in a template. */
+const without = (names: readonly string[]): { message?: string } => names.length === 0
+  ? {}
+  : { message: `Left out, since you do not manage them: ${names.map((name) => JSON.stringify(name)).join(', ')}` }
+
+/** A sentence about the variables of new servers. */
+const needing = (names: readonly string[]): string => names.length === 0
+  ? 'The template was imported'
+  : 'The template was imported. Its servers need these environment variables of the gateway, which are filled in for admins\' servers ' +
+    `only: ${names.join(', ')}`
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  const count: onRequestAsyncHookHandler = async (request) => {
+    await app.attempts.countTemplate(request, ownerOf(principalOf(request), request.ip))
+  }
+  app.addHook('onRequest', count)
+
+  app.post('/templates/export', {
+    schema: {
+      tags,
+      summary: 'Make a template of servers and groups',
+      description: 'With neither groups nor servers named, of all that you manage. Environment variables stand in the places of secrets.',
+      body: NewTemplate,
+      response: { 200: Success(Template) }
+    },
+    config: { effect: 'read' },
+    // An access token needs `manage` for each method but GET (DECISIONS §3).
+    preValidation: (request, _reply, done) => {
+      checkScopes(principalOf(request))
+      done()
+    }
+  }, async (request) => {
+    const { template, leftOut } = app.templates.export(principalOf(request), request.body)
+    return { success: true as const, data: template, ...without(leftOut) }
+  })
+
+  app.get('/templates/export/groups/:id', {
+    schema: {
+      tags,
+      summary: 'Make a template of one group and its servers',
+      params: GroupId,
+      querystring: GroupTemplate,
+      response: { 200: Success(Template) }
+    },
+    config: { effect: 'read' }
+  }, async (request) => {
+    const { template, leftOut } = app.templates.exportGroup(principalOf(request), request.params.id, request.query.name)
+    return { success: true as const, data: template, ...without(leftOut) }
+  })
+
+  app.post('/templates/import', {
+    schema: {
+      tags,
+      summary: 'Add the servers and groups of a template',
+      description: 'Existing names are skipped. 207: some could not be added; `details` says which, and why.',
+      body: SentTemplate,
+      response: { 200: Success(Imported), 207: Success(Imported) }
+    },
+    config: { effect: 'change' }
+  }, async (request, reply) => {
+    const { variables, ...data } = await app.templates.import(principalOf(request), request.body)
+    if (data.details.some(({ action }) => action === 'failed')) reply.code(207)
+    return { success: true as const, data, message: needing(variables) }
+  })
+}
+export default routes

@@ -1,0 +1,292 @@
+/* eslint no-template-curly-in-string: off -- they are what this is about */
+// Templates: nothing secret leaves with one, what it holds runs elsewhere once its variables are set, and nobody gets more by one than by
+// POST /api/servers and POST /api/groups.
+import assert from 'node:assert/strict'
+import type { FastifyInstance, LightMyRequestResponse } from 'fastify'
+import { test } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
+import { referenced, withoutSecrets } from '../../plugins/templates/config.ts'
+import { Variables } from '../../plugins/templates/variables.ts'
+import { expand } from '../../plugins/upstream/links/variables.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
+import { at, KEY, text, type Json } from '../helpers/client.ts'
+import { bearerKey, path, until } from '../helpers/hub.ts'
+
+const password = '$2b$04$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234'
+const users = ['ann', 'bob'].map((username) => ({ username, password, isAdmin: false }))
+const world = (more: Json = {}): Json => ({ users, bearerKeys: [bearerKey()], ...more })
+
+/** The management API of an app, as the admin's key, or as a user. */
+const apiOf = (app: FastifyInstance, as = 'admin') => async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object): Promise<LightMyRequestResponse> => {
+  const user = users.find(({ username }) => username === as)
+  return await app.inject({
+    method,
+    url: `/api${url}`,
+    headers: user ? { 'x-auth-token': app.auth.login(user) } : { authorization: `Bearer ${KEY}` },
+    ...(payload === undefined ? {} : { payload })
+  })
+}
+
+const covered = (name: string, config: Json): Json => withoutSecrets(name, config, new Variables(referenced(config)))
+
+test('what becomes a variable, and what stays', async () => {
+  for (const [config, wanted] of [
+    [{ env: { API_KEY: 'k', N: '${N}', PATH: '/x', JWT_SECRET: 'j', X_CLIENT_SECRET: 'c', PGPASSWORD: 'p', LOG_LEVEL: 'debug', EMPTY: '' } },
+      {
+        env: {
+          API_KEY: '${API_KEY}',
+          N: '${N}',
+          PATH: '${PATH_VALUE}',
+          JWT_SECRET: '${JWT_SECRET_VALUE}',
+          X_CLIENT_SECRET: '${X_CLIENT_SECRET_VALUE}',
+          PGPASSWORD: '${MCP_PGPASSWORD}',
+          LOG_LEVEL: '${LOG_LEVEL_VALUE}',
+          EMPTY: ''
+        }
+      }],
+    [{ headers: { Authorization: 'Bearer abc', 'X-Key': 'k', Known: 'Bearer ${TOKEN}' } },
+      { headers: { Authorization: 'Bearer ${MY_API_AUTHORIZATION}', 'X-Key': '${MY_API_X_KEY}', Known: 'Bearer ${TOKEN}' } }],
+    [{ url: 'https://ada:pw@example.com/mcp?key=k&mode=v#frag=1' },
+      { url: 'https://${MY_API_USERINFO}@example.com/mcp?key=${MY_API_KEY}&mode=${MY_API_MODE}#${MY_API_FRAGMENT}' }],
+    [{ url: 'https://example.com/s/0123456789abcdef/mcp-server-filesystem' }, { url: 'https://example.com/s/${MY_API_PATH}/mcp-server-filesystem' }],
+    [{ url: 'https://${HOST}/mcp' }, { url: 'https://${HOST}/mcp' }],
+    [{ args: ['-y', '@scope/server-x@1.2.3', '--api-key', 'k', '--token=t', '--header', 'X-Auth: h', 'https://e.com/a?b=c', '/srv/files', 'sk-abcdefghijklmnop', '--id=0123456789abcdefghij0'] },
+      { args: ['-y', '@scope/server-x@1.2.3', '--api-key', '${MY_API_API_KEY}', '--token=${MY_API_TOKEN}', '--header', 'X-Auth: ${MY_API_X_AUTH}', 'https://e.com/a?b=${MY_API_B}', '/srv/files', '${MY_API_TOKEN_VALUE}', '--id=${MCP_MY_API_TOKEN}'] }],
+    [{ oauth: { clientId: 'id', clientSecret: 's', accessToken: 'a', refreshToken: 'r', scopes: ['x'] } },
+      { oauth: { clientId: 'id', clientSecret: '${MY_API_CLIENTSECRET}', scopes: ['x'] } }],
+    [{ openapi: { url: 'https://e.com/d?key=k', security: { type: 'apiKey', name: 'X-Key', in: 'header', value: 'v' } } },
+      { openapi: { url: 'https://e.com/d?key=${MY_API_KEY}', security: { type: 'apiKey', name: 'X-Key', in: 'header', value: '${MY_API_APIKEY}' } } }],
+    [{ openapi: { security: { type: 'http', http: { scheme: 'bearer', token: 't' } } } },
+      { openapi: { security: { type: 'http', http: { scheme: 'bearer', token: '${MY_API_TOKEN}' } } } }],
+    [{ proxy: { url: 'http://u:p@proxy:8080', noProxy: 'local' } }, { proxy: { url: 'http://${MY_API_USERINFO}@proxy:8080', noProxy: 'local' } }],
+    [{ owner: 'ann', createdAt: 'x', storedByUser: true, sharedWithUsers: ['bob'], visibility: 'private', visibilityDefaulted: true, enabled: true, unknown: 'secret' }, {}],
+    [{ visibility: 'public', enabled: false, tools: { a: { enabled: false } }, description: 'https://u:p@example.com/' },
+      { visibility: 'public', enabled: false, tools: { a: { enabled: false } }, description: 'https://u:p@example.com/' }]
+  ] as Array<[Json, Json]>) assert.deepEqual(covered('my api', config), config.description === undefined ? wanted : { ...wanted, description: at(covered('my api', config), 'description') })
+})
+
+test('a variable stands for one secret', async () => {
+  const variables = new Variables(['TOKEN'])
+  const [one, two, three] = [['a', '1'], ['b', '2'], ['c', '1']].map(([name = '', secret]) => withoutSecrets(name, { env: { TOKEN: 'x', KEY: secret } }, variables))
+  assert.deepEqual([one, two, three], [
+    { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY}' } },
+    { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY_VALUE}' } },
+    { env: { TOKEN: '${TOKEN_VALUE}', KEY: '${KEY}' } }
+  ])
+  assert.deepEqual(withoutSecrets('сервер', { headers: { Авторизация: 's' } }, variables), { headers: { Авторизация: '${SERVER_VALUE}' } })
+  assert.deepEqual(withoutSecrets('7up', { headers: { X: 's' } }, variables), { headers: { X: '${_7UP_X}' } })
+})
+
+test('what is a variable in a template is filled in', async () => {
+  const config = {
+    env: { API_KEY: 'one-secret' },
+    headers: { Authorization: 'Bearer two-secret' },
+    url: 'https://u:three-secret@example.com/four-secret-0123456789?key=five-secret',
+    args: ['--token=six-secret'],
+    proxy: { url: 'http://u:seven-secret@proxy:1' },
+    oauth: { clientId: 'x', clientSecret: 'eight-secret' },
+    openapi: { url: 'https://e.com/?k=nine-secret', security: { type: 'apiKey' as const, value: 'ten-secret' } }
+  }
+  const variables = new Variables([])
+  const secrets = new Map<string, string>()
+  const cover = variables.coverOf.bind(variables)
+  variables.coverOf = (server, isOwn) => (secret, hint) => {
+    const made = cover(server, isOwn)(secret, hint)
+    const name = /\$\{(.*)\}/.exec(made)?.[1]
+    if (name !== undefined) secrets.set(name, secret.replace(/^Bearer /, ''))
+    return made
+  }
+  const made = withoutSecrets('s', config, variables)
+  assert.doesNotMatch(JSON.stringify(made), /secret[-"@]|-secret/)
+  assert.deepEqual([...secrets.keys()].sort(), [...new Set(referenced(made))].sort())
+  assert.deepEqual(expand(made as ServerConfig, Object.fromEntries(secrets)).config, config)
+  const byUser = expand({ ...made, storedByUser: true } as ServerConfig, Object.fromEntries(secrets))
+  assert.doesNotMatch(JSON.stringify(byUser.config), /-secret/, 'nothing is filled in for a user')
+  const mixed = expand({ ...made, storedByUser: ['/url'] } as ServerConfig, Object.fromEntries(secrets))
+  assert.deepEqual([mixed.config.proxy, mixed.config.oauth, mixed.config.openapi], [made.proxy, made.oauth, made.openapi])
+})
+
+test('from one gateway to another: servers run once the variables are set', { timeout: 60_000 }, async (t) => {
+  const secret = 'canary-7f3a9c'
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo')],
+    raw: (request, response) => {
+      if (request.headers['x-api-key'] === secret) return false
+      response.writeHead(401).end()
+      return true
+    }
+  })
+  const first = await appFor(t, world({
+    mcpServers: {
+      remote: { url: upstream.url, headers: { 'X-Api-Key': secret }, owner: 'ann', visibility: 'public', tools: { other: { enabled: false } } },
+      local: { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs'), '--token', secret], env: { SECRET: secret } },
+      anns: { url: 'http://127.0.0.1:9/mcp', owner: 'ann', enabled: false }
+    },
+    groups: [
+      { id: '1', name: 'team', description: 'All', owner: 'ann', servers: ['remote', { name: 'local', tools: ['echo'], alias: 'l' }] },
+      { id: '2', name: 'other', servers: ['anns'] }
+    ]
+  }))
+  const exported = await apiOf(first)('POST', '/templates/export', { name: 'all', description: 'Everything' })
+  assert.equal(exported.statusCode, 200, exported.body)
+  assert.doesNotMatch(exported.body, new RegExp(secret))
+  const template = at(exported.json(), 'data') as { servers: Json, groups: Json[], requiredEnvVars: string[] } & Json
+  assert.deepEqual(template.requiredEnvVars, ['LOCAL_TOKEN', 'REMOTE_X_API_KEY', 'SECRET'])
+  assert.deepEqual(template.groups, [
+    { name: 'team', description: 'All', servers: ['remote', { name: 'local', tools: ['echo'], prompts: 'all', resources: 'all', alias: 'l' }] },
+    { name: 'other', servers: ['anns'] }
+  ])
+  assert.deepEqual([template.version, template.name, template.description, Object.keys(template.servers)], ['1.0', 'all', 'Everything', ['remote', 'local', 'anns']])
+  assert.doesNotMatch(JSON.stringify(template.servers), /owner|"ann"|createdAt/)
+
+  const chosen = at((await apiOf(first)('POST', '/templates/export', { name: 'some', serverNames: ['anns'], groupIds: ['team'] })).json(), 'data')
+  assert.deepEqual(Object.keys(at(chosen, 'servers') as Json).sort(), ['anns', 'local', 'remote'])
+  const ofGroup = (await apiOf(first)('GET', '/templates/export/groups/2')).json<Json>()
+  assert.deepEqual([at(ofGroup, 'data', 'name'), Object.keys(at(ofGroup, 'data', 'servers') as Json)], ['other', ['anns']])
+  assert.equal(at((await apiOf(first)('GET', '/templates/export/groups/other?name=mine')).json(), 'data', 'name'), 'mine')
+  for (const [url, body] of [['/templates/export', { name: 'x', serverNames: ['no-such'] }], ['/templates/export', { name: 'x', groupIds: ['no-such'] }]] as const) {
+    assert.equal((await apiOf(first)('POST', url, body)).statusCode, 404)
+  }
+
+  const environment = { PATH: process.env.PATH, LOCAL_TOKEN: secret, REMOTE_X_API_KEY: secret, SECRET: secret }
+  const second = await appFor(t, world({ mcpServers: { anns: { url: 'http://127.0.0.1:9/mcp', enabled: false } } }), {}, { environment })
+  const imported = await apiOf(second)('POST', '/templates/import', template)
+  assert.equal(imported.statusCode, 200, imported.body)
+  assert.deepEqual(at(imported.json(), 'data'), {
+    serversCreated: 2,
+    serversSkipped: 1,
+    groupsCreated: 2,
+    groupsSkipped: 0,
+    details: [
+      { type: 'server', name: 'remote', action: 'created' },
+      { type: 'server', name: 'local', action: 'created' },
+      { type: 'server', name: 'anns', action: 'skipped', message: 'There is a server of this name already' },
+      { type: 'group', name: 'team', action: 'created' },
+      { type: 'group', name: 'other', action: 'created' }
+    ]
+  })
+  assert.match(String(at(imported.json(), 'message')), /LOCAL_TOKEN, REMOTE_X_API_KEY, SECRET$/)
+  await until(() => ['remote', 'local'].every((name) => second.upstreams.get(name)?.status === 'connected'), 15_000, () =>
+    JSON.stringify(['remote', 'local'].map((name) => second.upstreams.get(name)?.error)))
+  const called = await apiOf(second)('POST', '/tools/call/remote', { toolName: 'echo', arguments: { message: 'hi' } })
+  assert.equal(text(at(called.json(), 'data')), 'hi')
+  assert.deepEqual(second.settings.current.servers.get('remote')?.config.tools, { other: { enabled: false } })
+  const again = await apiOf(second)('POST', '/templates/import', template)
+  assert.deepEqual([again.statusCode, at(again.json(), 'data', 'serversSkipped'), at(again.json(), 'data', 'groupsSkipped')], [200, 3, 2])
+})
+
+test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
+  const app = await appFor(t, world({
+    mcpServers: {
+      anns: { url: 'https://example.com/mcp', headers: { 'X-Key': 'canary-of-ann' }, owner: 'ann', enabled: false },
+      bobs: { url: 'https://example.com/mcp', owner: 'bob', enabled: false, visibility: 'private' },
+      open: { url: 'https://example.com/mcp', headers: { 'X-Key': 'canary-of-admin' }, visibility: 'public', enabled: false }
+    },
+    groups: [{ id: '1', name: 'mixed', owner: 'ann', servers: ['anns', 'open', 'bobs'] }, { id: '2', name: 'admins', servers: ['open'] }]
+  }))
+  const ann = apiOf(app, 'ann')
+
+  await t.test('a user exports what it manages', async () => {
+    const all = await ann('POST', '/templates/export', { name: 'mine' })
+    assert.equal(all.statusCode, 200)
+    assert.deepEqual(Object.keys(at(all.json(), 'data', 'servers') as Json), ['anns'])
+    assert.deepEqual(at(all.json(), 'data', 'groups'), [{ name: 'mixed', servers: ['anns'] }])
+    assert.equal(at(all.json(), 'message'), 'Left out, since you do not manage them: "open"')
+    assert.doesNotMatch(all.body, /canary|bobs/)
+    for (const [body, status] of [
+      [{ name: 'x', serverNames: ['open'] }, 403], [{ name: 'x', serverNames: ['bobs'] }, 404], [{ name: 'x', groupIds: ['2'] }, 403]
+    ] as const) assert.equal((await ann('POST', '/templates/export', body)).statusCode, status, JSON.stringify(body))
+    assert.equal((await ann('GET', '/templates/export/groups/2')).statusCode, 403)
+    assert.equal((await apiOf(app, 'bob')('GET', '/templates/export/groups/no-such')).statusCode, 404)
+  })
+
+  await t.test('a user imports what it may create', async () => {
+    const imported = await ann('POST', '/templates/import', {
+      version: '1.0',
+      name: 'x',
+      servers: {
+        fine: { url: 'https://example.com/mcp', owner: 'admin', storedByUser: false, headers: { A: '${JWT_SECRET}' }, enabled: false },
+        shell: { command: 'sh' },
+        api: { type: 'openapi', openapi: { url: 'https://example.com/' } },
+        bobs: { url: 'https://example.com/mcp' },
+        constructor: { url: 'https://example.com/mcp' },
+        'a/b': { url: 'https://example.com/mcp' },
+        masked: { url: 'https://example.com/mcp', headers: { A: '••••' } },
+        nothing: 'x'
+      },
+      groups: [
+        { name: 'fine group', servers: ['fine', 'open'] },
+        { name: 'stolen', servers: ['bobs'] },
+        { name: 'open', servers: [] },
+        { name: 'mixed', servers: [] }
+      ],
+      requiredEnvVars: []
+    })
+    assert.equal(imported.statusCode, 207, imported.body)
+    assert.deepEqual((at(imported.json(), 'data', 'details') as Json[]).map(({ type, name, action }) => [type, name, action]), [
+      ['server', 'fine', 'created'],
+      ['server', 'shell', 'failed'],
+      ['server', 'api', 'failed'],
+      ['server', 'bobs', 'skipped'],
+      ['server', 'constructor', 'failed'],
+      ['server', 'a/b', 'failed'],
+      ['server', 'masked', 'failed'],
+      ['server', 'nothing', 'failed'],
+      ['group', 'fine group', 'created'],
+      ['group', 'stolen', 'failed'],
+      ['group', 'open', 'failed'],
+      ['group', 'mixed', 'skipped']
+    ])
+    const { owner, storedByUser } = app.settings.current.servers.get('fine')?.config ?? {}
+    assert.deepEqual([owner, storedByUser], ['ann', true])
+    assert.equal([...app.settings.current.groups.values()].find(({ name }) => name === 'fine group')?.owner, 'ann')
+    assert.match(imported.body, /ALLOW_USER_STDIO/)
+  })
+
+  await t.test('a user has no more servers and groups by it than otherwise', async () => {
+    const servers = Object.fromEntries(Array.from({ length: limits.serversPerUser + 1 }, (_, each) => [`s${each}`, { url: 'https://example.com/mcp', enabled: false }]))
+    const groups = Array.from({ length: limits.groupsPerUser + 1 }, (_, each) => ({ name: `g${each}`, servers: [] }))
+    const imported = await apiOf(app, 'bob')('POST', '/templates/import', { version: '1.0', name: 'x', servers, groups })
+    const details = at(imported.json(), 'data', 'details') as Json[]
+    assert.equal(imported.statusCode, 207)
+    // Bob has one server already.
+    assert.deepEqual(details.filter(({ action }) => action === 'failed').map(({ name }) => name), ['s99', 's100', 'g100'])
+  })
+
+  await t.test('what is no template', async () => {
+    for (const [body, reason] of [
+      [{ servers: {} }, /version/],
+      [{ version: '2.0' }, /is not known here/],
+      [{ version: '1.0', servers: [] }, /servers/],
+      [{ version: '1.0', groups: [{ servers: [] }] }, /name/],
+      [{ version: '1.0', groups: Array.from({ length: 1_001 }, (_, each) => ({ name: `${each}`, servers: [] })) }, /import it in parts/]
+    ] as const) {
+      const refused = await apiOf(app)('POST', '/templates/import', body)
+      assert.equal(refused.statusCode, 400, refused.body)
+      assert.match(refused.body, reason)
+    }
+    const empty = await apiOf(app)('POST', '/templates/import', JSON.parse('{"version":"1.0","servers":{"__proto__":{"url":"https://example.com/mcp"}}}') as object)
+    assert.deepEqual([empty.statusCode, at(empty.json(), 'data', 'details', 0, 'action')], [207, 'failed'])
+  })
+})
+
+test('200 exports and imports per 15 minutes and caller', { timeout: 60_000 }, async (t) => {
+  const app = await appFor(t, world())
+  const { requests } = limits.templates
+  const ann = apiOf(app, 'ann')
+  for (let each = 0; each < requests; each++) assert.equal((await ann('POST', '/templates/export', { name: 'x' })).statusCode, 200)
+  const refused = await ann('POST', '/templates/import', { version: '1.0' })
+  assert.deepEqual([refused.statusCode, at(refused.json(), 'code')], [429, 'TH_TOO_MANY_REQUESTS'])
+  assert.ok(Number(refused.headers['retry-after']) > 0 && Number(refused.headers['retry-after']) <= 900)
+  assert.equal((await ann('GET', '/templates/export/groups/1')).statusCode, 429)
+  assert.equal((await apiOf(app, 'bob')('POST', '/templates/export', { name: 'x' })).statusCode, 200)
+})
+
+test('READONLY', async (t) => {
+  const app = await appFor(t, world(), { READONLY: true })
+  for (const url of ['/templates/export', '/templates/import']) {
+    assert.equal((await apiOf(app)('POST', url, { name: 'x', version: '1.0' })).statusCode, 403, url)
+  }
+})
