@@ -1,5 +1,6 @@
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
+import type { AuditTrail } from './audit-trail.ts'
 import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from './ports.ts'
 
 /** A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. */
@@ -139,4 +140,6 @@ export interface Storage {
   vectors: Vectors
   /** Available with a database only. */
   activities?: Activities
+  /** Available with a database only. */
+  auditTrail?: AuditTrail
 }
