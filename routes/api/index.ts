@@ -2,6 +2,7 @@ import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
+import activities from './activities.ts'
 import admin from './admin/index.ts'
 import groups from './groups.ts'
 import items from './items.ts'
@@ -32,6 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(settings)
   await app.register(tools)
   await app.register(prompts)
+  await app.register(activities)
   await app.register(oauth)
   await app.register(admin)
 }

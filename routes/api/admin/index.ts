@@ -2,7 +2,9 @@ import { errors } from '../../../plugins/errors/list.ts'
 import { enterScope } from '../../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
+import activities from './activities.ts'
 import audit from './audit.ts'
+import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
 import users from './users.ts'
@@ -17,6 +19,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(users)
   await app.register(system)
   await app.register(audit)
+  await app.register(activities)
+  await app.register(logs)
   await app.register(oauthClients)
 }
 export default routes
