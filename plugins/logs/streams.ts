@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { eventText } from '../../protocol/event-stream.ts'
 import { EventStream } from '../downstream/event-stream.ts'
 import { limits } from '../limits/index.ts'
 import { Shares } from '../limits/shares.ts'
@@ -33,8 +32,9 @@ export default fp(async (app) => {
     const headers = Object.entries(reply.getHeaders()).map(([name, value]): [string, string] => [name, String(value)])
     const stream = new EventStream(reply.raw, Object.fromEntries(headers))
     open.set(stream, request)
-    stream.write(eventText(JSON.stringify({ type: 'initial', logs: app.logs.list() })))
-    const stop = app.logs.listen((log) => { stream.write(eventText(JSON.stringify(log ? { type: 'log', log } : { type: 'clear' }))) })
+    const send = (event: object): void => { stream.write(`data: ${JSON.stringify(event)}\n\n`) }
+    send({ type: 'initial', logs: app.logs.list() })
+    const stop = app.logs.listen((log) => { send(log ? { type: 'log', log } : { type: 'clear' }) })
     stream.onClose(() => {
       stop()
       release()

@@ -152,7 +152,8 @@ test('on PostgreSQL', { timeout }, async (t) => {
       return undefined
     }
   })
-  const given = settings({ echo: { url: upstream.url, headers: { 'x-key': SECRET }, visibility: 'public' } })
+  const config = { url: upstream.url, headers: { 'x-key': SECRET }, visibility: 'public' }
+  const given = settings({ echo: config })
   const options = {
     settings: {
       ...given,
@@ -166,8 +167,10 @@ test('on PostgreSQL', { timeout }, async (t) => {
   }
   const hub = await startReplica(t, url, options)
   await connected(hub, 1)
+  // A public server of a settings file is private in the database it is imported to.
+  await managed(hub, 'PUT', '/servers/echo', { config })
   await managed(hub, 'POST', '/users', { username: 'ben', password: 'Ben-has-1-too' })
-  await managed(hub, 'PUT', '/users/ada', { password: 'Ada-has-1-too' })
+  await managed(hub, 'PUT', '/users/ada', { newPassword: 'Ada-has-1-too' })
   const ada = await loggedIn(hub, 'ada', 'Ada-has-1-too')
   const ben = await loggedIn(hub, 'ben', 'Ben-has-1-too')
 
@@ -224,7 +227,7 @@ test('on PostgreSQL', { timeout }, async (t) => {
     const session = await Session.open(`${hub.url}/mcp/echo`)
     const message = '€'.repeat(50_000)
     await session.call('echo', { message })
-    const [row] = await list(hub, 'limit=1', 1)
+    const [row] = await list(hub, '', 8)
     for (const text of [String(row?.input), String(row?.output)]) {
       const { length } = Buffer.from(text)
       assert.ok(length <= 100 * 1024 && length > 100 * 1024 - 4, String(length))

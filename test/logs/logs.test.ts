@@ -17,8 +17,7 @@ const PASSWORD = 'Open-Sesame-1'
 /** A server that says lines on stderr and lives on without speaking MCP. */
 const talks = (...lines: string[]): Json => ({
   command: process.execPath,
-  args: ['-e', `for (const line of JSON.parse(process.env.LINES)) console.error(line); setInterval(() => {}, 1e6)`],
-  env: { LINES: JSON.stringify(lines) }
+  args: ['-e', `for (const line of ${JSON.stringify(lines)}) console.error(line); setInterval(() => {}, 1e6)`]
 })
 
 const logs = async (hub: Pick<Hub, 'url'>): Promise<LogEntry[]> => await managed(hub, 'GET', '/logs') as unknown as LogEntry[]
@@ -76,10 +75,13 @@ test('admins list, clear and follow the log', { timeout }, async (t) => {
   await managed(hub, 'POST', '/users', { username: 'ann', password: 'Ann-has-1-too' })
   const ann = await loggedIn(hub, 'ann', 'Ann-has-1-too')
   for (const [method, path] of [['GET', '/logs'], ['DELETE', '/logs'], ['GET', '/logs/stream']] as const) {
-    assert.deepEqual([(await manage(hub, method, path, undefined, ann)).status, (await manage(hub, method, path, undefined, {})).status], [403, 401])
+    const statuses = await Promise.all([ann, {}].map(async (headers) => (await manage(hub, method, path, undefined, headers)).status))
+    assert.deepEqual(statuses, [403, 401], path)
   }
 
-  const admin = await loggedIn(hub, 'admin', PASSWORD)
+  await managed(hub, 'POST', '/users', { username: 'other', password: 'Other-has-1-too', isAdmin: true })
+  const admin = await loggedIn(hub, 'other', 'Other-has-1-too')
+  const known = await logs(hub)
   const events: Json[] = []
   let head: IncomingMessage | undefined
   let ended = false
@@ -98,7 +100,7 @@ test('admins list, clear and follow the log', { timeout }, async (t) => {
   await until(() => events.length > 0)
   assert.equal(head?.headers['content-type'], 'text/event-stream')
   assert.equal(head?.headers['x-content-type-options'], 'nosniff')
-  assert.deepEqual([events[0]?.type, (events[0]?.logs as Json[]).slice(0, all.length)], ['initial', all])
+  assert.deepEqual([events[0]?.type, events[0]?.logs], ['initial', known])
   await managed(hub, 'POST', '/groups', { name: 'news', servers: [] })
   await until(() => events.some(({ type, log }) => type === 'log' && String((log as Json).message).includes('create group "news"')))
   assert.equal((await manage(hub, 'DELETE', '/logs')).status, 200)
@@ -106,9 +108,8 @@ test('admins list, clear and follow the log', { timeout }, async (t) => {
   await until(() => events.at(-1)?.type === 'clear')
 
   // Who is no admin any more does not follow it any longer.
-  await managed(hub, 'POST', '/users', { username: 'other', password: 'Other-has-1-too', isAdmin: true })
   assert.equal(ended, false)
-  await managed(hub, 'PUT', '/users/admin', { isAdmin: false })
+  await managed(hub, 'PUT', '/users/other', { isAdmin: false })
   await until(() => ended, 10_000, 'the stream goes on')
 })
 
@@ -187,7 +188,13 @@ test('no secret is in the log', { timeout }, async (t) => {
     settings: settings({
       says: {
         ...talks(),
-        args: ['-e', 'console.error(process.env.TOKEN, process.argv.join()); console.error(`line ${process.env.OTHER}`); setInterval(() => {}, 1e6)', '--', '--api-key', secrets.arg],
+        args: [
+          '-e',
+          'const { TOKEN, OTHER } = process.env; console.error(TOKEN, process.argv.join()); console.error("line", OTHER); setInterval(() => {}, 1e6)',
+          '--',
+          '--api-key',
+          secrets.arg
+        ],
         env: { TOKEN: secrets.env, OTHER: secrets.header }
       },
       // It repeats the secret of another server, which only the masks of all servers find.

@@ -1,5 +1,5 @@
-// 10 million recorded calls in a real PostgreSQL: pages, filters and the next pages are read in less than 50 ms. `npm run soak -- activities`;
-// ACTIVITY_ROWS=1000000 takes fewer. It needs some 12 GB of disk, and prints what each question took.
+// 10 million recorded calls in a real PostgreSQL: pages, filters and the next pages are read in less than 50 ms.
+// `npm run soak -- activities`; ACTIVITY_ROWS=1000000 takes fewer. It needs some 12 GB of disk, and prints what each question took.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { ActivityFilter } from '../../db/ports.ts'
