@@ -18,6 +18,11 @@ const LogEntry = Type.Object(
   { examples: [{ timestamp: 1_795_000_000_000, level: 'info', type: 'info', source: 'main', message: 'issues: connected' }] }
 )
 
+const LogStream = {
+  description: 'The stream',
+  content: { 'text/event-stream': { schema: Type.String({ examples: ['data: {"type":"clear"}\n\n'] }) } }
+}
+
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/logs', {
     schema: {
@@ -47,7 +52,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         description:
           'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each line, and ' +
           '`{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
-        response: { 200: { description: 'The stream', content: { 'text/event-stream': { schema: Type.String() } } } }
+        response: { 200: LogStream }
       },
       exposeHeadRoute: false,
       config: { effect: 'read' }
