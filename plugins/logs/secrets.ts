@@ -24,7 +24,10 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
   const known = new WeakMap<object, readonly string[]>()
   const of = (config: object): readonly string[] => {
     let secrets = known.get(config)
-    if (!secrets) known.set(config, secrets = secretsOf(config as Record<string, unknown>))
+    if (!secrets) {
+      secrets = secretsOf(config as Record<string, unknown>).filter((secret) => !/^(bearer|basic)$/i.test(secret))
+      known.set(config, secrets)
+    }
     return secrets
   }
   let version = -1
@@ -43,6 +46,7 @@ export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (te
   }
   return (text) => {
     refresh()
-    return maskPatterns(scrub(text))
+    // Patterns first: what they find by its neighbours may be a secret's part itself.
+    return scrub(maskPatterns(text))
   }
 }
