@@ -3,6 +3,7 @@ import swagger from '@fastify/swagger'
 import swaggerUi from '@fastify/swagger-ui'
 import Fastify, { LogController, type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { CatalogueCache, Storage } from './db/store.ts'
+import activities from './plugins/activities/index.ts'
 import access from './plugins/access/index.ts'
 import accessTokens from './plugins/access-tokens/index.ts'
 import audit from './plugins/audit/index.ts'
@@ -26,6 +27,11 @@ import { errors as list } from './plugins/errors/list.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
+import logs from './plugins/logs/index.ts'
+import { LogRing } from './plugins/logs/ring.ts'
+import { maskPatterns } from './plugins/logs/secrets.ts'
+import logStreams from './plugins/logs/streams.ts'
+import { tapped } from './plugins/logs/tap.ts'
 import counters from './plugins/limits/counters.ts'
 import { limits } from './plugins/limits/index.ts'
 import throttle from './plugins/auth/throttle.ts'
@@ -57,7 +63,7 @@ import { completeApi, describeApi } from './schemas/openapi.ts'
 
 export interface AppOptions {
   logger: FastifyServerOptions['logger']
-  storage: Omit<Storage, 'vectors' | 'activities'>
+  storage: Omit<Storage, 'vectors'>
   catalogueCache: CatalogueCache
   bundles: Pick<BundleOptions, 'root' | 'isShared'>
   version: string
@@ -90,8 +96,9 @@ const lastChance = 1_000
 export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   const { env, version, storage, slowSenders = limits.slowSenders } = options
   const basePath = basePathOf(env)
+  const ring = new LogRing(limits.logs, maskPatterns)
   const app = Fastify({
-    logger: options.logger,
+    logger: tapped(options.logger, ring),
     logController: new LogController({ disableRequestLogging: true }),
     trustProxy: trustedProxies(env.TRUST_PROXY),
     requestTimeout: slowSenders.request,
@@ -113,7 +120,8 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(unread)
   await app.register(scopes)
   await app.register(settings, { store: storage.store })
-  await app.register(audit)
+  await app.register(logs, { ring })
+  await app.register(audit, storage)
   await app.register(counters, { counters: storage.counters })
   await app.register(throttle)
   await app.register(users)
@@ -136,6 +144,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(oauth, storage)
   await app.register(downstream)
   await app.register(sse)
+  await app.register(logStreams)
   await app.register(servers)
   await app.register(groups)
   await app.register(system)
@@ -147,6 +156,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(openapi)
   await app.register(metrics)
   await app.register(tracing)
+  await app.register(activities, storage)
 
   await app.register(browsers)
   await app.register(swagger, {

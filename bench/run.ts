@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureBuilt } from './build.ts'
+import { activities } from './activities.ts'
 import { against, otherBuild } from './against.ts'
 import { call } from './call.ts'
 import { override } from './gateway.ts'
@@ -14,7 +15,7 @@ import { machine, writeResults } from './results.ts'
 import { start } from './start.ts'
 import { token } from './token.ts'
 
-const all = { call, plain: plainCall, list, token, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = { call, plain: plainCall, list, token, activities, idle, start, ...otherBuild === undefined ? {} : { against } }
 /** In ms. */
 const timeout = 20 * 60_000
 

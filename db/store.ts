@@ -1,6 +1,7 @@
 import type { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
+import type { AuditTrail } from './audit-trail.ts'
 import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from './ports.ts'
 
 /**
@@ -153,4 +154,6 @@ export interface Storage {
   vectors: Vectors
   /** Available with a database only. */
   activities?: Activities
+  /** Available with a database only. */
+  auditTrail?: AuditTrail
 }

@@ -141,6 +141,8 @@ export const Env = Type.Object({
     StringEnum(['otlp', 'console', 'none'], { description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere' })
   ),
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
+  ACTIVITY_RETENTION: Duration('30d', 'How long calls are kept in the database. `0`: none are recorded'),
+  ACTIVITY_PAYLOADS: Type.Boolean({ default: true, description: 'Keeps the inputs and outputs of calls, up to 100 KiB of each' }),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'The lowest level of messages that are logged'
@@ -177,8 +179,11 @@ function valueOf (schema: TSchema, text: string): unknown {
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Converts a duration of the environment to ms, from 1 to the max of a timer (24.8 days). */
-export function milliseconds (text: string): number {
+/** Converts a duration of the environment to ms. */
+export function span (text: string): number {
   const [, number = '0', unit = 'ms'] = /^([0-9]+)(ms|s|m|h|d)?$/.exec(text) ?? []
-  return Math.min(Math.max(Number(number) * (units[unit] ?? 1), 1), 2 ** 31 - 1)
+  return Number(number) * (units[unit] ?? 1)
 }
+
+/** The same for a timer: from 1 ms to 24.8 days. */
+export const milliseconds = (text: string): number => Math.min(Math.max(span(text), 1), 2 ** 31 - 1)

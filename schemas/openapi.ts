@@ -108,6 +108,11 @@ const failures: Record<string, string> = {
 const otherFailures: Record<string, number[]> = {
   '/api/auth/change-password': [429],
   '/api/mcp-settings/export': [409],
+  // Without a database.
+  '/api/activities': [404],
+  '/api/activities/stats': [404],
+  '/api/activities/filters': [404],
+  '/api/activities/cleanup': [404],
   // While the authorization server is off.
   '/api/oauth/clients': [404],
   '/api/oauth/consents': [404],

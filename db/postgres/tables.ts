@@ -3,7 +3,6 @@ import {
   bigint,
   boolean,
   check,
-  doublePrecision,
   index,
   integer,
   jsonb,
@@ -17,7 +16,9 @@ import {
 import type { BuiltInPrompt, BuiltInResource } from '../../schemas/builtins.ts'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
-import type { ActivityStatus, ClientOrigin, TokenKind } from '../ports.ts'
+import type { ClientOrigin, TokenKind } from '../ports.ts'
+
+export * from './record-tables.ts'
 
 /**
  * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never changes. `key`
@@ -168,24 +169,6 @@ export const loginStates = pgTable(
     index('login_states_expires').on(expires)
   ]
 )
-
-/** The recorded calls; `timestamp` in ms since 1970. */
-export const activities = pgTable('activities', {
-  id: uuid().primaryKey(),
-  timestamp: bigint({ mode: 'number' }).notNull(),
-  server: text().notNull(),
-  tool: text().notNull(),
-  duration: doublePrecision().notNull(),
-  status: text().$type<ActivityStatus>().notNull(),
-  input: text(),
-  output: text(),
-  group: text(),
-  username: text(),
-  keyId: text('key_id'),
-  keyName: text('key_name'),
-  sourceIp: text('source_ip'),
-  errorMessage: text('error_message')
-}, ({ timestamp, username, id }) => [index('activities_timestamp').on(timestamp, id), index('activities_username').on(username, timestamp)])
 
 /** Embeddings as unit vectors; `key` is the hash of an id, `hash` that of the embedded text. */
 export const vectors = pgTable('vectors', {

@@ -3,6 +3,8 @@ import type { Env } from '../../schemas/env.ts'
 
 /** Environment variables that plugins may read. No secret that only the storage or the process edge needs is among them. */
 const shared = [
+  'ACTIVITY_PAYLOADS',
+  'ACTIVITY_RETENTION',
   'HOST',
   'BASE_PATH',
   'ALLOWED_HOSTS',

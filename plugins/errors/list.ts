@@ -82,6 +82,7 @@ export const errors = {
   DataAway: createError('TH_DATA_AWAY', 'The storage cannot be used now; try again later', 503),
   DiskFailing: createError('TH_DISK_FAILING', 'The disk reports errors: the settings were not changed', 507),
   StorageFull: createError('TH_STORAGE_FULL', 'The disk is full: the settings were not changed', 507),
+  RecordsAway: createError('TH_RECORDS_AWAY', 'The records cannot be read now: %s', 503),
   InvalidUtf8: createError('TH_INVALID_UTF8', 'The body is not valid UTF-8', 400),
   SessionRequired: createError('TH_SESSION_REQUIRED', 'Bad request: the Mcp-Session-Id header is missing; begin with initialize', 400),
   SessionIdRequired: createError(

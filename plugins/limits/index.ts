@@ -8,9 +8,21 @@ import { openapiServers } from './openapi-servers.ts'
 export const limits = {
   /**
    * `entries`: max entries of the audit log; `size`: max size of all of them, in characters; beyond: the oldest are dropped.
+   * `stored`: max entries in a database; beyond: the oldest are removed.
    * `part`: max size of one `before` or `after`, in characters; beyond: it is replaced by its id, its name and `truncated: true`.
    */
-  audit: { entries: 1_000, part: 32 * 1024, size: 16 * 1024 * 1024 },
+  audit: { entries: 1_000, part: 32 * 1024, size: 16 * 1024 * 1024, stored: 100_000 },
+
+  /**
+   * Records of calls that wait for a slow database. `entries`: max number, `size`: max size in characters; beyond: new calls are not
+   * recorded, and counted. `payload`: max size of an input or output, in bytes, `message`: of an error; beyond: they are cut.
+   */
+  activities: { entries: 10_000, size: 32 * 1024 * 1024, payload: 100 * 1024, message: 2 * 1024 },
+  /**
+   * The log that admins read. `entries`: max entries; beyond: the oldest are dropped. `message`: max length of one, in characters; beyond:
+   * it is cut. `streams`: max open streams; beyond: 503.
+   */
+  logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
 
   /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
   loginFailures: 10,

@@ -11,6 +11,10 @@ export interface Metrics {
   readonly contentType: string
   /** All metrics as text; those of servers that the principal does not see are left out. */
   read: (principal: Principal) => Promise<string>
+  /** Adds a number that only grows. @param read its value */
+  count: (name: string, help: string, read: () => number) => void
+  /** Adds a number. @param read its value */
+  gauge: (name: string, help: string, read: () => number) => void
 }
 
 /** `app.metrics`: the metrics of the gateway, for Prometheus. They are collected by the gateway's hooks. */
@@ -51,6 +55,10 @@ export default fp(async (app) => {
   app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: calls.label(server) }) })
   app.decorate('metrics', {
     contentType: register.contentType,
+    count: (name, help, read) => {
+      const counter = new Counter({ name, help, registers: [register], collect: () => { counter.reset(); counter.inc(read()) } })
+    },
+    gauge: (name, help, read) => { gauge(name, help, read) },
     read: async (principal) => {
       const text = await register.metrics()
       if (principal.isAdmin && principal.grant === undefined) return text

@@ -9,12 +9,19 @@ const shortest = 6
  * A function that masks the secrets of a config in a text for people: an error of its server, a line of a child's stderr.
  * @param config with its variables expanded
  */
-export function redactor (config: Readonly<Record<string, unknown>>): (text: string) => string {
+export const redactor = (config: Readonly<Record<string, unknown>>): ((text: string) => string) => scrubber(secretsOf(config))
+
+/** The secrets of a config, in the forms in which a text may hold them. */
+export function secretsOf (config: Readonly<Record<string, unknown>>): string[] {
   const found = new Set<string>()
   collect(config, maskConfig(config), found)
-  const secrets = [...found]
+  return [...found]
     .flatMap((each) => [each, JSON.stringify(each).slice(1, -1), coded(encodeURIComponent, each)])
     .filter((each) => each.length >= shortest)
+}
+
+/** A function that masks secrets in a text. @param secrets each of three characters or more */
+export function scrubber (secrets: readonly string[]): (text: string) => string {
   if (secrets.length === 0) return (text) => text
   const scanner = new SecretScanner(secrets)
   return (text) => {

@@ -33,6 +33,7 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     userOf: (config) => userOf(app.settings.current, config),
     initTimeout,
     requestTimeout,
+    onLine: (server, line) => { app.logChild(server, line) },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)
@@ -42,4 +43,4 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
   app.addHook('onClose', async () => { await upstreams.close() })
-}, { name: 'upstream', dependencies: ['config', 'settings', 'outbound', 'gateway'] })
+}, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway'] })

@@ -21,6 +21,8 @@ export interface UpstreamsDeps {
   /** In ms. */
   initTimeout: number
   requestTimeout: number
+  /** Receives what a server's process prints beside its messages, line by line. */
+  onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
 }
 
@@ -148,12 +150,12 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { log, cache, transport, userOf, ...deps } = this.#deps
+    const { log, cache, transport, userOf, onLine: print, ...deps } = this.#deps
     const isFirst = !this.#isStarted
     const onLine = limitLines(
       limits.stderrLines,
-      (line) => { log(name, 'debug', line) },
-      (dropped) => { log(name, 'debug', `${dropped} more lines in this second`) }
+      (line) => { print(name, line) },
+      (dropped) => { print(name, `${dropped} more lines in this second`) }
     )
     const upstream: Upstream = new Upstream(name, config, {
       ...deps,

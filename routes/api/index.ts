@@ -2,6 +2,7 @@ import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
+import activities from './activities.ts'
 import admin from './admin/index.ts'
 import catalogues from './catalogues.ts'
 import builtIns from './builtins.ts'
@@ -37,6 +38,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(prompts)
   await app.register(builtIns)
   await app.register(templates)
+  await app.register(activities)
   await app.register(oauth)
   await app.register(catalogues)
   await app.register(admin)

@@ -72,7 +72,7 @@ function expected (asked: Asked): Expected {
   if (scope === 'admin' && !isAdmin(who)) return 403
   switch (target) {
     case 'nothing': return 'yes'
-    // The authorization server, with `oauthServer.enabled` false.
+    // The authorization server, with `oauthServer.enabled` false; the record of calls, without a database.
     case 'off': return 404
     // DECISIONS §13: METRICS is not set.
     case 'metrics': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
@@ -102,6 +102,15 @@ const builtIn = (body?: unknown): Place => ({ target: 'nothing', body })
 const nothing = (body?: unknown): Place => ({ target: 'nothing', body })
 const call: Place = { target: 'server', query: '?message=hi' }
 const config = { url: 'http://127.0.0.1:9/mcp', enabled: false }
+
+/** What is served with a database only: `test/activities` asks these routes. */
+const records = [
+  'GET /api/activities',
+  'GET /api/activities/stats',
+  'GET /api/activities/filters',
+  'GET /api/activities/:id',
+  'DELETE /api/activities/cleanup'
+]
 
 const authorizationServer = [
   'GET /.well-known/oauth-authorization-server',
@@ -182,6 +191,10 @@ const places: Readonly<Record<string, Place>> = {
   'PUT /api/system-config': nothing({ nameSeparator: '-' }),
   'GET /api/audit': nothing(),
   'POST /api/mcpb/upload': nothing(),
+  'GET /api/logs': nothing(),
+  'DELETE /api/logs': nothing(),
+  'GET /api/logs/stream': nothing(),
+  'GET /api/activities/available': nothing(),
   'GET /api/groups': nothing(),
   'POST /api/groups': nothing({ name: 'NEW', servers: [] }),
   'GET /api/groups/:id': group(),
@@ -225,7 +238,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/:name/openapi.json': group(),
   'GET /api/:name/openapi.yaml': group(),
   ...Object.fromEntries(catalogues.map((path) => [`GET /api/${path}`, nothing()])),
-  ...Object.fromEntries(authorizationServer.map((route) => [route, { target: 'off' }])),
+  ...Object.fromEntries([...authorizationServer, ...records].map((route) => [route, { target: 'off' }])),
   'GET /api/tools/:server/:tool': call,
   'POST /api/tools/:server/:tool': server({}),
   'GET /api/:name/tools/:server/:tool': { target: 'group', query: '?message=hi' },

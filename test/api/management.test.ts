@@ -21,7 +21,8 @@ import {
   type Json,
   type Stream
 } from '../helpers/client.ts'
-import { Audit } from '../../plugins/audit/audit.ts'
+import { Audit, type ShownEntry } from '../../plugins/audit/audit.ts'
+import { MemoryTrail } from '../../plugins/audit/memory-trail.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import type { Committed } from '../../plugins/settings/settings.ts'
 import type { Snapshot } from '../../db/store.ts'
@@ -2945,7 +2946,8 @@ test('the audit of writes', async (t) => {
   })
 
   await t.test('has a bound in entries, and in what they hold', async () => {
-    const audit = new Audit({ entries: 50, part: 2_000, size: 10_000 }, () => {})
+    const bounds = { entries: 50, part: 2_000, size: 10_000, stored: 50 }
+    const audit = new Audit({ trail: new MemoryTrail(bounds), bounds, notify: () => {}, warn: () => {} })
     const current = { users: new Map() } as unknown as Snapshot
     const write = (name: string, length: number): void => {
       audit.add({
@@ -2956,11 +2958,12 @@ test('the audit of writes', async (t) => {
       } as unknown as Committed)
     }
     for (let at = 0; at < 60; at++) write(`u${at}`, 10)
-    assert.deepEqual([audit.list(100).data.length, audit.list(1).data[0]?.name], [50, 'u59'])
+    const list = async (limit: number): Promise<ShownEntry[]> => (await audit.list({ limit })).data
+    assert.deepEqual([(await list(100)).length, (await list(1))[0]?.name], [50, 'u59'])
     for (let at = 0; at < 20; at++) write(`v${at}`, 1_000)
-    assert.deepEqual(audit.list(100).data.map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
+    assert.deepEqual((await list(100)).map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
     for (let at = 0; at < 60; at++) write(`w${at}`, 5_000)
-    assert.deepEqual([audit.list(100).data.length, audit.list(1).data[0]?.after], [50, { truncated: true }])
+    assert.deepEqual([(await list(100)).length, (await list(1))[0]?.after], [50, { truncated: true }])
   })
 
   await t.test('by a key: who made it', async () => {

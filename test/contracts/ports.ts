@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { test, type Test } from 'tap'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AuditEntry } from '../../db/audit-trail.ts'
 import {
   maxClientIdle,
   maxEntries,
@@ -586,7 +587,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   // ---- activities -------------------------------------------------------------------------------
 
   if (!database) {
-    it('keeps no activities', async ({ activities }) => { assert.equal(activities, undefined) })
+    it('keeps no activities', async ({ activities, auditTrail }) => { assert.deepEqual([activities, auditTrail], [undefined, undefined]) })
     return
   }
   const record = (what: string, run: (activities: Activities) => Promise<void>): void => {
@@ -637,14 +638,15 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
         group: n % 2 === 0 ? 'team' : undefined,
         username: n % 5 === 0 ? 'ann' : undefined,
         keyId: n % 6 === 0 ? 'k1' : undefined,
+        keyName: n % 12 === 0 ? 'one' : undefined,
         duration: n
       })
     )
     await activities.append(batch)
     const newest = [...batch].sort((one, other) => other.timestamp - one.timestamp || (other.id < one.id ? -1 : 1))
     for (const [page, limit] of [[1, 100], [2, 100], [12, 100], [13, 100], [240, 5]] as const) {
-      const { activities: found, total } = await activities.list({}, page, limit)
-      assert.deepEqual([ids(found), total], [ids(newest.slice((page - 1) * limit, page * limit)), 1_200], `page ${page} of ${limit}`)
+      const { activities: found, total, approximate } = await activities.list({}, page, limit)
+      assert.deepEqual([ids(found), total, approximate], [ids(newest.slice((page - 1) * limit, page * limit)), 1_200, false], `page ${page} of ${limit}`)
     }
     for (const filter of [
       { server: 'files' },
@@ -653,6 +655,8 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       { group: 'team' },
       { username: 'ann' },
       { keyId: 'k1' },
+      { keyName: 'one' },
+      { status: 'success' },
       { server: 'files', status: 'error', username: 'ann' },
       { server: 'none' },
       { server: undefined }
@@ -674,7 +678,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   })
 
   record('what there is to filter by, and what is cleaned up', async (activities) => {
-    assert.deepEqual(await activities.values({}), { servers: [], tools: [], groups: [], usernames: [], keys: [] })
+    assert.deepEqual(await activities.values({}), { servers: [], tools: [], groups: [], usernames: [], keyNames: [] })
     assert.deepEqual(await activities.stats({}), { total: 0, errors: 0, duration: 0 })
     await activities.append([
       activity({ timestamp: 1, server: 'b', tool: 'x', group: 'g', username: 'ann', keyId: 'k1', keyName: 'one' }),
@@ -686,20 +690,98 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
       tools: ['x', 'y'],
       groups: ['g'],
       usernames: ['ann', 'bob'],
-      keys: [{ id: 'k1', name: 'one' }, { id: 'k2' }]
+      keyNames: ['one']
     })
     assert.deepEqual(await activities.values({ username: 'bob' }), {
       servers: ['a'],
       tools: ['x'],
       groups: [],
       usernames: ['bob'],
-      keys: [{ id: 'k2' }]
+      keyNames: []
     })
     assert.equal(await activities.cleanup(3), 2)
     assert.deepEqual((await activities.list({}, 1, 10)).activities.map(({ timestamp }) => timestamp), [3])
     assert.equal(await activities.cleanup(3), 0)
-    await activities.append(Array.from({ length: 5_001 }, () => activity({ timestamp: 1 })))
-    assert.equal(await activities.cleanup(2), 5_001)
+    await activities.append(Array.from({ length: 2_001 }, () => activity({ timestamp: 1 })))
+    assert.equal(await activities.expire(2), 1_000, 'a step')
+    assert.equal((await activities.stats({})).total, 1_002)
+    assert.equal(await activities.cleanup(2), 1_001)
     assert.equal((await activities.list({}, 1, 10)).total, 1)
+    assert.deepEqual([await activities.expire(2), await activities.expire(4), (await activities.stats({})).total], [0, 1, 0])
+    assert.deepEqual((await activities.values({})).servers, [], 'of what is gone nothing is left to filter by')
+  })
+
+  record('sums are those of the calls, whatever part of an hour is asked for', async (activities) => {
+    const hour = 3_600_000
+    const batch = Array.from({ length: 400 }, (_, n) =>
+      activity({ timestamp: 1_000 * hour + n * 77_777, duration: n, status: n % 7 === 0 ? 'error' : 'success', server: n % 2 === 0 ? 'a' : 'b' })
+    )
+    await activities.append(batch)
+    const start = 1_000 * hour
+    for (const [from, to] of [
+      [undefined, undefined],
+      [start, start + hour],
+      [start + 1, start + 5 * hour - 1],
+      [start + 100_000, start + 300_000],
+      [start + hour - 1, start + hour + 1],
+      [start + 2 * hour + 7, undefined],
+      [undefined, start + 3 * hour + 7],
+      [start + 5, start + 4],
+      [0, start + 100 * hour]
+    ]) {
+      for (const server of [undefined, 'a']) {
+        const wanted = batch.filter((each) =>
+          each.timestamp >= (from ?? 0) && each.timestamp < (to ?? Infinity) && (server === undefined || each.server === server)
+        )
+        const mean = wanted.length === 0 ? 0 : wanted.reduce((sum, { duration }) => sum + duration, 0) / wanted.length
+        const { total, errors, duration } = await activities.stats({ from, to, server })
+        assert.deepEqual([total, errors], [wanted.length, wanted.filter(({ status }) => status === 'error').length], `${from} to ${to}`)
+        assert.ok(Math.abs(duration - mean) < 1e-6, `${duration} and not ${mean}`)
+        assert.equal((await activities.list({ from, to, server }, 1, 1)).total, wanted.length)
+      }
+    }
+  })
+
+  record('beyond 10,000 the total is an estimate; a page holds 8 MiB of payloads, and an activity of its own has all', async (activities) => {
+    await activities.append(Array.from({ length: 10_050 }, (_, n) => activity({ timestamp: n })))
+    const { total, approximate, activities: found } = await activities.list({ server: 'files' }, 100, 100)
+    assert.deepEqual([total, approximate, found.length], [10_050, true, 100])
+    assert.deepEqual(await activities.list({ server: 'none' }, 1, 1), { activities: [], total: 0, approximate: false })
+    const output = 'x'.repeat(100 * 1024)
+    const large = Array.from({ length: 100 }, (_, n) => activity({ timestamp: 20_000 - n, output }))
+    await activities.append(large)
+    const page = await activities.list({}, 1, 100)
+    assert.deepEqual(ids(page.activities), ids(large))
+    assert.equal(page.activities.filter((each) => each.output === output).length, 81)
+    assert.equal((await activities.find(large.at(-1)?.id ?? ''))?.output, output)
+  })
+
+  // ---- the audit log ----------------------------------------------------------------------------
+
+  it('audit entries are found as they were added, newest first, in pages, by filters; the oldest go', async ({ auditTrail }) => {
+    assert.ok(auditTrail)
+    const entry = (n: number, more: Partial<AuditEntry> = {}): AuditEntry => ({
+      id: randomUUID(), timestamp: n, username: n % 2 === 0 ? 'ann' : odd, action: 'update', entity: 'server', name: `${odd} ${n}`, ...more
+    })
+    const all = [
+      ...Array.from({ length: 8 }, (_, n) => entry(n)),
+      entry(8, { action: 'create', entity: 'user', after: JSON.stringify({ name: odd }) }),
+      entry(9, { action: 'delete', before: `{"x":"${odd}"}`, name: 'gone' })
+    ]
+    await auditTrail.append(all)
+    await auditTrail.append(all.slice(3, 5))
+    const newest = all.toReversed()
+    assert.deepEqual(await auditTrail.list({}, 100), newest)
+    assert.deepEqual(await auditTrail.list({}, 3, newest[3]?.id), newest.slice(4, 7))
+    assert.equal(await auditTrail.list({}, 3, randomUUID()), undefined)
+    assert.equal(await auditTrail.list({}, 3, 'x'), undefined)
+    for (const filter of [{ username: odd }, { action: 'create' }, { entity: 'server' }, { name: 'gone' }] as const) {
+      const [[key, value] = ['', '']] = Object.entries(filter)
+      assert.deepEqual(await auditTrail.list(filter, 100), newest.filter((each) => each[key as 'name'] === value), key)
+    }
+    assert.deepEqual(await auditTrail.list({ from: 3, to: 5 }, 100), newest.filter(({ timestamp }) => timestamp === 3 || timestamp === 4))
+    assert.deepEqual([await auditTrail.trim(10), await auditTrail.trim(4), await auditTrail.trim(4)], [0, 6, 0])
+    assert.deepEqual(await auditTrail.list({}, 100), newest.slice(0, 4))
+    await auditTrail.trim(0)
   })
 }

@@ -280,6 +280,7 @@ test('childEnvironment: what a child is given', async (t) => {
       cache: { read: async () => undefined, write: async () => {}, remove: async () => {} },
       initTimeout: 10_000,
       requestTimeout: 10_000,
+      onLine: () => {},
       log: (_server, level, sentence) => { if (level === 'warn') warned.push(sentence) }
     })
     t.after(async () => { await upstreams.close(); await outbound.close() })

@@ -126,6 +126,14 @@ export class Cluster {
     return `postgres://hub:${encodeURIComponent(passwordCanary)}@127.0.0.1:${this.port}/${name}`
   }
 
+  /** Makes an empty database. @returns where to connect to it */
+  async make (name: string): Promise<string> {
+    const admin = postgres(this.url(), { max: 1, onnotice: () => {} })
+    await admin.unsafe(`CREATE DATABASE ${name}`)
+    await admin.end({ timeout: 1 })
+    return this.url(name)
+  }
+
   /** What the server has logged so far. */
   log (): string { return readFileSync(join(this.#folder, 'log'), 'utf8') }
 

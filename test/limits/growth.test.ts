@@ -11,6 +11,7 @@ import { checkInvariants } from '../../db/invariants.ts'
 import { makeView, type Principal, type Scope } from '../../plugins/access/view.ts'
 import { admits, visibleServers } from '../../plugins/access/visibility.ts'
 import { Audit } from '../../plugins/audit/audit.ts'
+import { MemoryTrail } from '../../plugins/audit/memory-trail.ts'
 import { List } from '../../plugins/gateway/list.ts'
 import { Claims } from '../../plugins/gateway/claims.ts'
 import { foldSurface, readerOf } from '../../plugins/gateway/surface.ts'
@@ -38,6 +39,9 @@ import { LineReader } from '../../protocol/transports/line-reader.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, KEY, settings } from '../helpers/client.ts'
+
+const newAudit = (): Audit =>
+  new Audit({ trail: new MemoryTrail(limits.audit), bounds: limits.audit, notify: () => {}, warn: () => {} })
 
 /** Linear work takes 4 times as long, and `n log n` a little more; half of the distance to 16 is for the garbage collector and others. */
 const mostGrowth = 8
@@ -224,7 +228,7 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
     const former = snapshotOf({})
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
     const next = snapshotOf(Object.fromEntries(changes.map(({ key, value }) => [key, value])))
-    return () => { new Audit(limits.audit, () => {}).add({ by: 'admin', changes, former, next }) }
+    return () => { newAudit().add({ by: 'admin', changes, former, next }) }
   }],
   'settings: many changes': [5_000, (size) => {
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))

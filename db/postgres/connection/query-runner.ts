@@ -18,6 +18,8 @@ export interface QueryRunner {
   slow: Query
   /** For work in one transaction. */
   transact: Query<Transaction>
+  /** For work in one transaction that nobody waits for: one at a time, and it delays no other query. */
+  record: Query<Transaction>
 }
 
 /** Max queries that wait, per method of `QueryRunner`. */
@@ -35,12 +37,11 @@ export function createQueryRunner (driver: Driver, health: () => string | undefi
       return await limit(async () => await run(driver, health, work))
     }
   }
-  const inTransaction = limited(2)
-  return {
-    quick: limited(2),
-    slow: limited(1),
-    transact: async (work) => await inTransaction(async (db) => await db.transaction(work))
+  const transactions = (concurrency: number): Query<Transaction> => {
+    const inTransaction = limited(concurrency)
+    return async (work) => await inTransaction(async (db) => await db.transaction(work))
   }
+  return { quick: limited(2), slow: limited(1), transact: transactions(2), record: transactions(1) }
 }
 
 async function run<Result> (driver: Driver, health: () => string | undefined, work: (db: Db) => Promise<Result>): Promise<Result> {

@@ -1,20 +1,29 @@
-import { and, avg, count, desc, eq, gte, inArray, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
+import { and, count, desc, eq, getTableColumns, gte, isNotNull, lt, sql, type SQL } from 'drizzle-orm'
 import type { PgColumn } from 'drizzle-orm/pg-core'
-import type { Activities, Activity, ActivityFilter, ActivityValues } from '../../ports.ts'
+import type { Activities, Activity, ActivityFilter, ActivityPage, ActivityValues } from '../../ports.ts'
+import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
-import { activities } from '../tables.ts'
+import { activities, activityHours as hours } from '../tables.ts'
+import { indexable } from '../text.ts'
+import { appendCalls, hourLength, removeCalls } from './activity-hours.ts'
 
-/** Bounds of one statement: rows that it adds, their size in characters, rows that it removes. */
-const bounds = { rows: 500, size: 4 * 1024 * 1024, removed: 5_000 }
+/** Bounds of one statement: rows that it adds, their size in characters. */
+const bounds = { rows: 500, size: 4 * 1024 * 1024 }
 /** Max values of one kind to filter by. */
 const maxValues = 1_000
+/** Max number of entries that are counted one by one. */
+const maxCounted = 10_000
+/** Max size of all payloads on one page, in bytes. */
+const maxPayloads = 8 * 1024 * 1024
 
 /** Replaces what PostgreSQL cannot store in a text: NUL and unpaired surrogates. */
-const storable = (text: string): string => Buffer.from(text).toString().replaceAll('\0', '\ufffd')
-const withStorableTexts = <Entry extends object>(entry: Entry): Entry =>
-  Object.fromEntries(Object.entries(entry).map(([name, value]) => [name, typeof value === 'string' ? storable(value) : value])) as Entry
+const storable = (text: string): string => text.replace(/\0|\p{Surrogate}/gu, '\ufffd')
+const storableOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : storable(text)
+/** A text of a column with an index. */
+const short = (text: string): string => indexable(storable(text))
+const shortOrNone = (text: string | undefined): string | undefined => text === undefined ? undefined : short(text)
 
-/** The record of calls; all replicas share one table. */
+/** The record of calls; all replicas share its tables. */
 export class PostgresActivities implements Activities {
   readonly #queries: QueryRunner
 
@@ -23,27 +32,16 @@ export class PostgresActivities implements Activities {
   }
 
   async append (batch: readonly Activity[]): Promise<void> {
-    for (const rows of chunks(batch)) {
-      await this.#queries.slow(async (db) => {
-        await db.insert(activities).values(rows).onConflictDoNothing()
-      })
-    }
+    for (const rows of chunks(batch)) await this.#queries.record(async (tx) => { await appendCalls(tx, rows) })
   }
 
-  async list (filter: ActivityFilter, page: number, limit: number): Promise<{ activities: Activity[], total: number }> {
-    // Two queries one after the other, since the timeout of a query is that of one statement.
-    const rows = await this.#queries.slow(
-      async (db) =>
-        await db
-          .select()
-          .from(activities)
-          .where(matching(filter))
-          .orderBy(desc(activities.timestamp), desc(activities.id))
-          .limit(limit)
-          .offset((page - 1) * limit)
-    )
-    const total = await this.#queries.slow(async (db) => await db.$count(activities, matching(filter)))
-    return { activities: rows.map(toActivity), total }
+  async list (filter: ActivityFilter, page: number, limit: number): Promise<ActivityPage> {
+    // Queries one after the other, since the timeout of a query is that of one statement.
+    const rows = await this.#queries.slow(async (db) => await selectPage(db, filter, page, limit))
+    const [counted] = await this.#queries.slow(async (db) => await countSome(db, filter))
+    const total = counted?.total ?? 0
+    const approximate = total > maxCounted
+    return { activities: rows.map(toActivity), total: approximate ? Math.max(total, await this.#estimate(filter)) : total, approximate }
   }
 
   async find (id: string): Promise<Activity | undefined> {
@@ -53,69 +51,115 @@ export class PostgresActivities implements Activities {
   }
 
   async values (filter: ActivityFilter): Promise<ActivityValues> {
-    const { server, tool, group, username, keyId, keyName } = activities
     const distinct = async (column: PgColumn): Promise<string[]> => await this.#queries.slow(async (db) => {
       const rows = await db
         .selectDistinct({ value: sql<string>`${column}` })
-        .from(activities)
-        .where(and(matching(filter), isNotNull(column)))
+        .from(hours)
+        .where(and(matchingHours(filter), isNotNull(column)))
         .orderBy(column)
         .limit(maxValues)
       return rows.map(({ value }) => value)
     })
-    const keys = await this.#queries.slow(
-      async (db) =>
-        await db
-          .select({ id: sql<string>`${keyId}`, name: sql<string | null>`max(${keyName})` })
-          .from(activities)
-          .where(and(matching(filter), isNotNull(keyId)))
-          .groupBy(keyId)
-          .orderBy(keyId)
-          .limit(maxValues)
-    )
     return {
-      servers: await distinct(server),
-      tools: await distinct(tool),
-      groups: await distinct(group),
-      usernames: await distinct(username),
-      keys: keys.map(({ id, name }) => name === null ? { id } : { id, name })
+      servers: await distinct(hours.server),
+      tools: await distinct(hours.tool),
+      groups: await distinct(hours.group),
+      usernames: await distinct(hours.username),
+      keyNames: await distinct(hours.keyName)
     }
   }
 
   async stats (filter: ActivityFilter): Promise<{ total: number, errors: number, duration: number }> {
-    const [found] = await this.#queries.slow(
-      async (db) =>
-        await db
-          .select({
-            total: count(),
-            errors: sql<string>`count(*) filter (where ${activities.status} = 'error')`,
-            duration: avg(activities.duration)
-          })
-          .from(activities)
-          .where(matching(filter))
-    )
-    return { total: found?.total ?? 0, errors: Number(found?.errors ?? 0), duration: Number(found?.duration ?? 0) }
+    const [found] = await this.#queries.slow(async (db) => await sumUp(db, filter))
+    const total = Number(found?.total ?? 0)
+    return { total, errors: Number(found?.errors ?? 0), duration: total === 0 ? 0 : Number(found?.duration ?? 0) / total }
   }
 
   async cleanup (before: number): Promise<number> {
-    // In chunks: removing the records of years may take longer than the statement timeout.
     for (let removed = 0; ;) {
-      const gone = await this.#queries.slow(
-        async (db) =>
-          await db
-            .delete(activities)
-            .where(
-              inArray(
-                activities.id,
-                db.select({ id: activities.id }).from(activities).where(lt(activities.timestamp, before)).limit(bounds.removed)
-              )
-            )
-            .returning({ id: activities.id })
-      )
-      removed += gone.length
-      if (gone.length < bounds.removed) return removed
+      const gone = await this.#queries.record(async (tx) => await removeCalls(tx, before, 'wait'))
+      if (gone === 0) return removed
+      removed += gone
     }
   }
+
+  async expire (before: number): Promise<number> {
+    return await this.#queries.record(async (tx) => await removeCalls(tx, before, 'skip'))
+  }
+
+  /** The number of matching calls, with `from` and `to` to the hour. */
+  async #estimate (filter: ActivityFilter): Promise<number> {
+    const [found] = await this.#queries.slow(
+      async (db) => await db.select({ total: sql<string>`coalesce(sum(${hours.calls}), 0)` }).from(hours).where(matchingHours(filter))
+    )
+    return Number(found?.total ?? 0)
+  }
+}
+
+/**
+ * The query of one page. The ids are found in an index; only the rows of the page are read. Exported for the test of its plan.
+ * @param page from 1
+ */
+export function selectPage (db: Db, filter: ActivityFilter, page: number, limit: number) {
+  const order = [desc(activities.timestamp), desc(activities.id)]
+  const ids = db
+    .select({ id: activities.id })
+    .from(activities)
+    .where(matching(filter))
+    .orderBy(...order)
+    .limit(limit)
+    .offset((page - 1) * limit)
+    .as('page')
+  const { input, output } = activities
+  const size = sql`sum(coalesce(octet_length(${input}), 0) + coalesce(octet_length(${output}), 0))`
+  const fits = sql`${size} over (order by ${order[0]}, ${order[1]}) <= ${maxPayloads}`
+  return db
+    .select({
+      ...getTableColumns(activities),
+      input: sql<string | null>`case when ${fits} then ${input} end`,
+      output: sql<string | null>`case when ${fits} then ${output} end`
+    })
+    .from(activities)
+    .innerJoin(ids, eq(ids.id, activities.id))
+    .orderBy(...order)
+}
+
+/** Counts to one more than `maxCounted`. Exported for the test of its plan. */
+export function countSome (db: Db, filter: ActivityFilter) {
+  const some = db.select({ one: sql`1`.as('one') }).from(activities).where(matching(filter)).limit(maxCounted + 1).as('some')
+  return db.select({ total: count() }).from(some)
+}
+
+/** Whole hours by their sums, and the calls of the hours at the ends of the time one by one. Exported for the test of its plan. */
+export function sumUp (db: Db, filter: ActivityFilter) {
+  const { from, to, ...equal } = filter
+  const first = from === undefined ? undefined : Math.ceil(from / hourLength)
+  const end = to === undefined ? undefined : Math.floor(to / hourLength)
+  const isWithinHour = first !== undefined && end !== undefined && first > end
+  const whole = and(
+    ...equalities(hours, equal),
+    first === undefined ? undefined : gte(hours.hour, first),
+    end === undefined ? undefined : lt(hours.hour, end)
+  ) ?? sql`true`
+  const part = (since: number, until: number): SQL => sql` union all
+    select 1, ${activities.status}, ${activities.duration} from ${activities} where ${matching({ ...equal, from: since, to: until })}`
+  const parts = isWithinHour
+    ? [part(from ?? 0, to ?? 0)]
+    : [
+        ...(from === undefined || first === undefined ? [] : [part(from, first * hourLength)]),
+        ...(to === undefined || end === undefined ? [] : [part(end * hourLength, to)])
+      ]
+  const summed = sql`(
+    select ${hours.calls} as calls, ${hours.status} as status, ${hours.duration} as duration from ${hours}
+      where ${isWithinHour ? sql`false` : whole}${sql.join(parts)}
+  ) as summed`
+  return db
+    .select({
+      total: sql<string>`sum(calls)`,
+      errors: sql<string>`sum(calls) filter (where status = 'error')`,
+      duration: sql<string>`sum(duration)`
+    })
+    .from(summed)
 }
 
 /** Splits a batch into chunks that fit into one statement. */
@@ -123,7 +167,7 @@ function * chunks (batch: readonly Activity[]): Generator<Activity[]> {
   let rows: Activity[] = []
   let size = 0
   for (const activity of batch) {
-    rows.push(withStorableTexts(activity))
+    rows.push(toRow(activity))
     size += (activity.input?.length ?? 0) + (activity.output?.length ?? 0)
     if (rows.length < bounds.rows && size < bounds.size) continue
     yield rows
@@ -133,17 +177,48 @@ function * chunks (batch: readonly Activity[]): Generator<Activity[]> {
   if (rows.length > 0) yield rows
 }
 
-/** The filter as a condition; undefined: it has no criteria. */
-function matching ({ from, to, ...equal }: ActivityFilter): SQL | undefined {
-  const equalities = (Object.entries(equal) as Array<[keyof typeof equal, string | undefined]>).map(([name, value]) =>
-    value === undefined ? undefined : eq(activities[name], storable(value))
-  )
-  return and(
-    ...equalities,
-    from === undefined ? undefined : gte(activities.timestamp, from),
-    to === undefined ? undefined : lt(activities.timestamp, to)
-  )
+type Equal = Omit<ActivityFilter, 'from' | 'to'>
+
+function equalities (table: typeof activities | typeof hours, equal: Equal): Array<SQL | undefined> {
+  return (Object.entries(equal) as Array<[keyof Equal, string | undefined]>).map(([name, value]) => {
+    if (value === undefined) return undefined
+    // In the text of the statement: a partial index serves a value that is known when the statement is planned.
+    if (name === 'status') return sql`${table.status} = ${sql.raw(value === 'error' ? "'error'" : "'success'")}`
+    return eq(table[name], short(value))
+  })
 }
+
+/** The filter as a condition on calls; undefined: it has no criteria. */
+const matching = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
+  ...equalities(activities, equal),
+  from === undefined ? undefined : gte(activities.timestamp, from),
+  to === undefined ? undefined : lt(activities.timestamp, to)
+)
+
+/** The filter as a condition on hours, which includes those at the ends of the time as a whole. */
+const matchingHours = ({ from, to, ...equal }: ActivityFilter): SQL | undefined => and(
+  ...equalities(hours, equal),
+  from === undefined ? undefined : gte(hours.hour, Math.floor(from / hourLength)),
+  to === undefined ? undefined : lt(hours.hour, Math.ceil(to / hourLength))
+)
+
+/** An activity as it is stored. */
+const toRow = (activity: Activity): Activity => ({
+  id: activity.id,
+  timestamp: activity.timestamp,
+  server: short(activity.server),
+  tool: short(activity.tool),
+  duration: activity.duration,
+  status: activity.status,
+  input: storableOrNone(activity.input),
+  output: storableOrNone(activity.output),
+  group: shortOrNone(activity.group),
+  username: shortOrNone(activity.username),
+  keyId: shortOrNone(activity.keyId),
+  keyName: shortOrNone(activity.keyName),
+  sourceIp: storableOrNone(activity.sourceIp),
+  errorMessage: storableOrNone(activity.errorMessage)
+})
 
 const toActivity = (row: typeof activities.$inferSelect): Activity =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as unknown as Activity

@@ -1,6 +1,8 @@
 import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from '../../ports.ts'
+import type { AuditTrail } from '../../audit-trail.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
+import { PostgresAuditTrail } from './audit-trail.ts'
 import { PostgresClients } from './clients.ts'
 import { PostgresConsents } from './consents.ts'
 import { createQueryRunner } from '../connection/query-runner.ts'
@@ -17,6 +19,7 @@ interface Ports {
   consents: Consents
   loginStates: LoginStates
   activities: Activities
+  auditTrail: AuditTrail
   vectors: Vectors
 }
 
@@ -30,6 +33,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     consents: new PostgresConsents(queries),
     loginStates: new PostgresLoginStates(queries, vault),
     activities: new PostgresActivities(queries),
+    auditTrail: new PostgresAuditTrail(queries),
     vectors: new PostgresVectors(queries)
   }
 }

@@ -38,17 +38,24 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags: ['System'],
         summary: 'The audit log',
         description:
-          'The changes that this process remembers, newest first, secrets masked. A `before` or `after` that is too large to be kept is ' +
+          'Newest first, secrets masked: the last 100,000 changes where there is a database, else the last 1,000 since the start of the ' +
+          'process. Filters match exactly. A `before` or `after` that is too large to be kept is ' +
           '`{id?, name?, truncated: true}`. A changed password shows as `passwordChanged` in `after`.',
         querystring: Type.Object({
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
+          username: Type.Optional(Type.String()),
+          action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
+          entity: Type.Optional(StringEnum(['user', 'server', 'group', 'key', 'systemConfig'])),
+          name: Type.Optional(Type.String()),
+          startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
+          endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),
           cursor: Type.Optional(Type.String({ description: 'The `nextCursor` of the page before' }))
         }),
         response: { 200: Type.Object({ success: Type.Literal(true), data: Type.Array(Entry), nextCursor: Type.Optional(Type.String()) }) }
       },
       config: { effect: 'read' }
     },
-    async ({ query: { limit = 50, cursor } }) => ({ success: true as const, ...app.audit.list(limit, cursor) })
+    async ({ query }) => ({ success: true as const, ...await app.audit.list(query) })
   )
 }
 export default routes

@@ -2,9 +2,11 @@ import { errors } from '../../../plugins/errors/list.ts'
 import { enterScope } from '../../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { principalOf } from '../principal.ts'
+import activities from './activities.ts'
 import audit from './audit.ts'
 import bundles from './bundles.ts'
 import builtIns from './builtins.ts'
+import logs from './logs.ts'
 import oauthClients from './oauth-clients.ts'
 import system from './system.ts'
 import users from './users.ts'
@@ -20,6 +22,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   await app.register(system)
   await app.register(audit)
   await app.register(builtIns)
+  await app.register(activities)
+  await app.register(logs)
   await app.register(oauthClients)
   await app.register(bundles)
 }

@@ -1,0 +1,42 @@
+import { Cluster } from '../test/helpers/database.ts'
+import type { Bench, Measurement } from './bench.ts'
+import { compare, type Target } from './compare.ts'
+import { startGateway, type Gateway } from './gateway.ts'
+import { echoCall } from './jobs.ts'
+import { waitUntilListed } from './tools.ts'
+import { httpServer, startEcho } from './upstreams.ts'
+
+/**
+ * An echo call that is recorded in a PostgreSQL, in turns with one on a gateway that records nothing (ACTIVITY_RETENTION=0), each with a
+ * database of its own. The recorded call may cost 0.02 ms of CPU more. The CPU time of PostgreSQL is not counted.
+ */
+export const activities: Measurement = { title: 'Echo call with the record of calls', run }
+
+const inFlight = 16
+
+async function run (bench: Bench): Promise<string> {
+  const { processes, quick, log } = bench
+  const echo = await startEcho(processes)
+  const cluster = await Cluster.create({ fsync: 'off' })
+  try {
+    const start = async (name: string, retention: string): Promise<Gateway> => await startGateway(bench, {
+      mcpServers: { echo: httpServer(echo) },
+      env: { DB_URL: await cluster.make(name), ACTIVITY_RETENTION: retention }
+    })
+    const gateways: Array<[string, Gateway]> = [
+      ['recorded', await start('recorded', '30d')],
+      ['reference', await start('reference', '0')],
+      ['not recorded again', await start('again', '0')]
+    ]
+    const targets: Target[] = gateways.map(([name, gateway]) => ({ name, endpoint: gateway.endpoint('/mcp/echo'), pid: gateway.running.pid }))
+    for (const [, gateway] of gateways) await waitUntilListed(gateway, gateway.endpoint('/mcp/echo'), 1)
+    const load = { inFlight, calls: quick ? 4_000 : 20_000 }
+    const rounds = quick ? 3 : 10
+    const compared = await compare({ targets, job: echoCall, load, rounds, log })
+    return `${inFlight} in flight, ${rounds} rounds of ${load.calls} calls each; the reference records nothing:\n\n${compared}`
+  } finally {
+    // Before the database, so that they do not wait for it.
+    await processes.stopAll()
+    await cluster.remove()
+  }
+}

@@ -1,0 +1,76 @@
+// Statements that change recorded calls and the sums of their hours together.
+import { sql, type SQL } from 'drizzle-orm'
+import type { Activity } from '../../ports.ts'
+import type { Transaction } from '../connection/driver.ts'
+import { activities, activityHours as hours } from '../tables.ts'
+
+/** In ms. */
+export const hourLength = 60 * 60_000
+/** Max rows that one statement removes. */
+const maxRemoved = 1_000
+/** The key of the advisory lock under which calls are removed. */
+const removalLock = 0x746f6f6d
+
+const columns = sql.raw(
+  'id, "timestamp", server, tool, duration, status, input, output, "group", username, key_id, key_name, source_ip, error_message'
+)
+/** Some calls by what they are filtered by, with their number and the sum of their durations. @param from the calls */
+const summed = (from: SQL): SQL => sql`
+  select hour, encode(sha256(convert_to(${of}::text, 'UTF8')), 'hex') as hash, server, tool, status, "group", username, key_id, key_name,
+    count(*) as calls, sum(duration) as duration
+  from (select "timestamp" / ${sql.raw(String(hourLength))} as hour, * from ${from}) as calls_of_hours
+  group by hour, server, tool, status, "group", username, key_id, key_name`
+const of = sql.raw('json_build_array(server, tool, status, "group", username, key_id, key_name)')
+const returned = sql.raw('returning "timestamp", server, tool, status, "group", username, key_id, key_name, duration')
+
+/**
+ * Adds calls that are not there yet, by their ids. The rows go as one parameter, since each parameter costs CPU time here. Hours are
+ * locked in a fixed order, so that two replicas do not wait for one another in a circle.
+ */
+export async function appendCalls (tx: Transaction, rows: readonly Activity[]): Promise<void> {
+  if (rows.length === 0) return
+  await tx.execute(sql`
+    with added as (
+      insert into ${activities} (${columns})
+        select id, "timestamp", server, tool, duration, status, input, output, "group", username, "keyId", "keyName", "sourceIp",
+          "errorMessage"
+        from json_to_recordset(${JSON.stringify(rows)}::text::json) as given (
+          id uuid, "timestamp" bigint, server text, tool text, duration double precision, status text, input text, output text,
+          "group" text, username text, "keyId" text, "keyName" text, "sourceIp" text, "errorMessage" text
+        )
+        on conflict (id) do nothing ${returned}
+    )
+    insert into ${hours} (hour, hash, server, tool, status, "group", username, key_id, key_name, calls, duration)
+      select * from (${summed(sql`added`)}) as hours_of_added order by hour, hash
+      on conflict (hour, hash) do update
+        set calls = ${hours.calls} + excluded.calls, duration = ${hours.duration} + excluded.duration`)
+}
+
+/**
+ * Removes some calls before a time, and takes them out of the sums. One replica at a time does that.
+ * @param otherwise what to do while another replica does it: `wait` until it is done, or `skip`
+ * @returns how many
+ */
+export async function removeCalls (tx: Transaction, before: number, otherwise: 'wait' | 'skip'): Promise<number> {
+  if (otherwise === 'wait') await tx.execute(sql`select pg_advisory_xact_lock(${removalLock})`)
+  else {
+    const [lock] = rowsOf<{ held: boolean }>(await tx.execute(sql`select pg_try_advisory_xact_lock(${removalLock}) as held`))
+    if (lock?.held !== true) return 0
+  }
+  const removed = rowsOf<{ count: string }>(await tx.execute(sql`
+    with gone as (
+      delete from ${activities} where id in (
+        select id from ${activities} where "timestamp" < ${before} order by "timestamp", id limit ${sql.raw(String(maxRemoved))}
+      ) ${returned}
+    ), sums as (${summed(sql`gone`)}), lowered as (
+      update ${hours} set calls = ${hours.calls} - sums.calls, duration = ${hours.duration} - sums.duration
+        from sums where ${hours.hour} = sums.hour and ${hours.hash} = sums.hash
+    )
+    select count(*) as count from gone`))
+  const count = Number(removed[0]?.count ?? 0)
+  if (count > 0) await tx.execute(sql`delete from ${hours} where hour <= ${Math.floor(before / hourLength)} and calls <= 0`)
+  return count
+}
+
+/** The rows of a statement: postgres.js and PGlite say them differently. */
+const rowsOf = <Row>(result: unknown): Row[] => (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]

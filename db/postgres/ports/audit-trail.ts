@@ -1,0 +1,85 @@
+import { and, desc, eq, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm'
+import type { AuditEntry, AuditFilter, AuditTrail } from '../../audit-trail.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
+import { auditEntries as entries } from '../tables.ts'
+import { escape, indexable, unescape } from '../text.ts'
+
+/** Max rows that one statement removes. */
+const maxRemoved = 1_000
+
+/** The audit log of all replicas, in one table. */
+export class PostgresAuditTrail implements AuditTrail {
+  readonly #queries: QueryRunner
+
+  constructor (queries: QueryRunner) {
+    this.#queries = queries
+  }
+
+  async append (given: readonly AuditEntry[]): Promise<void> {
+    if (given.length === 0) return
+    await this.#queries.record(async (tx) => { await tx.insert(entries).values(given.map(toRow)).onConflictDoNothing() })
+  }
+
+  async list (filter: AuditFilter, limit: number, after?: string): Promise<AuditEntry[] | undefined> {
+    const number = after === undefined ? undefined : await this.#numberOf(after)
+    if (after !== undefined && number === undefined) return undefined
+    const rows = await this.#queries.slow(
+      async (db) =>
+        await db
+          .select()
+          .from(entries)
+          .where(and(matching(filter), number === undefined ? undefined : lt(entries.number, number)))
+          .orderBy(desc(entries.number))
+          .limit(limit)
+    )
+    return rows.map(toEntry)
+  }
+
+  async trim (kept: number): Promise<number> {
+    return await this.#queries.record(async (tx) => {
+      const last = tx.select({ number: entries.number }).from(entries).orderBy(desc(entries.number)).limit(1).offset(kept)
+      const old = tx
+        .select({ number: entries.number })
+        .from(entries)
+        .where(lte(entries.number, sql`(${last})`))
+        .orderBy(entries.number)
+        .limit(maxRemoved)
+      return (await tx.delete(entries).where(inArray(entries.number, old)).returning({ number: entries.number })).length
+    })
+  }
+
+  async #numberOf (id: string): Promise<number | undefined> {
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(id)) return undefined
+    const [row] = await this.#queries.quick(
+      async (db) => await db.select({ number: entries.number }).from(entries).where(eq(entries.id, id))
+    )
+    return row?.number
+  }
+}
+
+function matching ({ username, action, entity, name, from, to }: AuditFilter): SQL | undefined {
+  return and(
+    username === undefined ? undefined : eq(entries.username, indexable(username)),
+    action === undefined ? undefined : eq(entries.action, action),
+    entity === undefined ? undefined : eq(entries.entity, entity),
+    name === undefined ? undefined : eq(entries.name, escape(name)),
+    from === undefined ? undefined : gte(entries.timestamp, from),
+    to === undefined ? undefined : lt(entries.timestamp, to)
+  )
+}
+
+const toRow = ({ username, name, before, after, ...entry }: AuditEntry): typeof entries.$inferInsert => ({
+  ...entry,
+  username: indexable(username),
+  name: escape(name),
+  before: before === undefined ? undefined : escape(before),
+  after: after === undefined ? undefined : escape(after)
+})
+
+const toEntry = ({ number: _number, username, name, before, after, ...entry }: typeof entries.$inferSelect): AuditEntry => ({
+  ...entry,
+  username: unescape(username),
+  name: unescape(name),
+  ...(before === null ? {} : { before: unescape(before) }),
+  ...(after === null ? {} : { after: unescape(after) })
+})

@@ -1,0 +1,68 @@
+// The tables of what has happened: calls, and changes of the settings.
+import { sql } from 'drizzle-orm'
+import { bigint, bigserial, doublePrecision, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import type { AuditEntry } from '../audit-trail.ts'
+import type { ActivityStatus } from '../ports.ts'
+
+/** What a call is filtered by. */
+const dimensions = () => ({
+  server: text().notNull(),
+  tool: text().notNull(),
+  status: text().$type<ActivityStatus>().notNull(),
+  group: text(),
+  username: text(),
+  keyId: text('key_id'),
+  keyName: text('key_name')
+})
+
+/**
+ * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of a page. Most calls
+ * succeed, so an index of the failed ones serves both.
+ */
+export const activities = pgTable('activities', {
+  id: uuid().primaryKey(),
+  timestamp: bigint({ mode: 'number' }).notNull(),
+  ...dimensions(),
+  duration: doublePrecision().notNull(),
+  input: text(),
+  output: text(),
+  sourceIp: text('source_ip'),
+  errorMessage: text('error_message')
+}, ({ id, timestamp, server, tool, status, group, username, keyId, keyName }) => [
+  index('activities_timestamp').on(timestamp, id),
+  index('activities_server').on(server, timestamp, id),
+  index('activities_tool').on(tool, timestamp, id),
+  index('activities_errors').on(timestamp, id).where(sql`${status} = 'error'`),
+  index('activities_group').on(group, timestamp, id).where(sql`${group} is not null`),
+  index('activities_username').on(username, timestamp, id),
+  index('activities_key').on(keyId, timestamp, id).where(sql`${keyId} is not null`),
+  index('activities_key_name').on(keyName, timestamp, id).where(sql`${keyName} is not null`)
+])
+
+/**
+ * The recorded calls of each hour (counted from 1970) that are alike in what they are filtered by: their number, and the sum of their
+ * durations in ms. `hash` is that of the other columns. Each row changes with the calls, in one statement.
+ */
+export const activityHours = pgTable('activity_hours', {
+  hour: bigint({ mode: 'number' }).notNull(),
+  hash: text().notNull(),
+  ...dimensions(),
+  calls: bigint({ mode: 'number' }).notNull(),
+  duration: doublePrecision().notNull()
+}, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
+
+/** The audit log; `timestamp` in ms since 1970, `before` and `after` as JSON text without secrets. */
+export const auditEntries = pgTable('audit', {
+  number: bigserial({ mode: 'number' }).primaryKey(),
+  id: uuid().notNull().unique(),
+  timestamp: bigint({ mode: 'number' }).notNull(),
+  username: text().notNull(),
+  action: text().$type<AuditEntry['action']>().notNull(),
+  entity: text().$type<AuditEntry['entity']>().notNull(),
+  name: text().notNull(),
+  before: text(),
+  after: text()
+}, ({ number, username, entity }) => [
+  index('audit_username').on(username, number),
+  index('audit_entity').on(entity, number)
+])

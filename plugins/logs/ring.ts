@@ -1,0 +1,91 @@
+/** One line of the log. */
+export interface LogEntry {
+  /** In ms since 1970. */
+  readonly timestamp: number
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+  /** The level in four words. */
+  readonly type: 'debug' | 'info' | 'warn' | 'error'
+  /** `child`: a server that is a command has printed it. */
+  readonly source: 'main' | 'child'
+  readonly message: string
+  /** The server's name, where a child speaks. */
+  readonly processId?: string
+}
+
+/** Receives each new entry, and `undefined` when the log is cleared. */
+export type LogListener = (entry: LogEntry | undefined) => void
+
+/** `entries`: max entries; beyond: the oldest are dropped. `message`: max length of one, in characters; beyond: it is cut. */
+export interface LogBounds { readonly entries: number, readonly message: number }
+
+const types = { trace: 'debug', debug: 'debug', info: 'info', warn: 'warn', error: 'error', fatal: 'error' } as const
+
+/** A part of a longest secret that may stand at the end of a message that is cut, in characters. */
+const margin = 2_048
+/** Escape sequences of terminals (ECMA-48): colours, movements, titles. */
+// eslint-disable-next-line no-control-regex
+const terminal = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])/g
+// eslint-disable-next-line no-control-regex
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g
+
+/** The newest lines of the log, in memory. What is secret is masked before an entry is kept. */
+export class LogRing {
+  readonly #bounds: LogBounds
+  #redact: (text: string) => string
+  readonly #listeners = new Set<LogListener>()
+  /** Used as a ring once it is full. */
+  #entries: LogEntry[] = []
+  #oldest = 0
+
+  /** @param redact masks the secrets of a text */
+  constructor (bounds: LogBounds, redact: (text: string) => string) {
+    this.#bounds = bounds
+    this.#redact = redact
+  }
+
+  /** Replaces the function that masks secrets, once more of them are known. */
+  redactBy (redact: (text: string) => string): void { this.#redact = redact }
+
+  /** Adds a line of the gateway. */
+  add (level: LogEntry['level'], message: string): void {
+    this.#push({ timestamp: Date.now(), level, type: types[level], source: 'main', message: this.#shown(message) })
+  }
+
+  /** Adds a line that a server's child has printed. */
+  child (server: string, line: string): void {
+    this.#push({ timestamp: Date.now(), level: 'info', type: 'info', source: 'child', message: this.#shown(line), processId: server })
+  }
+
+  /** All entries, the oldest first. */
+  list (): LogEntry[] {
+    return [...this.#entries.slice(this.#oldest), ...this.#entries.slice(0, this.#oldest)]
+  }
+
+  clear (): void {
+    this.#entries = []
+    this.#oldest = 0
+    for (const listener of this.#listeners) listener(undefined)
+  }
+
+  /** @returns a function that stops it */
+  listen (listener: LogListener): () => void {
+    this.#listeners.add(listener)
+    return () => { this.#listeners.delete(listener) }
+  }
+
+  #push (entry: LogEntry): void {
+    if (this.#entries.length < this.#bounds.entries) this.#entries.push(entry)
+    else {
+      this.#entries[this.#oldest] = entry
+      this.#oldest = (this.#oldest + 1) % this.#bounds.entries
+    }
+    for (const listener of this.#listeners) listener(entry)
+  }
+
+  /** One line of plain text without secrets. It is a copy, since a part of a text keeps all of it in memory. */
+  #shown (message: string): string {
+    const { message: max } = this.#bounds
+    const plain = this.#redact(message.slice(0, max + margin).replace(terminal, '').replace(controls, ' '))
+    return plain.length <= max ? plain : Buffer.from(plain.slice(0, max)).toString()
+  }
+}

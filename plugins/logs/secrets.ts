@@ -1,0 +1,52 @@
+import type { Snapshot } from '../../db/store.ts'
+import { mask } from '../secrets/mask.ts'
+import { scrubber, secretsOf } from '../secrets/redact.ts'
+
+/** Credentials that are known by how they look: our keys, JWTs, values of Authorization, users in URLs, secrets in queries. */
+const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) => string)]> = [
+  [/(?<![\w-])thk_[\w-]+/gi, 'thk_••••'],
+  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '••••'],
+  [/\b(bearer|basic)\s+([\w.~+/=-]{8,})/gi, (_, scheme = '', secret = '') => `${scheme} ${mask(secret)}`],
+  [/(:\/\/)[^\s/?#@"']+@/g, '$1••••@'],
+  [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
+]
+
+/** Masks in a text what looks like a credential. */
+export const maskPatterns = (text: string): string =>
+  patterns.reduce((masked, [pattern, shown]) => masked.replace(pattern, shown as string), text)
+
+/**
+ * A function that masks in a text the secrets of all servers and of the system configuration, and what looks like a credential.
+ * @param snapshot the current settings
+ * @param own further secrets
+ */
+export function maskerOf (snapshot: () => Snapshot, own: readonly string[]): (text: string) => string {
+  const known = new WeakMap<object, readonly string[]>()
+  const of = (config: object): readonly string[] => {
+    let secrets = known.get(config)
+    if (!secrets) {
+      secrets = secretsOf(config as Record<string, unknown>).filter((secret) => !/^(bearer|basic)$/i.test(secret))
+      known.set(config, secrets)
+    }
+    return secrets
+  }
+  let version = -1
+  let sets: ReadonlyArray<readonly string[]> = []
+  let scrub = (text: string): string => text
+  const refresh = (): void => {
+    const { version: now, servers, system, keys } = snapshot()
+    if (now === version) return
+    version = now
+    const tokens = [...keys.values()].flatMap(({ token }) => token ?? [])
+    const found = [own, of(system), tokens, ...[...servers.values()].map(({ config }) => of(config))].filter(({ length }) => length > 0)
+    // Most changes are of something else, such as when a key was used.
+    if (found.length === sets.length && found.every((set, at) => set === sets[at])) return
+    sets = found
+    scrub = scrubber(found.flat())
+  }
+  return (text) => {
+    refresh()
+    // Patterns first: what they find by its neighbours may be a secret's part itself.
+    return scrub(maskPatterns(text))
+  }
+}

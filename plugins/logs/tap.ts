@@ -1,0 +1,33 @@
+import { format } from 'node:util'
+import type { FastifyServerOptions } from 'fastify'
+import type { LogEntry, LogRing } from './ring.ts'
+
+type Logger = FastifyServerOptions['logger']
+/** pino's hook: called for each line that its level lets pass. */
+type LogMethod = (this: unknown, args: unknown[], method: (...args: unknown[]) => void, level: number) => void
+
+const levels: Readonly<Record<number, LogEntry['level']>> = { 10: 'trace', 20: 'debug', 30: 'info', 40: 'warn', 50: 'error', 60: 'fatal' }
+
+/** A logger's options, extended so that each line that is logged is in the ring as well. Without a logger there are no lines. */
+export function tapped (logger: Logger, ring: LogRing): Logger {
+  if (typeof logger !== 'object' || logger === null) return logger
+  const logMethod: LogMethod = function (args, method, level) {
+    method.apply(this, args)
+    const message = messageOf(args)
+    if (message !== undefined) ring.add(levels[level] ?? 'info', message)
+  }
+  return { ...logger, hooks: { ...('hooks' in logger ? logger.hooks as object : {}), logMethod } } as Logger
+}
+
+/** Marks the line of a child, which the ring has as such already. */
+export const childLine = Symbol('childLine')
+
+/** The sentence of a line, and the message of its error; undefined: it is not for the ring. */
+function messageOf ([first, ...rest]: unknown[]): string | undefined {
+  if (first instanceof Error) return rest.length > 0 ? `${format(...rest)}: ${first.message}` : first.message
+  if (typeof first !== 'object' || first === null) return format(first, ...rest)
+  if (childLine in first) return undefined
+  const sentence = rest.length > 0 ? format(...rest) : 'msg' in first ? String(first.msg) : ''
+  const { err, error = err } = first as { err?: unknown, error?: unknown }
+  return error instanceof Error ? `${sentence}${sentence === '' ? '' : ': '}${error.message}` : sentence
+}

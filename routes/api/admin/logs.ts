@@ -1,0 +1,66 @@
+import { Type } from '@sinclair/typebox'
+import { Done, Success } from '../../../schemas/api.ts'
+import { StringEnum } from '../../../schemas/string-enum.ts'
+import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { principalOf } from '../principal.ts'
+
+const tags = ['Logs']
+
+const LogEntry = Type.Object(
+  {
+    timestamp: Type.Number({ description: 'In ms since 1970' }),
+    level: StringEnum(['trace', 'debug', 'info', 'warn', 'error', 'fatal']),
+    type: StringEnum(['debug', 'info', 'warn', 'error']),
+    source: StringEnum(['main', 'child']),
+    message: Type.String(),
+    processId: Type.Optional(Type.String({ description: 'The server, where its process has printed the line' }))
+  },
+  { examples: [{ timestamp: 1_795_000_000_000, level: 'info', type: 'info', source: 'main', message: 'issues: connected' }] }
+)
+
+const LogStream = {
+  description: 'The stream',
+  content: { 'text/event-stream': { schema: Type.String({ examples: ['data: {"type":"clear"}\n\n'] }) } }
+}
+
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  app.get('/logs', {
+    schema: {
+      tags,
+      summary: 'The newest lines of the log',
+      description: 'The last 5,000 of this process, the oldest first, secrets masked; and what processes of servers print.',
+      response: { 200: Success(Type.Array(LogEntry)) }
+    },
+    config: { effect: 'read' }
+  }, async () => ({ success: true as const, data: app.logs.list() }))
+
+  app.delete('/logs', {
+    schema: { tags, summary: 'Forget these lines', response: { 200: Done } },
+    config: { effect: 'change' }
+  }, async (request) => {
+    request.log.info(`${principalOf(request).username ?? 'somebody'}: cleared the log that admins read`)
+    app.logs.clear()
+    return { success: true as const, message: 'The log was cleared' }
+  })
+
+  app.get(
+    '/logs/stream',
+    {
+      schema: {
+        tags,
+        summary: 'The log as it is written',
+        description:
+          'Server-sent events without names: `{"type":"initial","logs":[…]}`, then `{"type":"log","log":{…}}` for each line, and ' +
+          '`{"type":"clear"}`. Comments keep it open. A reader that stops reading is dropped.',
+        response: { 200: LogStream }
+      },
+      exposeHeadRoute: false,
+      config: { effect: 'read' }
+    },
+    (request, reply) => {
+      app.streamLogs(request, reply, principalOf(request))
+      reply.hijack()
+    }
+  )
+}
+export default routes

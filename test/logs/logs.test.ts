@@ -1,0 +1,216 @@
+// The log that admins read: the ring, what children print, the stream, and that no secret is in it.
+import assert from 'node:assert/strict'
+import { get, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { test } from 'tap'
+import { LogRing, type LogEntry } from '../../plugins/logs/ring.ts'
+import { maskPatterns } from '../../plugins/logs/secrets.ts'
+import { assertNoCanary, canary } from '../fakes/canaries.ts'
+import { loggedIn, manage, managed } from '../fakes/replica.ts'
+import { KEY, settings, type Json } from '../helpers/client.ts'
+import { runApp, type RunningApp } from '../helpers/run-app.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
+
+const timeout = 120_000
+const PASSWORD = 'Open-Sesame-1'
+
+/** A server that says lines on stderr and lives on without speaking MCP. */
+const talks = (...lines: string[]): Json => ({
+  command: process.execPath,
+  args: ['-e', `for (const line of ${JSON.stringify(lines)}) console.error(line); setInterval(() => {}, 1e6)`]
+})
+
+const logs = async (hub: Pick<Hub, 'url'>): Promise<LogEntry[]> => await managed(hub, 'GET', '/logs') as unknown as LogEntry[]
+
+test('the ring keeps the newest lines, as plain text, in bounds', async () => {
+  const ring = new LogRing({ entries: 5, message: 20 }, (text) => text.replaceAll('secret', '••••'))
+  const heard: Array<string | undefined> = []
+  const stop = ring.listen((entry) => { heard.push(entry?.message) })
+  for (let n = 0; n < 12; n++) ring.add('info', String(n))
+  assert.deepEqual(ring.list().map(({ message }) => message), ['7', '8', '9', '10', '11'])
+  for (const [given, wanted] of [
+    ['a\r\nb\0c', 'a b c'],
+    ['\u001b[31mred\u001b[0m \u001b]0;title\u0007x', 'red x'],
+    ['\u202etext\u2028next', '\u202etext next'],
+    ['x'.repeat(30), 'x'.repeat(20)],
+    ['x'.repeat(17) + 'secret', `${'x'.repeat(17)}•••`]
+  ] as const) {
+    ring.add('warn', given)
+    assert.equal(ring.list().at(-1)?.message, wanted)
+  }
+  ring.add('fatal', 'end')
+  ring.child('files', 'hello')
+  const [main, child] = ring.list().slice(-2).map(({ timestamp, ...rest }) => rest)
+  assert.deepEqual(main, { level: 'fatal', type: 'error', source: 'main', message: 'end' })
+  assert.deepEqual(child, { level: 'info', type: 'info', source: 'child', message: 'hello', processId: 'files' })
+  ring.clear()
+  assert.deepEqual([ring.list(), heard.length, heard.at(-1)], [[], 20, undefined])
+  stop()
+  ring.add('info', 'again')
+  assert.equal(heard.length, 20)
+})
+
+test('what looks like a credential is masked', async () => {
+  for (const [given, wanted] of [
+    [`key ${KEY}.`, 'key thk_••••.'],
+    ['Authorization: Bearer abcdefghijklmnop', 'Authorization: Bearer ••••mnop'],
+    ['at https://ann:pass@host/x', 'at https://••••@host/x'],
+    ['GET /cb?code=abc&x=1&access_token=zzz', 'GET /cb?code=••••&x=1&access_token=••••'],
+    ['jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.abc_def-1', 'jwt ••••'],
+    ['nothing at all, at http://h.example/a?page=2', 'nothing at all, at http://h.example/a?page=2']
+  ] as const) assert.equal(maskPatterns(given), wanted)
+})
+
+test('admins list, clear and follow the log', { timeout }, async (t) => {
+  const hub = await startHub(t, { settings: settings({ chatty: talks('I am up', 'and \u001b[1mbold') }), env: { ADMIN_PASSWORD: PASSWORD } })
+  await until(async () => (await logs(hub)).some(({ message }) => message === 'and bold'), 20_000)
+  assert.ok(!hub.output().includes('I am up'), 'the log of the process has it at level debug only')
+  const all = await logs(hub)
+  assert.deepEqual(all.filter(({ source }) => source === 'child').map(({ message, processId, type }) => [message, processId, type]), [
+    ['I am up', 'chatty', 'info'], ['and bold', 'chatty', 'info']
+  ])
+  assert.ok(all.some(({ source, processId }) => source === 'main' && processId === undefined))
+  assert.deepEqual(all.map(({ timestamp }) => timestamp), all.map(({ timestamp }) => timestamp).sort((a, b) => a - b))
+
+  await managed(hub, 'POST', '/users', { username: 'ann', password: 'Ann-has-1-too' })
+  const ann = await loggedIn(hub, 'ann', 'Ann-has-1-too')
+  for (const [method, path] of [['GET', '/logs'], ['DELETE', '/logs'], ['GET', '/logs/stream']] as const) {
+    const statuses = await Promise.all([ann, {}].map(async (headers) => (await manage(hub, method, path, undefined, headers)).status))
+    assert.deepEqual(statuses, [403, 401], path)
+  }
+
+  await managed(hub, 'POST', '/users', { username: 'other', password: 'Other-has-1-too', isAdmin: true })
+  const admin = await loggedIn(hub, 'other', 'Other-has-1-too')
+  const known = await logs(hub)
+  const events: Json[] = []
+  let head: IncomingMessage | undefined
+  let ended = false
+  const request = get(`${hub.url}/api/logs/stream?token=${String(admin['x-auth-token'])}`, (response) => {
+    head = response
+    let text = ''
+    response.on('data', (chunk) => {
+      text += String(chunk)
+      const parts = text.split('\n\n')
+      text = parts.pop() ?? ''
+      for (const part of parts) if (part.startsWith('data: ')) events.push(JSON.parse(part.slice(6)) as Json)
+    })
+    response.on('close', () => { ended = true })
+  })
+  t.after(() => { request.destroy() })
+  await until(() => events.length > 0)
+  assert.equal(head?.headers['content-type'], 'text/event-stream')
+  assert.equal(head?.headers['x-content-type-options'], 'nosniff')
+  assert.deepEqual([events[0]?.type, events[0]?.logs], ['initial', known])
+  await managed(hub, 'POST', '/groups', { name: 'news', servers: [] })
+  await until(() => events.some(({ type, log }) => type === 'log' && String((log as Json).message).includes('create group "news"')))
+  assert.equal((await manage(hub, 'DELETE', '/logs')).status, 200)
+  assert.deepEqual(await logs(hub), [])
+  await until(() => events.at(-1)?.type === 'clear')
+
+  // Who is no admin any more does not follow it any longer.
+  assert.equal(ended, false)
+  await managed(hub, 'PUT', '/users/other', { isAdmin: false })
+  await until(() => ended, 10_000, 'the stream goes on')
+})
+
+test('a reader that stops is dropped; at most so many read at once; all end with the process', { timeout }, async (t) => {
+  const hub = await startHub(t, { settings: settings({}), env: { MEMORY_BUDGET: String(64 * 1024 * 1024) } })
+  const head = `GET /api/logs/stream HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${KEY}\r\n\r\n`
+  const statuses: string[] = []
+  const sockets = Array.from({ length: 22 }, () => {
+    const socket = connect(hub.port, '127.0.0.1', () => { socket.write(head) })
+    socket.on('error', () => {})
+    socket.once('data', (chunk) => { statuses.push(String(chunk).split(' ')[1] ?? '') })
+    return socket
+  })
+  t.after(() => { for (const socket of sockets) socket.destroy() })
+  await until(() => statuses.length === 22)
+  const refused = statuses.filter((status) => status !== '200')
+  assert.ok(refused.length >= 2 && refused.every((status) => status === '503' || status === '429'), statuses.join())
+  for (const socket of sockets) socket.destroy()
+  await until(async () => {
+    const { status } = await manage(hub, 'GET', '/logs')
+    return status === 200
+  })
+  let ended = false
+  const last = get(`${hub.url}/api/logs/stream`, { headers: { authorization: `Bearer ${KEY}` } }, (response) => {
+    response.resume()
+    response.on('close', () => { ended = true })
+  })
+  last.on('error', () => { ended = true })
+  await new Promise((resolve) => { last.once('response', resolve) })
+  await hub.stop()
+  await until(() => ended)
+})
+
+test('a reader that stops reading is dropped, and costs no memory', { timeout }, async (t) => {
+  const running: RunningApp & { folder?: string } = await runInFolder(t)
+  const { app, port } = running
+  const socket = connect(port, '127.0.0.1', () => {
+    socket.write(`GET /api/logs/stream HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${KEY}\r\n\r\n`)
+  })
+  let closed = false
+  socket.on('error', () => {})
+  socket.once('close', () => { closed = true })
+  await new Promise((resolve) => { socket.once('data', resolve) })
+  socket.pause()
+  const line = 'x'.repeat(2_000)
+  // 32 MiB of unread bytes end it at once (docs/withstands.md); nobody waits for it meanwhile.
+  for (let n = 0; n < 40_000 && app.server.connections !== 0; n++) {
+    app.logs.add('info', line)
+    if (n % 500 === 0) await new Promise((resolve) => { setImmediate(resolve) })
+  }
+  socket.resume()
+  await until(() => closed, 20_000, 'it is not dropped')
+})
+
+/** A gateway within this process, with its app. */
+async function runInFolder (t: { after: (fn: () => unknown) => void }): Promise<RunningApp> {
+  const { mkdtemp, rm, writeFile } = await import('node:fs/promises')
+  const { tmpdir } = await import('node:os')
+  const { join } = await import('node:path')
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-logs-'))
+  const path = join(folder, 'mcp_settings.json')
+  await writeFile(path, JSON.stringify(settings({})))
+  const running = await runApp({ PATH: process.env.PATH ?? '', HOME: folder, HOST: '127.0.0.1', PORT: '0', SETTINGS_PATH: path })
+  t.after(async () => {
+    await running.app.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+  return running
+}
+
+test('no secret is in the log', { timeout }, async (t) => {
+  const secrets = {
+    env: canary('env'), header: canary('header'), query: canary('query'), arg: canary('arg'), router: canary('router'), password: 'Canary-Of-Ann-1'
+  }
+  const hub = await startHub(t, {
+    settings: settings({
+      says: {
+        ...talks(),
+        args: [
+          '-e',
+          'const { TOKEN, OTHER } = process.env; console.error(TOKEN, process.argv.join()); console.error("line", OTHER); setInterval(() => {}, 1e6)',
+          '--',
+          '--api-key',
+          secrets.arg
+        ],
+        env: { TOKEN: secrets.env, OTHER: secrets.header }
+      },
+      // It repeats the secret of another server, which only the masks of all servers find.
+      quotes: talks(`their header is ${secrets.header}`, `Bearer ${canary('bearer')}`, `thk_${canary('key')}`),
+      away: { url: `http://127.0.0.1:9/mcp?api_key=${secrets.query}`, headers: { authorization: `Bearer ${secrets.header}` } }
+    }, { systemConfig: { mcpRouter: { apiKey: secrets.router } } }),
+    env: { LOG_LEVEL: 'debug', JWT_SECRET: `${canary('jwt')}-of-32-characters-or-more` }
+  })
+  await until(async () => (await logs(hub)).filter(({ source }) => source === 'child').length >= 5, 20_000)
+  await managed(hub, 'POST', '/users', { username: 'ann', password: secrets.password })
+  await managed(hub, 'PUT', '/system-config', { mcpRouter: { apiKey: canary('another') } })
+  await manage(hub, 'POST', '/auth/login', { username: 'ann', password: canary('wrong') }, {})
+  const all = await logs(hub)
+  assert.ok(all.some(({ message }) => message.startsWith('their header is ••••')), JSON.stringify(all))
+  const isPrinted = ({ message }: LogEntry): boolean => /their header|Bearer|thk_|line|--api-key/.test(message)
+  assert.deepEqual(all.filter(({ source }) => source === 'child'), all.filter(isPrinted), 'each line once, though the level is debug')
+  assertNoCanary(all.map((entry) => JSON.stringify(entry)), 'the log')
+  assertNoCanary([(await manage(hub, 'GET', '/logs')).text], 'the answer')
+})
