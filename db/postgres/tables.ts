@@ -18,6 +18,8 @@ import type { BearerKey, Group, SystemConfig, User } from '../../schemas/setting
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { ActivityStatus, ClientOrigin, TokenKind } from '../ports.ts'
 
+export * from './social-tables.ts'
+
 /**
  * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never changes. `key`
  * is its name; null for an entry of a settings file without a valid name, or with the name of an earlier one: it is kept and not used.

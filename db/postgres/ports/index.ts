@@ -1,4 +1,4 @@
-import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from '../../ports.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, Vectors } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
 import { PostgresClients } from './clients.ts'
@@ -7,6 +7,7 @@ import { createQueryRunner } from '../connection/query-runner.ts'
 import type { Driver } from '../connection/driver.ts'
 import { PostgresGrants } from './grants.ts'
 import { PostgresLoginStates } from './login-states.ts'
+import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresTokens } from './tokens.ts'
 import { PostgresVectors } from './vectors.ts'
 
@@ -17,6 +18,7 @@ interface Ports {
   consents: Consents
   loginStates: LoginStates
   activities: Activities
+  socialLogins: SocialLogins
   vectors: Vectors
 }
 
@@ -30,6 +32,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     consents: new PostgresConsents(queries),
     loginStates: new PostgresLoginStates(queries, vault),
     activities: new PostgresActivities(queries),
+    socialLogins: new PostgresSocialLogins(queries, vault),
     vectors: new PostgresVectors(queries)
   }
 }
