@@ -33,6 +33,7 @@ import pages from './plugins/pages/index.ts'
 import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
+import social from './plugins/social/index.ts'
 import system from './plugins/system/index.ts'
 import tools from './plugins/tools/index.ts'
 import upstream from './plugins/upstream/index.ts'
@@ -42,6 +43,7 @@ import { jsonBodies } from './routes/bodies.ts'
 import mcpRoutes from './routes/mcp/index.ts'
 import oauthRoutes from './routes/oauth/index.ts'
 import openRoutes from './routes/open/index.ts'
+import socialRoutes from './routes/social/index.ts'
 import type { ProcessUser } from './protocol/transports/process-user.ts'
 import healthRoutes from './routes/public/health.ts'
 import publicRoutes from './routes/public/index.ts'
@@ -122,6 +124,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     childUser: options.childUser
   })
   await app.register(accessTokens, storage)
+  await app.register(social, storage)
   await app.register(auth)
   await app.register(oauth, storage)
   await app.register(downstream)
@@ -164,6 +167,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
   await app.register(oauthRoutes)
+  await app.register(socialRoutes, { prefix: basePath })
   await app.register(mcpRoutes, { prefix: basePath })
 
   app.addHook('preClose', async () => {

@@ -35,7 +35,8 @@ export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
       get: (target, name: keyof Adapter) => {
         const own: unknown = target[name]
         if (typeof own !== 'function') return own
-        return methods[name] ??= async (...args: unknown[]) => await queries.quick(async (db) => await (on(db)[name] as Method)(...args))
+        methods[name] ??= async (...args: unknown[]) => await queries.quick(async (db) => await (on(db)[name] as Method)(...args))
+        return methods[name]
       }
     })
   }

@@ -10,13 +10,16 @@ import { sha256 } from '../secrets/hash.ts'
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
-/** Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients. */
+/**
+ * Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients, social logins.
+ */
 export interface Counts<Request> {
   readonly failure: Count<Request>
   readonly registration: Count<Request>
   readonly client: Count<Request>
   readonly authorization: Count<Request>
   readonly secret: Count<Request>
+  readonly social: Count<Request>
 }
 
 /** The checks under one key, which run one after the other. `waiting` includes the running one. */
@@ -73,6 +76,11 @@ export class Attempts<Request extends { ip: string }> {
   /** Counts an authorization request under the caller's address. @throws TooManyRequests */
   async countAuthorization (request: Request): Promise<void> {
     await this.#countAt(request, 'authorization', this.#counts.authorization)
+  }
+
+  /** Counts a social login, as it begins or ends, under the caller's address. @throws TooManyRequests */
+  async countSocial (request: Request): Promise<void> {
+    await this.#countAt(request, 'social', this.#counts.social)
   }
 
   async #countAt (request: Request, what: string, count: Count<Request>): Promise<void> {

@@ -54,6 +54,7 @@ export default fp(async (app) => {
     registration: count(limits.registrations, limits.registrationWindow),
     client: count(limits.oauth.registrations, limits.oauth.window),
     authorization: count(limits.oauth.authorizations, limits.oauth.window),
-    secret: count(limits.oauth.secrets, limits.oauth.window)
+    secret: count(limits.oauth.secrets, limits.oauth.window),
+    social: count(limits.social.logins, limits.social.window)
   }, reset))
 }, { name: 'throttle', dependencies: ['counters'] })

@@ -730,7 +730,7 @@ test('ten wrong passwords for one user from one address', async (t) => {
 })
 
 const zero = async (): Promise<number> => 0
-const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero }
+const uncounted = { social: zero, registration: zero, client: zero, secret: zero, authorization: zero }
 
 test('what counts as one user and one address', async () => {
   const keyOf = async (username: string, ip: string): Promise<string> => {
