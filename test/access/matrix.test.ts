@@ -48,7 +48,7 @@ const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : wh
 
 /** DECISIONS §3: which credentials count on which class of routes. */
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
-  if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth') return true
+  if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
   const onMcp: Who[] = ['system key', 'scoped key', 'user key']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
@@ -72,7 +72,7 @@ function expected (asked: Asked): Expected {
   if (scope === 'admin' && !isAdmin(who)) return 403
   switch (target) {
     case 'nothing': return 'yes'
-    // The authorization server, with `oauthServer.enabled` false.
+    // The authorization server, with `oauthServer.enabled` false, and social login, in file mode.
     case 'off': return 404
     // DECISIONS §13: METRICS is not set.
     case 'metrics': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
@@ -110,6 +110,7 @@ const authorizationServer = [
   'POST /oauth/token',
   'POST /oauth/revoke',
   'GET /oauth/interaction/:uid',
+  'GET /oauth/interaction/:uid/social',
   'POST /oauth/interaction/:uid/login',
   'POST /oauth/interaction/:uid/consent',
   'POST /oauth/interaction/:uid/logout',
@@ -127,6 +128,17 @@ const authorizationServer = [
   'PUT /api/oauth/clients/:clientId',
   'DELETE /api/oauth/clients/:clientId',
   'POST /api/oauth/clients/:clientId/regenerate-secret'
+]
+
+const socialLogin = [
+  'GET /api/auth/better/signIn/social',
+  'GET /api/auth/better/callback/:provider',
+  'POST /api/auth/better/sign-in/social',
+  'GET /api/auth/better/session',
+  'GET /api/auth/better/get-session',
+  'POST /api/auth/better/signOut',
+  'POST /api/auth/better/sign-out',
+  'GET /api/social-auth/user'
 ]
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
@@ -188,7 +200,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/openapi/stats': nothing(),
   'GET /api/:name/openapi.json': group(),
   'GET /api/:name/openapi.yaml': group(),
-  ...Object.fromEntries(authorizationServer.map((route) => [route, { target: 'off' }])),
+  ...Object.fromEntries([...authorizationServer, ...socialLogin].map((route) => [route, { target: 'off' }])),
   'GET /api/tools/:server/:tool': call,
   'POST /api/tools/:server/:tool': server({}),
   'GET /api/:name/tools/:server/:tool': { target: 'group', query: '?message=hi' },
