@@ -77,7 +77,7 @@ export const limits = {
     timeout: 10_000,
     keysAge: 30_000,
     sessions: 100,
-    cookies: 16 * 1024
+    cookies: 8 * 1024
   },
 
   /** Max accounts; beyond: 503 for everybody but admins. */

@@ -116,7 +116,7 @@ export async function socialHub (
   return { hub, idp, query: made?.query }
 }
 
-/** Goes the way of a login in a browser, up to the callback's answer. @param at changes the address of the callback before it is asked for */
+/** Goes the way of a login in a browser, up to the callback's answer. @param at changes the address of the callback first */
 export async function logIn (
   hub: Hub,
   idp: IdentityProvider,

@@ -94,7 +94,7 @@ test('who enters which account', { timeout }, async (t) => {
     const text = JSON.stringify(all)
     assert.ok(text.includes(token), 'the half that is stored')
     assert.ok(!text.includes(cookieOf(end).slice(-20)), 'the signature is not')
-    assert.ok(!/eyJ|access_?token|id_?token|victim@example.com"?,"?email/i.test(text))
+    assert.ok(!/eyJ[A-Za-z0-9_-]{20}|access_token|id_token/i.test(text), text)
     const [secret] = all[4] as Array<{ sealed: string }>
     assert.ok((secret?.sealed.length ?? 0) > 40)
     const replayed = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie: `tool-hub-social=${token}` } })
@@ -212,7 +212,7 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     const keyBody = JSON.stringify({ name: 'mine' })
     assert.equal(await ask('GET', '/api/auth/user'), 200)
     assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; ${cookie}` }), 401, 'sent twice')
-    assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; a=${'x'.repeat(15_000)}; b=${'x'.repeat(1_000)}` }), 401, 'too much')
+    assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; a=${'x'.repeat(9_000)}` }), 401, 'too much')
     for (const [what, headers, status] of [
       ['no origin', {}, 403],
       ['a foreign origin', { origin: 'https://evil.example' }, 403],
@@ -288,12 +288,10 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     assert.match(visit.text, /Sign in with/)
     const begun = await browser.get(href)
     visit = await browser.get((await throughProvider(idp, begun.location ?? '')).href)
-    for (let step = 0; step < 6 && visit.location?.startsWith(origin) !== false && visit.location !== undefined; step++) {
-      visit = await browser.get(visit.location)
-    }
+    for (let step = 0; step < 6 && visit.location !== undefined; step++) visit = await browser.get(visit.location)
     assert.match(visit.text, /ada@example\.com/)
     visit = await browser.submit(visit, { decision: 'allow' }, '/consent')
-    while (visit.location?.startsWith('http://127.0.0.1:8123/') === false) visit = await browser.get(visit.location)
+    while (visit.location !== undefined && !visit.location.startsWith('http://127.0.0.1:8123/')) visit = await browser.get(visit.location)
     const code = new URL(visit.location ?? '').searchParams.get('code') ?? ''
     const redirectUri = params.redirect_uri ?? ''
     const fields = { grant_type: 'authorization_code', code, client_id: clientId, redirect_uri: redirectUri, code_verifier: verifier }
