@@ -257,8 +257,11 @@ export interface SocialLogins {
   remove: (hash: string) => Promise<void>
   /** The identity that a local account was made for. */
   creatorOf: (username: string, subject: string) => Promise<SocialIdentity | undefined>
-  /** Removes the identities that entered a local account, with their sessions. @param users their e-mail addresses at better-auth, by hash */
-  forget: (username: string, subject: string, users: (hash: string) => string) => Promise<void>
+  /**
+   * Removes the identities that entered a local account, with their sessions.
+   * @param emailOf the e-mail address at better-auth of an identity, by its hash
+   */
+  forget: (username: string, subject: string, emailOf: (hash: string) => string) => Promise<void>
   /** Ends the oldest sessions of a person, beyond a number, and those that have expired. */
   trim: (userId: string, max: number) => Promise<void>
 }
