@@ -20,6 +20,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     done()
   })
   const { social } = app
+  // Its paths are configured, and better-auth's: docs/social-login.md has them, and the API's document leaves them out.
   const mount = social.path
   const run = { effect: 'run' } as const
   await app.register(pages)
@@ -27,6 +28,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     `${mount}/sign-in/social`,
     {
       schema: {
+        hide: true,
         tags,
         summary: 'Log in by a provider, from a script',
         description: 'Answers with the address at the provider.',
@@ -51,7 +53,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     app.get(
       `${mount}/${name}`,
       {
-        schema: { tags, summary: 'The session of a social login', security: [], response: { 200: SocialSession } },
+        schema: { hide: true, tags, summary: 'The session of a social login', security: [], response: { 200: SocialSession } },
         config: { effect: 'read' }
       },
       async (request, reply) => {
@@ -65,6 +67,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       `${mount}/${name}`,
       {
         schema: {
+          hide: true,
           tags,
           summary: 'End the session',
           description: 'Here only, not at the provider.',

@@ -22,6 +22,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     `${social.path}/signIn/social`,
     {
       schema: {
+        hide: true,
         tags,
         summary: 'Log in by a provider',
         description: 'For browsers: redirects to the provider.',
@@ -36,7 +37,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     `${social.path}/callback/:provider`,
     {
-      schema: { tags, summary: 'Where a provider sends its user back to', security: [], params: Callback },
+      schema: { hide: true, tags, summary: 'Where a provider sends its user back to', security: [], params: Callback },
       config,
       exposeHeadRoute: false
     },
