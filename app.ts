@@ -44,6 +44,7 @@ import pages from './plugins/pages/index.ts'
 import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
+import social from './plugins/social/index.ts'
 import system from './plugins/system/index.ts'
 import templates from './plugins/templates/index.ts'
 import tools from './plugins/tools/index.ts'
@@ -55,6 +56,7 @@ import { jsonBodies } from './routes/bodies.ts'
 import mcpRoutes from './routes/mcp/index.ts'
 import oauthRoutes from './routes/oauth/index.ts'
 import openRoutes from './routes/open/index.ts'
+import socialRoutes from './routes/social/index.ts'
 import type { ProcessUser } from './protocol/transports/process-user.ts'
 import healthRoutes from './routes/public/health.ts'
 import publicRoutes from './routes/public/index.ts'
@@ -140,6 +142,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   })
   await app.register(builtIns)
   await app.register(accessTokens, storage)
+  await app.register(social, storage)
   await app.register(auth)
   await app.register(oauth, storage)
   await app.register(downstream)
@@ -188,6 +191,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     await open.register(openRoutes, { prefix: `${basePath}/api` })
   })
   await app.register(oauthRoutes)
+  await app.register(socialRoutes, { prefix: basePath })
   await app.register(mcpRoutes, { prefix: basePath })
 
   app.addHook('preClose', async () => {

@@ -13,7 +13,7 @@ const floors = [
   ['plugins/settings'],
   ['plugins/gateway', 'plugins/audit', 'plugins/users', 'plugins/system'],
   ['plugins/upstream', 'plugins/builtins', 'plugins/metrics', 'plugins/tracing', 'plugins/openapi', 'plugins/activities'],
-  ['plugins/keys', 'plugins/access-tokens', 'plugins/downstream'],
+  ['plugins/keys', 'plugins/access-tokens', 'plugins/downstream', 'plugins/social'],
   ['plugins/auth', 'plugins/groups', 'plugins/logs'],
   ['plugins/oauth'],
   ['plugins/servers', 'plugins/tools', 'plugins/export', 'plugins/catalogues', 'plugins/bundles'],

@@ -3,6 +3,7 @@ import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schem
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
 import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from './ports.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, Vectors } from './ports.ts'
 
 /**
  * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
@@ -156,4 +157,6 @@ export interface Storage {
   activities?: Activities
   /** Available with a database only. */
   auditTrail?: AuditTrail
+  /** Available with a database only. */
+  socialLogins?: SocialLogins
 }

@@ -12,6 +12,10 @@ const Duration = (value: string, description: string) =>
 /** A secret. */
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
 
+const Text = (description: string) => Type.Optional(Type.String({ description }))
+/** A boolean without a default, so that the stored configuration counts where it is not set. */
+const Switch = (description: string) => Type.Optional(Type.Boolean({ description }))
+
 /** All environment variables of Tool-Hub. The table in the README is generated from this schema. */
 export const Env = Type.Object({
   PORT: Type.Integer({
@@ -103,6 +107,51 @@ export const Env = Type.Object({
         'and the `npx` cache are then that user\'s, and they can read neither the gateway\'s environment nor its settings'
     })
   ),
+  SOCIAL_AUTH_ENABLED: Switch(
+    'Social login as a whole (docs/social-login.md), which needs `DB_URL`. Default: on where a provider has its credentials'
+  ),
+  SOCIAL_AUTH_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      expected: 'an address as "https://hub.example.com"',
+      description: 'Public address for the redirect URIs of social login. Default: `install.baseUrl`'
+    })
+  ),
+  SOCIAL_AUTH_BASE_PATH: Type.Optional(
+    Type.String({
+      pattern: '^(/(?!\\.{1,2}(/|$))[A-Za-z0-9._~-]+)+/?$',
+      expected: 'a path as "/api/auth/better"',
+      description: 'Path of social login, below `BASE_PATH`. Default: `/api/auth/better`'
+    })
+  ),
+  SOCIAL_AUTH_TRUSTED_ORIGINS: Type.Optional(
+    Type.String({
+      description:
+        'Origins whose pages may use the cookie of a social login, besides the same origin: separated by commas or spaces, or a JSON ' +
+        'array. Default: those of `SOCIAL_AUTH_URL` and `install.baseUrl`'
+    })
+  ),
+  SOCIAL_AUTH_CODEHOST_ENABLED: Switch('Login by GitHub. Default: on where it has its credentials'),
+  CODEHOST_CLIENT_ID: Text('Client id at GitHub'),
+  CODEHOST_CLIENT_SECRET: Secret('Client secret at GitHub'),
+  SOCIAL_AUTH_IDP_ENABLED: Switch('Login by Google. Default: on where it has its credentials'),
+  IDP_CLIENT_ID: Text('Client id at Google'),
+  IDP_CLIENT_SECRET: Secret('Client secret at Google'),
+  SOCIAL_AUTH_OIDC_ENABLED: Switch('Login by an OpenID provider. Default: on where it has its credentials and a discovery URL'),
+  SOCIAL_AUTH_OIDC_PROVIDER_ID: Type.Optional(
+    Type.String({
+      pattern: '^[A-Za-z0-9_-]{1,64}$',
+      expected: 'a name of letters, digits, "_" and "-"',
+      description: 'Name of the OpenID provider in addresses and on the login page. Default: `oidc`'
+    })
+  ),
+  SOCIAL_AUTH_OIDC_DISCOVERY_URL: Text('Address of its `/.well-known/openid-configuration`'),
+  OIDC_DISCOVERY_URL: Text('The same, by its former name'),
+  SOCIAL_AUTH_OIDC_SCOPES: Text('Scopes to ask it for, separated by spaces or commas. Default: `openid profile email`'),
+  SOCIAL_AUTH_OIDC_PKCE: Switch('PKCE with it. Default: on'),
+  SOCIAL_AUTH_OIDC_PROMPT: Text('`prompt` in requests to it, as `login` or `select_account`'),
+  OIDC_CLIENT_ID: Text('Client id at the OpenID provider'),
+  OIDC_CLIENT_SECRET: Secret('Client secret at the OpenID provider'),
   METRICS: StringEnum(['admin', 'public', 'off'], {
     default: 'admin',
     description:

@@ -77,6 +77,8 @@ export const SystemConfig = Type.Object({
   nameSeparator: Type.Optional(Type.String({ default: '-', pattern: '^[!-~]{1,8}$' })),
   enableSessionRebuild: Type.Optional(Type.Boolean({ default: false })),
   // Members as other programs write them are kept: `OAuthServer` says which of them count.
-  oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown()))
+  oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  // In the file or database only; `SocialConfig` says which members count.
+  auth: Type.Optional(Type.Unknown())
 })
 export type SystemConfig = Static<typeof SystemConfig>

@@ -20,6 +20,8 @@ import type { ClientOrigin, TokenKind } from '../ports.ts'
 
 export * from './record-tables.ts'
 
+export * from './social-tables.ts'
+
 /**
  * The columns that all tables of settings have. `position` is the entry's place in the order of configuration and never changes. `key`
  * is its name; null for an entry of a settings file without a valid name, or with the name of an earlier one: it is kept and not used.

@@ -4,7 +4,7 @@ import type { Snapshot } from '../../db/store.ts'
 export interface Principal {
   /** Identifies the principal: sessions are bound to it. */
   readonly key: string
-  readonly kind: 'system-key' | 'user-key' | 'access-token' | 'user' | 'guest' | 'anonymous'
+  readonly kind: 'system-key' | 'user-key' | 'access-token' | 'social-session' | 'user' | 'guest' | 'anonymous'
   /** The user by which `isolation: user` separates connections: a key's owner, if it has one. */
   readonly user: string
   /** The stored user whose servers it may see. */

@@ -10,7 +10,10 @@ import { sha256 } from '../secrets/hash.ts'
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
 
-/** Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets, uses of templates. */
+/**
+ * Counters: failed logins, registrations of accounts and of OAuth clients, authorization requests, wrong secrets of clients, uses of
+ * templates, social logins.
+ */
 export interface Counts<Request> {
   readonly failure: Count<Request>
   readonly registration: Count<Request>
@@ -18,6 +21,7 @@ export interface Counts<Request> {
   readonly authorization: Count<Request>
   readonly secret: Count<Request>
   readonly template: Count<Request>
+  readonly social: Count<Request>
 }
 
 /** The checks under one key, which run one after the other. `waiting` includes the running one. */
@@ -80,6 +84,11 @@ export class Attempts<Request extends { ip: string }> {
   async countTemplate (request: Request, owner: string): Promise<void> {
     const seconds = await this.#counts.template(request, `template ${sha256(owner)}`)
     if (seconds > 0) throw new errors.TooManyRequests(seconds)
+  }
+
+  /** Counts a social login, as it begins or ends, under the caller's address. @throws TooManyRequests */
+  async countSocial (request: Request): Promise<void> {
+    await this.#countAt(request, 'social', this.#counts.social)
   }
 
   async #countAt (request: Request, what: string, count: Count<Request>): Promise<void> {

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Snapshot } from '../../db/store.ts'
 import type { Principal } from '../access/view.ts'
+import { mayHaveSession } from '../social/cookies.ts'
 
 /** A class of routes: a credential may be valid on one and not on another. `open`: credentials are optional. */
 export type RouteClass = 'api' | 'mcp' | 'open'
@@ -34,5 +35,6 @@ export function identify (chain: readonly Step[], credentials: Credentials, rout
 export function hasCredentials ({ headers, query }: Credentials, routes: RouteClass, keyHeader: string): boolean {
   if (headers[keyHeader] !== undefined) return true
   if (routes === 'mcp') return false
-  return headers.authorization !== undefined || headers['x-auth-token'] !== undefined || (routes === 'api' && query.token !== undefined)
+  if (routes === 'api' && (query.token !== undefined || mayHaveSession(headers))) return true
+  return headers.authorization !== undefined || headers['x-auth-token'] !== undefined
 }

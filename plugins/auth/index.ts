@@ -37,7 +37,7 @@ export interface Auth {
   /**
    * The caller on the management API.
    * @param query false: a token in the query does not count
-   * @throws Unauthorized
+   * @throws Unauthorized · ForeignOrigin for a cookie that a page of others may have caused to be sent
    */
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /** The user of an access token; undefined: the request has none that is valid. */
@@ -79,7 +79,7 @@ export default fp(async (app) => {
   }
   // First match wins (SPEC, "Authentication").
   const token = accessToken(app.accessTokens)
-  const chain: readonly Step[] = [bearerKey(app.keys), token, socialSession, loginToken(claimsOf), guest]
+  const chain: readonly Step[] = [bearerKey(app.keys), token, socialSession(app.social), loginToken(claimsOf), guest]
   const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
   /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
   const identifyFresh = (credentials: Credentials, routes: RouteClass): Identified => {
@@ -114,6 +114,7 @@ export default fp(async (app) => {
   const standings = new Standings(standingOf)
   app.settings.on('changed', () => { standings.settingsChanged() })
   app.accessTokens.on('ended', (family) => { standings.revoke(family) })
+  app.social.on('ended', (id) => { standings.revoke(id) })
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
@@ -140,6 +141,8 @@ export default fp(async (app) => {
     management: async (request, { query } = { query: true }) => {
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
+      // Browsers send cookies for pages of others, too (DECISIONS §3).
+      if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
       if (principal) return principal
       throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
     },
@@ -157,7 +160,11 @@ export default fp(async (app) => {
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
-}, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access', 'access-tokens'] })
+}, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+
+/** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */
+const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>
+  ['GET', 'HEAD', 'OPTIONS'].includes(method) && routeOptions.config?.effect === 'read'
 
 /** Max delay of a timer, in ms (Node: 2³¹ − 1). */
 const longestDelay = 24 * 3_600_000

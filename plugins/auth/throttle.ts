@@ -55,6 +55,7 @@ export default fp(async (app) => {
     client: count(limits.oauth.registrations, limits.oauth.window),
     authorization: count(limits.oauth.authorizations, limits.oauth.window),
     secret: count(limits.oauth.secrets, limits.oauth.window),
-    template: count(limits.templates.requests, limits.templates.window)
+    template: count(limits.templates.requests, limits.templates.window),
+    social: count(limits.social.logins, limits.social.window)
   }, reset))
 }, { name: 'throttle', dependencies: ['counters'] })

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import type { Env } from '../../schemas/env.ts'
+import { socialNames } from '../../schemas/social.ts'
 
 /** Environment variables that plugins may read. No secret that only the storage or the process edge needs is among them. */
 const shared = [
@@ -25,7 +26,8 @@ const shared = [
   'OUTBOUND_ALLOW',
   'READONLY',
   'REGISTRY_URL',
-  'TRUST_PROXY'
+  'TRUST_PROXY',
+  ...socialNames
 ] as const
 
 export type SharedEnv = Pick<Env, typeof shared[number]>

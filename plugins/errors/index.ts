@@ -4,6 +4,7 @@ import { StorageError } from '../../db/store.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import { errorText } from '../../protocol/message.ts'
 import { ShareError } from '../limits/shares.ts'
+import type { Pages } from '../pages/index.ts'
 import { findingsOf, mostSpecific } from './findings.ts'
 import { errors } from './list.ts'
 import { OAuthError } from './oauth-error.ts'
@@ -138,6 +139,16 @@ export function oauthError (given: FastifyError | OAuthError, request: FastifyRe
     .header('cache-control', 'no-store')
     .type('application/json')
     .send(JSON.stringify({ error: code, error_description: description }))
+}
+
+/** The dialect of pages: one that shows the message. */
+export const pageError = (pages: Pages, title: string) => (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+  const error = ours(given)
+  const status = statusOf(error)
+  if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a page failed')
+  retryLater(reply, status, 'retryAfter' in given ? Number(given.retryAfter) : undefined)
+  const { headers, html } = pages.problem({ title, text: `${messageOf(error)}.`, status })
+  void reply.code(status).headers(headers).send(html)
 }
 
 /** The dialect for a path without a route: that of the routes around it. */

@@ -61,6 +61,24 @@ export const limits = {
   /** Bounds of the authorization server. */
   oauth: authorization,
 
+  /**
+   * Social login. `logins`: max logins begun or ended per address and `window` (in ms); beyond: 429. `requests`: max logins that wait for
+   * a provider at the same time; beyond: the others wait, and addresses take turns. `answer`: max size of an answer of a provider, in
+   * bytes, and `timeout`: max time for one, in ms; beyond: the login fails. `keysAge`: min age of a provider's keys before they are
+   * fetched again for one that is unknown, in ms. `sessions`: max sessions of one person; beyond: the oldest ends. `cookies`: max size of
+   * the cookies that are read, in characters; beyond: there is no session.
+   */
+  social: {
+    logins: 300,
+    window: 5 * 60_000,
+    requests: 16,
+    answer: 512 * 1024,
+    timeout: 10_000,
+    keysAge: 30_000,
+    sessions: 100,
+    cookies: 8 * 1024
+  },
+
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
   /** Max bearer keys per user who is not an admin; beyond: 503. */

@@ -57,7 +57,20 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const clients = new ClientRegistry(ports.clients, settings, async (clientId) => { await accessTokens.revoke({ clientId }) })
   // Below the issuer: a proxy may take a part of its path off.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
-  const interactions = new Interactions({ pages: app.pages, consents: ports.consents, clients, settings, path: interactionPath })
+  const interactions = new Interactions({
+    pages: app.pages,
+    consents: ports.consents,
+    clients,
+    settings,
+    path: interactionPath,
+    // Its cookie must come back to the host of these pages.
+    others: (issuer, back) => app.social.isAt(new URL(issuer).origin)
+      ? app.social.providers.map(({ id: provider, name }) => ({
+        name,
+        href: `${issuerPath(issuer)}${app.social.path}/signIn/social?${new URLSearchParams({ provider, callbackURL: back }).toString()}`
+      }))
+      : []
+  })
   const deps: ProviderDeps = {
     storage: {
       ...ports,
@@ -105,7 +118,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
-}, { name: 'oauth', dependencies: ['auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'throttle', 'users'] })
+}, { name: 'oauth', dependencies: ['auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'] })
 
 /** Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within an expression. */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {

@@ -28,6 +28,8 @@ export interface InteractionDeps {
   readonly settings: () => OAuthSettings
   /** The path of the pages below the host. */
   readonly path: (issuer: string, uid: string) => string
+  /** Other ways to log in, which come back to a path. */
+  readonly others: (issuer: string, back: string) => ReadonlyArray<{ name: string, href: string }>
 }
 
 /** Checks a password; throws where there were too many failures. */
@@ -62,9 +64,22 @@ export class Interactions {
     const { username = '', password = '' } = fields
     const user = await authenticate(username, password)
     if (!user) return await this.#login(request, details, { username, error: 'The username or the password is wrong.', status: 401 })
+    return await this.#enter(request, details, user)
+  }
+
+  async #enter (request: BrowserRequest, details: Interaction, user: User): Promise<Answer> {
     const account = accountId(accountOf(user))
     await this.#changeAccount(request, details, account)
     return await this.#finish(request, details, { login: { accountId: account, remember: true } })
+  }
+
+  /** Goes on after a login by a provider. @param user whom the browser's session of a social login stands for; undefined: nobody */
+  async enter (request: BrowserRequest, user: User | undefined): Promise<Answer> {
+    const details = await this.#detailsOf(request)
+    if ('html' in details) return details
+    if (details.prompt.name !== 'login') return await this.#consent(request, details)
+    if (!user) return await this.#login(request, details, {})
+    return await this.#enter(request, details, user)
   }
 
   /** The login page again, with what went wrong. */
@@ -138,6 +153,7 @@ export class Interactions {
       csrf: csrfOf(request.csrfKey, uid),
       action: `${path(request.issuer, uid)}/login`,
       hidden: {},
+      others: this.#deps.others(request.issuer, `${path(request.issuer, uid)}/social`),
       ...more
     })
   }

@@ -3,7 +3,7 @@ import fp from 'fastify-plugin'
 import { errors } from '../errors/list.ts'
 
 /** The scope of a route, which determines the permission it needs. */
-export type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth'
+export type ScopeName = 'public' | 'docs' | 'open' | 'api' | 'admin' | 'mcp' | 'oauth' | 'social'
 /** The effect of a route: READONLY, Origin checks and the access matrix derive from it. */
 export type Effect = 'read' | 'change' | 'run'
 

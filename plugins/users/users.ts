@@ -31,6 +31,7 @@ export class Users {
   readonly #settings: Settings
   readonly #passwords: Passwords
   readonly #options: UsersOptions
+  readonly #rules: Array<(name: string) => string | undefined> = []
   #bootstrapping: Promise<unknown> = Promise.resolve()
 
   constructor (settings: Settings, passwords: Passwords, options: UsersOptions) {
@@ -78,6 +79,19 @@ export class Users {
     return await this.#rehash(user, password)
   }
 
+  /** Adds a rule for the names that people choose for themselves. @param rule returns why a name is refused, as a sentence */
+  restrictNames (rule: (name: string) => string | undefined): void { this.#rules.push(rule) }
+
+  /**
+   * Stores an account without a password, for somebody whom others identify. Nobody can log in to it by a password.
+   * @param user with a name in its canonical spelling that `usernameProblem` accepts
+   * @throws InvalidInput when the name is taken, LimitReached, ReadOnly
+   */
+  async createWithoutPassword (user: Omit<User, 'password'>): Promise<void> {
+    if (this.#options.readonly) throw new errors.ReadOnly()
+    await this.#put(null, user)
+  }
+
   /** Creates a user, as an admin. @throws InvalidInput, WeakPassword, Forbidden */
   async create (by: Principal, { username, password, isAdmin = false }: NewUser): Promise<ShownUser> {
     const name = this.#free(username)
@@ -107,6 +121,8 @@ export class Users {
     if (by?.isAdmin !== true && isDefaultOwner(name)) {
       throw new errors.InvalidInput(`"username": the username ${JSON.stringify(name)} is reserved`)
     }
+    const refused = by?.isAdmin === true ? undefined : this.#rules.map((rule) => rule(name)).find((each) => each !== undefined)
+    if (refused !== undefined) throw new errors.InvalidInput(`"username": ${refused}`)
     const warnings = checkChosenPassword(password)
     return { user: await this.#add(by, { username: name, password, isAdmin }), warnings }
   }
@@ -228,14 +244,17 @@ export class Users {
         'send "isAdmin": true with it, or choose another name'
       )
     }
-    const user: User = { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() }
+    return await this.#put(by, { username, password: await this.#passwords.hash(password), isAdmin, createdAt: new Date().toISOString() })
+  }
+
+  async #put (by: Principal | null, user: User): Promise<User> {
     await this.#settings.change((base) => {
       if (by?.isAdmin !== true && base.users.size >= limits.users) {
         throw new errors.LimitReached(`There are ${limits.users} accounts already: only an admin can add more`)
       }
-      mustBeFree(base, username)
+      mustBeFree(base, user.username)
       return [put(user)]
-    }, by ?? username)
+    }, by ?? user.username)
     return user
   }
 

@@ -49,6 +49,12 @@ const routes: FastifyPluginAsync = async (app) => {
   app.get('/interaction/:uid', { config, exposeHeadRoute: false }, async (request, reply) => {
     await answer(request, reply, async (asked) => await interactions.show(asked))
   })
+  app.get('/interaction/:uid/social', { config, exposeHeadRoute: false }, async (request, reply) => {
+    await answer(request, reply, async (asked) => {
+      const principal = await app.social.identify(request.headers, app.settings.current)
+      return await interactions.enter(asked, principal && app.users.get(principal.user))
+    })
+  })
   app.post('/interaction/:uid/login', { config }, async (request, reply) => {
     await answer(request, reply, async (asked, fields) => {
       try {

@@ -48,7 +48,7 @@ const withoutMode = (who: Who): Who => who === 'admin, read-only' ? 'admin' : wh
 
 /** DECISIONS §3: which credentials count on which class of routes. */
 function isKnown (scope: RouteRow['scope'], who: Who): boolean {
-  if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth') return true
+  if (scope === 'public' || scope === 'docs' || scope === 'open' || scope === 'oauth' || scope === 'social') return true
   const onMcp: Who[] = ['system key', 'scoped key', 'user key']
   const onApi: Who[] = ['alice', 'bob', 'admin', 'system key', 'guest']
   return (scope === 'mcp' ? onMcp : onApi).includes(withoutMode(who))
@@ -72,7 +72,7 @@ function expected (asked: Asked): Expected {
   if (scope === 'admin' && !isAdmin(who)) return 403
   switch (target) {
     case 'nothing': return 'yes'
-    // The authorization server, with `oauthServer.enabled` false; the record of calls, without a database.
+    // The authorization server, with `oauthServer.enabled` false; the record of calls and social login, without a database.
     case 'off': return 404
     // DECISIONS §13: METRICS is not set.
     case 'metrics': return !isKnown('api', who) ? 401 : isAdmin(who) ? 'yes' : 403
@@ -123,6 +123,7 @@ const authorizationServer = [
   'POST /oauth/token',
   'POST /oauth/revoke',
   'GET /oauth/interaction/:uid',
+  'GET /oauth/interaction/:uid/social',
   'POST /oauth/interaction/:uid/login',
   'POST /oauth/interaction/:uid/consent',
   'POST /oauth/interaction/:uid/logout',
@@ -157,6 +158,17 @@ const catalogues = [
   'registry/servers',
   'registry/servers/:serverName/versions',
   'registry/servers/:serverName/versions/:version'
+]
+
+const socialLogin = [
+  'GET /api/auth/better/signIn/social',
+  'GET /api/auth/better/callback/:provider',
+  'POST /api/auth/better/sign-in/social',
+  'GET /api/auth/better/session',
+  'GET /api/auth/better/get-session',
+  'POST /api/auth/better/signOut',
+  'POST /api/auth/better/sign-out',
+  'GET /api/social-auth/user'
 ]
 
 /** Every route outside of MCP, with what it speaks of and a body that it takes. */
@@ -238,7 +250,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/:name/openapi.json': group(),
   'GET /api/:name/openapi.yaml': group(),
   ...Object.fromEntries(catalogues.map((path) => [`GET /api/${path}`, nothing()])),
-  ...Object.fromEntries([...authorizationServer, ...records].map((route) => [route, { target: 'off' }])),
+  ...Object.fromEntries([...authorizationServer, ...records, ...socialLogin].map((route) => [route, { target: 'off' }])),
   'GET /api/tools/:server/:tool': call,
   'POST /api/tools/:server/:tool': server({}),
   'GET /api/:name/tools/:server/:tool': { target: 'group', query: '?message=hi' },

@@ -570,7 +570,7 @@ test('register', async (t) => {
 // ---- guesses --------------------------------------------------------------------------------------
 
 const zero = async (): Promise<number> => 0
-const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero, template: zero }
+const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero, template: zero, social: zero }
 
 test('what counts as one user and one address', async () => {
   const keyOf = async (username: string, ip: string): Promise<string> => {

@@ -1,5 +1,5 @@
-import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from '../../ports.ts'
 import type { AuditTrail } from '../../audit-trail.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, Vectors } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
 import { PostgresAuditTrail } from './audit-trail.ts'
@@ -9,6 +9,7 @@ import { createQueryRunner } from '../connection/query-runner.ts'
 import type { Driver } from '../connection/driver.ts'
 import { PostgresGrants } from './grants.ts'
 import { PostgresLoginStates } from './login-states.ts'
+import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresTokens } from './tokens.ts'
 import { PostgresVectors } from './vectors.ts'
 
@@ -20,6 +21,7 @@ interface Ports {
   loginStates: LoginStates
   activities: Activities
   auditTrail: AuditTrail
+  socialLogins: SocialLogins
   vectors: Vectors
 }
 
@@ -34,6 +36,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     loginStates: new PostgresLoginStates(queries, vault),
     activities: new PostgresActivities(queries),
     auditTrail: new PostgresAuditTrail(queries),
+    socialLogins: new PostgresSocialLogins(queries, vault),
     vectors: new PostgresVectors(queries)
   }
 }

@@ -1,0 +1,43 @@
+import { AsyncResource } from 'node:async_hooks'
+import { drizzleAdapter } from 'better-auth/adapters/drizzle'
+import type { QueryRunner } from './connection/query-runner.ts'
+import type { Db, Transaction } from './connection/driver.ts'
+import { socialAccounts, socialSessions, socialUsers } from './social-tables.ts'
+
+type MakeAdapter = ReturnType<typeof drizzleAdapter>
+type Adapter = ReturnType<MakeAdapter>
+type Method = (...args: unknown[]) => Promise<unknown>
+
+const schema = { user: socialUsers, account: socialAccounts, session: socialSessions }
+
+/**
+ * The `database` option of better-auth: its Drizzle adapter, each method of which runs as a query of ours: bounded, with a timeout, on the
+ * current connections, and failing with StorageError.
+ */
+export function betterAuthDatabase (queries: QueryRunner): MakeAdapter {
+  const made = new WeakMap<object, Adapter>()
+  return (options) => {
+    /** The library's adapter on a connection, made once for each. */
+    const on = (db: Db | Transaction): Adapter => {
+      let adapter = made.get(db)
+      if (!adapter) made.set(db, adapter = drizzleAdapter(db as never, { provider: 'pg', schema, transaction: false })(options))
+      return adapter
+    }
+    const methods: Partial<Record<keyof Adapter, unknown>> = {
+      transaction: async <Result>(work: (adapter: Adapter) => Promise<Result>): Promise<Result> => {
+        // The library keeps the request in a context of its own, which the queue of a driver does not know.
+        const bound = AsyncResource.bind(work)
+        return await queries.transact(async (tx) => await bound(on(tx)))
+      }
+    }
+    // The adapter on no connection tells what methods there are.
+    return new Proxy(on({} as Db), {
+      get: (target, name: keyof Adapter) => {
+        const own: unknown = target[name]
+        if (typeof own !== 'function') return own
+        methods[name] ??= async (...args: unknown[]) => await queries.quick(async (db) => await (on(db)[name] as Method)(...args))
+        return methods[name]
+      }
+    })
+  }
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto'
+import { and, desc, eq, inArray, lt, sql } from 'drizzle-orm'
+import type { SocialIdentity, SocialLogins } from '../../ports.ts'
+import type { Vault } from '../../store.ts'
+import type { QueryRunner } from '../connection/query-runner.ts'
+import { openText, sealText, type SealedText } from '../sealed-text.ts'
+import {
+  socialIdentities as identities,
+  socialSecret as secrets,
+  socialSessions as sessions,
+  socialUsers as users
+} from '../social-tables.ts'
+import { indexable } from '../text.ts'
+import { PeriodicCleanup } from './periodic-cleanup.ts'
+
+const place = 'social-secret'
+
+/** Identities, sessions and the signing key of social login, shared by all replicas. */
+export class PostgresSocialLogins implements SocialLogins {
+  readonly #queries: QueryRunner
+  readonly #vault: Vault
+  readonly #cleanup: PeriodicCleanup
+
+  constructor (queries: QueryRunner, vault: Vault) {
+    this.#queries = queries
+    this.#vault = vault
+    this.#cleanup = new PeriodicCleanup(async () =>
+      await queries.slow(async (db) => await db.delete(sessions).where(lt(sessions.expiresAt, sql`now()`))))
+  }
+
+  async adapter (): Promise<object> {
+    const { betterAuthDatabase } = await import('../better-auth.ts')
+    return betterAuthDatabase(this.#queries)
+  }
+
+  async secret (): Promise<string> {
+    const [stored] = await this.#queries.quick(async (db) => await db.select().from(secrets))
+    const known = stored && this.#open(stored)
+    if (known !== undefined) return known
+    const row = sealText(this.#vault, randomBytes(32).toString('hex'), place)
+    return await this.#queries.transact(async (tx) => {
+      // Of several replicas that start at the same time, one makes it; who finds one that it cannot open replaces that one.
+      const sealed = stored?.sealed ?? null
+      await tx
+        .insert(secrets)
+        .values(row)
+        .onConflictDoUpdate({ target: secrets.id, set: row, setWhere: sql`${secrets.sealed} is not distinct from ${sealed}` })
+      const [now] = await tx.select().from(secrets)
+      return openText(this.#vault, now ?? row, place)
+    })
+  }
+
+  #open (stored: SealedText): string | undefined {
+    try {
+      return openText(this.#vault, stored, place)
+    } catch {
+      return undefined
+    }
+  }
+
+  async find (hash: string): Promise<SocialIdentity | undefined> {
+    const [found] = await this.#queries.quick(async (db) => await db.select().from(identities).where(eq(identities.hash, hash)))
+    return found
+  }
+
+  async put ({ hash, ...identity }: SocialIdentity): Promise<void> {
+    const row = { ...identity, username: indexable(identity.username), bound: new Date() }
+    await this.#queries.quick(async (db) => {
+      await db.insert(identities).values({ hash, ...row }).onConflictDoUpdate({ target: identities.hash, set: row })
+    })
+  }
+
+  async remove (hash: string): Promise<void> {
+    await this.#queries.quick(async (db) => { await db.delete(identities).where(eq(identities.hash, hash)) })
+  }
+
+  async creatorOf (username: string, subject: string): Promise<SocialIdentity | undefined> {
+    const [found] = await this.#queries.quick(async (db) =>
+      await db
+        .select()
+        .from(identities)
+        .where(and(eq(identities.username, indexable(username)), eq(identities.subject, subject), eq(identities.created, true))))
+    return found
+  }
+
+  async forget (username: string, subject: string, emailOf: (hash: string) => string): Promise<void> {
+    await this.#queries.transact(async (tx) => {
+      const gone = await tx
+        .delete(identities)
+        .where(and(eq(identities.username, indexable(username)), eq(identities.subject, subject)))
+        .returning({ hash: identities.hash })
+      if (gone.length > 0) await tx.delete(users).where(inArray(users.email, gone.map(({ hash }) => emailOf(hash))))
+    })
+  }
+
+  async trim (userId: string, max: number): Promise<void> {
+    await this.#queries.transact(async (tx) => {
+      const excess = tx
+        .select({ id: sessions.id })
+        .from(sessions)
+        .where(eq(sessions.userId, userId))
+        .orderBy(desc(sessions.createdAt))
+        .offset(max)
+      await tx.delete(sessions).where(inArray(sessions.id, excess))
+    })
+    this.#cleanup.runIfDue()
+  }
+}

@@ -1,0 +1,78 @@
+import { sql } from 'drizzle-orm'
+import { boolean, check, index, integer, jsonb, pgTable, text, timestamp, unique } from 'drizzle-orm/pg-core'
+
+const times = {
+  createdAt: timestamp('created_at', { withTimezone: true }).notNull(),
+  updatedAt: timestamp('updated_at', { withTimezone: true }).notNull()
+}
+
+/** Persons who logged in by a provider, as better-auth keeps them: one for each identity. `email` is made of the identity's hash. */
+export const socialUsers = pgTable('social_users', {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  email: text().notNull().unique(),
+  emailVerified: boolean('email_verified').notNull(),
+  image: text(),
+  ...times
+})
+
+/** What a provider calls a person. There is no column for a provider's tokens: they are never stored. */
+export const socialAccounts = pgTable(
+  'social_accounts',
+  {
+    id: text().primaryKey(),
+    providerId: text('provider_id').notNull(),
+    accountId: text('account_id').notNull(),
+    userId: text('user_id').notNull().references(() => socialUsers.id, { onDelete: 'cascade' }),
+    ...times
+  },
+  ({ providerId, accountId, userId }) => [
+    unique('social_accounts_identity').on(providerId, accountId),
+    index('social_accounts_user').on(userId)
+  ]
+)
+
+/**
+ * Sessions of social logins. `token` is a half of the cookie: the other is a signature with the sealed key of `social_secret`, so that
+ * a reader of this table can enter nowhere. `username` and `mark` are the local account at the login.
+ */
+export const socialSessions = pgTable(
+  'social_sessions',
+  {
+    id: text().primaryKey(),
+    token: text().notNull().unique(),
+    userId: text('user_id').notNull().references(() => socialUsers.id, { onDelete: 'cascade' }),
+    username: text().notNull(),
+    mark: text().notNull(),
+    ipAddress: text('ip_address'),
+    userAgent: text('user_agent'),
+    expiresAt: timestamp('expires_at', { withTimezone: true }).notNull(),
+    ...times
+  },
+  ({ userId, createdAt, expiresAt }) => [
+    index('social_sessions_user').on(userId, createdAt),
+    index('social_sessions_expires').on(expiresAt)
+  ]
+)
+
+/** The local accounts that identities enter; `hash` is that of provider and subject, `subject` identifies the local account. */
+export const socialIdentities = pgTable(
+  'social_identities',
+  {
+    hash: text().primaryKey(),
+    provider: text().notNull(),
+    username: text().notNull(),
+    subject: text().notNull(),
+    created: boolean().notNull(),
+    verified: boolean().notNull(),
+    bound: timestamp({ withTimezone: true }).notNull()
+  },
+  ({ username, subject }) => [index('social_identities_account').on(username, subject)]
+)
+
+/** At most one row: the key that signs session cookies, sealed. */
+export const socialSecret = pgTable('social_secret', {
+  id: integer().primaryKey().default(1),
+  data: jsonb().$type<{ secret: string }>().notNull(),
+  sealed: text()
+}, ({ id }) => [check('social_secret_is_one_row', sql`${id} = 1`)])

@@ -1,0 +1,99 @@
+import { securityHeaders } from '../../plugins/browsers/index.ts'
+import { errors } from '../../plugins/errors/list.ts'
+import { enterScope } from '../../plugins/scopes/index.ts'
+import { toAccount } from '../../plugins/users/account.ts'
+import { SignedOut, SignInBody, SignInStarted, SocialSession, SocialUser } from '../../schemas/social.ts'
+import { jsonBodies } from '../bodies.ts'
+import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
+import pages, { home } from './pages.ts'
+
+const tags = ['Social login']
+
+/** Scope `social`: login by providers elsewhere, under the names of SPEC and under better-auth's own. Everything is 404 while it is off. */
+const routes: FastifyPluginAsyncTypebox = async (app) => {
+  enterScope(app, 'social')
+  await securityHeaders(app)
+  jsonBodies(app)
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.header('cache-control', 'no-store')
+    app.social.mustBeOn()
+    done()
+  })
+  const { social } = app
+  // Its paths are configured, and better-auth's: docs/social-login.md has them, and the API's document leaves them out.
+  const mount = social.path
+  const run = { effect: 'run' } as const
+  await app.register(pages)
+  app.post(
+    `${mount}/sign-in/social`,
+    {
+      schema: {
+        hide: true,
+        tags,
+        summary: 'Log in by a provider, from a script',
+        description: 'Answers with the address at the provider.',
+        security: [],
+        body: SignInBody,
+        response: { 200: SignInStarted }
+      },
+      config: run,
+      onRequest: async (request) => {
+        if (request.headers.origin !== undefined) await social.checkOrigin(request)
+        await app.attempts.countSocial(request)
+      }
+    },
+    async (request, reply) => {
+      const { provider, callbackURL = home(app), disableRedirect = false } = request.body
+      const { location, cookies } = await social.begin(provider, callbackURL)
+      reply.header('set-cookie', [...cookies])
+      return { url: location, redirect: !disableRedirect }
+    }
+  )
+  for (const name of ['session', 'get-session']) {
+    app.get(
+      `${mount}/${name}`,
+      {
+        schema: { hide: true, tags, summary: 'The session of a social login', security: [], response: { 200: SocialSession } },
+        config: { effect: 'read' }
+      },
+      async (request, reply) => {
+        reply.type('application/json')
+        return await social.session(request.headers) ?? null
+      }
+    )
+  }
+  for (const name of ['signOut', 'sign-out']) {
+    app.post(
+      `${mount}/${name}`,
+      {
+        schema: {
+          hide: true,
+          tags,
+          summary: 'End the session',
+          description: 'Here only, not at the provider.',
+          security: [],
+          response: { 200: SignedOut }
+        },
+        config: run,
+        onRequest: async (request) => { await social.checkOrigin(request) }
+      },
+      async (request, reply) => {
+        reply.header('set-cookie', [...await social.signOut(request.headers)])
+        return { success: true as const }
+      }
+    )
+  }
+  app.get(
+    '/api/social-auth/user',
+    {
+      schema: { tags, summary: 'The account that a social login has entered', response: { 200: SocialUser } },
+      config: { effect: 'read' }
+    },
+    async (request) => {
+      const principal = await social.identify(request.headers, app.settings.current)
+      if (!principal) throw new errors.Unauthorized('There is no session of a social login')
+      return { success: true as const, user: toAccount(principal) }
+    }
+  )
+}
+export default routes

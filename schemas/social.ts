@@ -1,0 +1,87 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { Account } from './api.ts'
+
+/** The environment variables of social login. */
+export const socialNames = [
+  'SOCIAL_AUTH_ENABLED',
+  'SOCIAL_AUTH_URL',
+  'SOCIAL_AUTH_BASE_PATH',
+  'SOCIAL_AUTH_TRUSTED_ORIGINS',
+  'SOCIAL_AUTH_CODEHOST_ENABLED',
+  'CODEHOST_CLIENT_ID',
+  'CODEHOST_CLIENT_SECRET',
+  'SOCIAL_AUTH_IDP_ENABLED',
+  'IDP_CLIENT_ID',
+  'IDP_CLIENT_SECRET',
+  'SOCIAL_AUTH_OIDC_ENABLED',
+  'SOCIAL_AUTH_OIDC_PROVIDER_ID',
+  'SOCIAL_AUTH_OIDC_DISCOVERY_URL',
+  'OIDC_DISCOVERY_URL',
+  'SOCIAL_AUTH_OIDC_SCOPES',
+  'SOCIAL_AUTH_OIDC_PKCE',
+  'SOCIAL_AUTH_OIDC_PROMPT',
+  'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_SECRET'
+] as const
+
+const Provider = Type.Object({ enabled: Type.Optional(Type.Boolean()) })
+const List = Type.Union([Type.String(), Type.Array(Type.String())])
+
+/** `systemConfig.auth.betterAuth`, as the settings file or the database has it. Other members are ignored. */
+export const SocialConfig = Type.Object({
+  enabled: Type.Optional(Type.Boolean()),
+  url: Type.Optional(Type.String({ pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$' })),
+  basePath: Type.Optional(Type.String({ pattern: '^(/(?!\\.{1,2}(/|$))[A-Za-z0-9._~-]+)+/?$' })),
+  trustedOrigins: Type.Optional(List),
+  providers: Type.Optional(
+    Type.Object({
+      codehost: Type.Optional(Provider),
+      idp: Type.Optional(Provider),
+      oidc: Type.Optional(
+        Type.Object({
+          enabled: Type.Optional(Type.Boolean()),
+          providerId: Type.Optional(Type.String({ pattern: '^[A-Za-z0-9_-]{1,64}$' })),
+          discoveryUrl: Type.Optional(Type.String()),
+          scopes: Type.Optional(List),
+          pkce: Type.Optional(Type.Boolean()),
+          prompt: Type.Optional(Type.String())
+        })
+      )
+    })
+  )
+})
+export type SocialConfig = Static<typeof SocialConfig>
+
+/** Where a browser begins a login. */
+export const SignInQuery = Type.Object({
+  provider: Type.String({ description: 'As `/public-config` lists them' }),
+  callbackURL: Type.Optional(
+    Type.String({ description: 'Where the browser goes afterwards: a path of this gateway, or an address of a trusted origin' })
+  )
+})
+
+export const Callback = Type.Object({ provider: Type.String() })
+
+export const SignInBody = Type.Object({
+  provider: Type.String({ description: 'As `/public-config` lists them' }),
+  callbackURL: Type.Optional(Type.String({ description: 'Where the browser goes afterwards' })),
+  disableRedirect: Type.Optional(Type.Boolean({ default: false }))
+}, { examples: [{ provider: 'oidc', callbackURL: '/docs' }] })
+
+export const SignInStarted = Type.Object({
+  url: Type.String({ description: 'Where the provider asks its user' }),
+  redirect: Type.Boolean()
+})
+
+/** A session of a social login; null: the request has none. The token is in the cookie only. */
+export const SocialSession = Type.Union([
+  Type.Null(),
+  Type.Object({
+    session: Type.Object({ id: Type.String(), userId: Type.String(), createdAt: Type.String(), expiresAt: Type.String() }),
+    user: Type.Object({ id: Type.String(), name: Type.String(), username: Type.String(), isAdmin: Type.Boolean() })
+  })
+])
+
+export const SignedOut = Type.Object({ success: Type.Literal(true) })
+
+export const SocialUser = Type.Object({ success: Type.Literal(true), user: Account })

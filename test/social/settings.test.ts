@@ -1,0 +1,186 @@
+// What is configured, without a running gateway where none is needed; GitHub by a fake of its endpoints; what file mode says.
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import { test } from 'tap'
+import { Outbound } from '../../plugins/outbound/outbound.ts'
+import { cookieNames } from '../../plugins/social/cookies.ts'
+import { parseOrigins } from '../../plugins/social/origins.ts'
+import { GithubProvider } from '../../plugins/social/providers/github.ts'
+import { OidcProvider } from '../../plugins/social/providers/oidc.ts'
+import { socialSettings } from '../../plugins/social/settings.ts'
+import { appFor } from '../helpers/app.ts'
+import { addressOf } from '../helpers/identity-provider.ts'
+import { startHub } from '../helpers/hub.ts'
+import { settings } from '../helpers/client.ts'
+
+const oidc = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'https://id.example/.well-known/openid-configuration' }
+type Env = Parameters<typeof socialSettings>[0]
+const made = (env: Env, stored?: unknown, hasDatabase = true) =>
+  socialSettings(env, stored === undefined ? {} : { auth: { betterAuth: stored } }, hasDatabase)
+
+test('what is on', async () => {
+  const rows: Array<[what: string, env: Env, stored: unknown, off: RegExp | undefined, warnings: RegExp[]]> = [
+    ['nothing is set', {}, undefined, /no provider/, []],
+    ['a provider with all it needs', oidc, undefined, undefined, []],
+    ['the master switch', { ...oidc, SOCIAL_AUTH_ENABLED: false }, undefined, /switched off/, []],
+    ['the stored master switch', oidc, { enabled: false }, /switched off/, []],
+    ['which the variable precedes', { ...oidc, SOCIAL_AUTH_ENABLED: true }, { enabled: false }, undefined, []],
+    ['a provider that is switched off', { ...oidc, SOCIAL_AUTH_OIDC_ENABLED: false }, undefined, /no provider/, []],
+    ['in the stored configuration', oidc, { providers: { oidc: { enabled: false } } }, /no provider/, []],
+    ['a secret is missing', { IDP_CLIENT_ID: 'x' }, undefined, /no provider/, [/IDP is off: IDP_CLIENT_SECRET is not set/]],
+    ['a provider that is only switched on', { SOCIAL_AUTH_CODEHOST_ENABLED: true }, undefined, /no provider/, [/CODEHOST_CLIENT_ID and CODEHOST_CLIENT_SECRET are/]],
+    ['switched on, with no provider', { SOCIAL_AUTH_ENABLED: true }, undefined, /no provider/, [/although SOCIAL_AUTH_ENABLED/]]
+  ]
+  for (const [what, env, stored, off, warnings] of rows) {
+    const found = made(env, stored)
+    assert.ok(off ? off.test(found.off ?? '') : found.off === undefined, `${what}: ${found.off}`)
+    assert.equal(found.warnings.length, warnings.length, `${what}: ${found.warnings.join()}`)
+    warnings.forEach((words, at) => { assert.match(found.warnings[at] ?? '', words) })
+  }
+  const inFile = made(oidc, undefined, false)
+  assert.match(inFile.off ?? '', /needs a database/)
+  assert.match(inFile.warnings[0] ?? '', /DB_URL/)
+})
+
+test('variables precede what is stored, which precedes the defaults', async () => {
+  const stored = {
+    basePath: '/login/',
+    url: 'https://stored.example',
+    trustedOrigins: ['https://a.example'],
+    unknown: 1,
+    providers: { oidc: { providerId: 'work', discoveryUrl: 'https://stored.example/d', scopes: 'email groups', pkce: false, prompt: 'login' } }
+  }
+  const { SOCIAL_AUTH_OIDC_DISCOVERY_URL: _, ...credentials } = oidc
+  const byStored = made(credentials, stored)
+  assert.deepEqual([byStored.path, byStored.url, byStored.trustedOrigins], ['/login', 'https://stored.example', ['https://a.example']])
+  assert.deepEqual(byStored.oidc, {
+    clientId: 'id',
+    clientSecret: 'secret',
+    id: 'work',
+    discoveryUrl: 'https://stored.example/d',
+    scopes: ['openid', 'email', 'groups'],
+    pkce: false,
+    prompt: 'login'
+  })
+  const byEnv = made({
+    ...credentials,
+    OIDC_DISCOVERY_URL: 'https://legacy.example/d',
+    SOCIAL_AUTH_BASE_PATH: '/auth',
+    SOCIAL_AUTH_URL: 'https://env.example',
+    SOCIAL_AUTH_TRUSTED_ORIGINS: 'https://b.example',
+    SOCIAL_AUTH_OIDC_PROVIDER_ID: 'home',
+    SOCIAL_AUTH_OIDC_SCOPES: 'openid,email',
+    SOCIAL_AUTH_OIDC_PKCE: true,
+    SOCIAL_AUTH_OIDC_PROMPT: 'select_account'
+  }, stored)
+  assert.deepEqual([byEnv.path, byEnv.url, byEnv.trustedOrigins], ['/auth', 'https://env.example', ['https://b.example']])
+  const { id, discoveryUrl, scopes, pkce, prompt } = byEnv.oidc ?? {}
+  assert.deepEqual([id, discoveryUrl, scopes, pkce, prompt], ['home', 'https://legacy.example/d', ['openid', 'email'], true, 'select_account'])
+  assert.equal(made({ ...oidc, OIDC_DISCOVERY_URL: 'https://legacy.example/d' }).oidc?.discoveryUrl, oidc.SOCIAL_AUTH_OIDC_DISCOVERY_URL)
+  const byDefault = made(oidc)
+  assert.deepEqual([byDefault.path, byDefault.oidc?.id, byDefault.oidc?.pkce], ['/api/auth/better', 'oidc', true])
+  assert.deepEqual(byDefault.oidc?.scopes, ['openid', 'profile', 'email'])
+  assert.throws(() => made({ ...oidc, SOCIAL_AUTH_OIDC_PROVIDER_ID: 'idp' }), /another provider/)
+  assert.throws(() => made({ ...oidc, SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'file:///etc/passwd' }), /expected an address/)
+  assert.throws(() => made(oidc, { trustedOrigins: 5 }), /systemConfig\.auth\.betterAuth\.trustedOrigins/)
+})
+
+test('trusted origins in three formats', async () => {
+  const expected = ['https://a.example', 'http://b.example:8080']
+  for (const text of [
+    'https://a.example,http://b.example:8080',
+    ' https://A.example/\n http://b.example:8080 ',
+    '["https://a.example", "http://b.example:8080"]'
+  ]) assert.deepEqual(parseOrigins(text), expected, text)
+  for (const text of ['https://a.example/path', '*', 'https://*.example', 'a.example', '["https://a.example"', '[1]', 'null']) {
+    assert.throws(() => parseOrigins(text), /SOCIAL_AUTH_TRUSTED_ORIGINS/, text)
+  }
+})
+
+test('the names of cookies', async () => {
+  for (const [base, session, path, isSecure] of [
+    ['http://127.0.0.1:3000', 'tool-hub-social', '/', false],
+    ['https://hub.example', '__Host-tool-hub-social', '/', true],
+    ['https://hub.example/', '__Host-tool-hub-social', '/', true],
+    ['https://hub.example/hub', '__Secure-tool-hub-social', '/hub', true]
+  ] as const) {
+    const { state, ...names } = cookieNames(base)
+    assert.deepEqual(names, { session, path, isSecure })
+    assert.equal(state, `${session}-state`)
+  }
+})
+
+test('GitHub: the number of an account, and its primary address', async (t) => {
+  const asked: Array<{ url?: string, authorization?: string, body: string }> = []
+  const answers: Record<string, unknown> = {
+    '/token': { access_token: 'gho_1', token_type: 'bearer' },
+    '/user': { id: 42, login: 'ada', name: 'Ada Lovelace', email: 'public@example.com' },
+    '/user/emails': [{ email: 'old@example.com', verified: true }, { email: 'ada@example.com', primary: true, verified: true }]
+  }
+  const server = createServer((request, reply) => {
+    let body = ''
+    request.on('data', (chunk) => { body += String(chunk) })
+    request.on('end', () => {
+      asked.push({ url: request.url, authorization: request.headers.authorization, body })
+      reply.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? '']))
+    })
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { server.close() })
+  const url = addressOf(server)
+  const outbound = new Outbound({ allow: '' })
+  t.after(async () => { await outbound.close() })
+  const endpoints = { authorize: `${url}/authorize`, token: `${url}/token`, api: url }
+  const github = new GithubProvider({ clientId: 'id', clientSecret: 'secret' }, outbound, endpoints)
+  const login = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'https://hub.example/callback' }
+  const { searchParams } = await github.authorizationUrl(login)
+  assert.deepEqual(
+    ['client_id', 'scope', 'state', 'code_challenge_method'].map((name) => searchParams.get(name)),
+    ['id', 'read:user user:email', 's', 'S256']
+  )
+  const identify = async () => await github.identify({ ...login, code: 'c' })
+  const person = { provider: 'codehost', subject: '42', name: 'ada' }
+  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: true })
+  assert.match(asked[0]?.body ?? '', /code_verifier=v+/)
+  assert.equal(asked.find((each) => each.url === '/user')?.authorization, 'Bearer gho_1')
+  answers['/user/emails'] = [{ email: 'ada@example.com', primary: true, verified: false }]
+  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: false })
+  answers['/user/emails'] = []
+  assert.deepEqual(await identify(), { ...person, email: undefined, isVerified: false })
+  answers['/user'] = { login: 'ada' }
+  await assert.rejects(identify(), { statusCode: 502 })
+  answers['/token'] = { error: 'bad_verification_code' }
+  await assert.rejects(identify(), { statusCode: 403 })
+})
+
+test('requests to providers keep the outbound rules', async (t) => {
+  const outbound = new Outbound({ allow: '' })
+  t.after(async () => { await outbound.close() })
+  const settings = { ...{ clientId: 'id', clientSecret: 'x', id: 'oidc', scopes: ['openid'], pkce: true }, discoveryUrl: 'http://169.254.169.254/latest' }
+  const login = { state: 's', nonce: 'n', codeVerifier: 'v', redirectUri: 'https://hub.example/callback' }
+  await assert.rejects(new OidcProvider(settings, outbound).authorizationUrl(login), (error: Error) =>
+    'statusCode' in error && error.statusCode === 502 && !error.message.includes('169.254') && /never reached/.test(String(error.cause)))
+})
+
+test('in a settings file: it is off, and says so', async (t) => {
+  const hub = await startHub(t, { settings: settings({}), env: oidc })
+  assert.match(hub.output(), /Social login is configured, but it needs a database/)
+  const path = `${hub.url}/api/auth/better`
+  for (const [method, url] of [['GET', `${path}/session`], ['POST', `${path}/signOut`], ['GET', `${hub.url}/api/social-auth/user`]] as const) {
+    const reply = await fetch(url, { method })
+    assert.equal(reply.status, 404)
+    assert.match(await reply.text(), /Social login is off: it needs a database.*TH_SOCIAL_LOGIN_OFF/)
+  }
+  const page = await fetch(`${path}/signIn/social?provider=oidc`, { redirect: 'manual' })
+  assert.equal(page.status, 404)
+  const shown = await (await fetch(`${hub.url}/public-config`)).json() as { data: { socialAuth: unknown } }
+  assert.deepEqual(shown.data.socialAuth, { enabled: false, basePath: '/api/auth/better', providers: [] })
+})
+
+test('the configuration is taken from the file, and not from the API', async (t) => {
+  const app = await appFor(t, { systemConfig: { auth: { betterAuth: { basePath: '/login' } }, routing: { skipAuth: true } } })
+  assert.equal((await app.inject('/login/session')).statusCode, 404)
+  assert.match((await app.inject('/login/session')).body, /TH_SOCIAL_LOGIN_OFF/)
+  const changed = await app.inject({ method: 'PUT', url: '/api/system-config', payload: { auth: { betterAuth: { basePath: '/other' } } } })
+  assert.equal(changed.statusCode, 400)
+})

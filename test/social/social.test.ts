@@ -1,0 +1,321 @@
+// Login by a real OpenID provider: who enters which account, and what callbacks, cookies and sessions withstand.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { Browser, form, register, request as authorization, type Visit } from '../helpers/oauth.ts'
+import { logIn, mount, socialHub, throughProvider, type Claims, type IdentityProvider } from '../helpers/identity-provider.ts'
+import { until, type Hub } from '../helpers/hub.ts'
+
+const timeout = 170_000
+const password = 'Same-1234'
+
+interface User { username: string, isAdmin: boolean }
+const userOf = async (browser: Browser): Promise<User | undefined> => {
+  const visit = await browser.get('/api/social-auth/user')
+  return visit.status === 200 ? (JSON.parse(visit.text) as { user: User }).user : undefined
+}
+
+/** The cookie of a session, as `name=value`. */
+const cookieOf = ({ headers }: Visit): string =>
+  headers.getSetCookie().map((line) => line.split(';')[0] ?? '').find((pair) => /tool-hub-social=./.test(pair)) ?? ''
+
+/** What an admin does by the management API. */
+async function asAdmin (hub: Hub, method: string, path: string, body?: object): Promise<number> {
+  const json = { 'content-type': 'application/json' }
+  const login = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: json, body: JSON.stringify({ username: 'admin', password }) })
+  const { token } = await login.json() as { token: string }
+  const headers = { 'x-auth-token': token, ...(body === undefined ? {} : json) }
+  return (await fetch(`${hub.url}${path}`, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) })).status
+}
+
+/** A login of a person. @returns the account that it entered, or the status of the refusal */
+async function enter (hub: Hub, idp: IdentityProvider, subject: string, claims: Claims): Promise<User | number> {
+  idp.people.set(subject, claims)
+  idp.current = subject
+  const { browser, end } = await logIn(hub, idp)
+  const user = await userOf(browser)
+  assert.equal(end.status === 302, user !== undefined, end.text)
+  return user ?? end.status
+}
+
+test('who enters which account', { timeout }, async (t) => {
+  const { hub, idp, query } = await socialHub(t)
+  const user = (username: string, isAdmin = false): User & Record<string, unknown> =>
+    ({ username, isAdmin, permissions: { admin: isAdmin, servers: isAdmin ? 'all' : 'visible', users: isAdmin, system: isAdmin } })
+  const verified = (email: string): Claims => ({ email, email_verified: true })
+  const rows: Array<[what: string, subject: string, claims: Claims, expected: User | number]> = [
+    ['a verified address of nobody makes an account', 'new-1', verified('new@example.com'), user('new@example.com')],
+    ['the account is entered again', 'new-1', verified('new@example.com'), user('new@example.com')],
+    ['a changed address stays in the account that was made for it', 'new-1', verified('other@example.com'), user('new@example.com')],
+    ['a verified address of an admin', 'root-1', verified('root@example.com'), user('root@example.com', true)],
+    ['in capital letters', 'root-1', verified('Root@Example.com'), user('root@example.com', true)],
+    ['the same person, whose address is another one now', 'root-1', verified('retired@example.com'), user('retired@example.com')],
+    ['an address of an admin that is not verified', 'thief-1', { email: 'root@example.com', email_verified: false }, 403],
+    ['one of which nothing is said', 'thief-2', { email: 'root@example.com' }, 403],
+    ['one whose word is no boolean', 'thief-3', { email: 'root@example.com', email_verified: 1 }, 403],
+    ['an address that looks like an admin\'s', 'thief-4', verified('ｒoot@example.com'), 403],
+    ['no address, and the name of an admin', 'thief-5', { name: 'admin' }, 403],
+    ['no address, and the name of a local user', 'thief-6', { name: 'bob' }, 403],
+    ['no address, and the id of a local user', 'bob', {}, 403],
+    ['no address, and the name of the guest: the id', 'guest-1', { name: 'guest' }, user('guest-1')],
+    ['a name that no account can have: the id', 'name-1', { name: 'Ada Lovelace' }, user('name-1')],
+    ['no address, and a name of nobody', 'carl-1', { name: 'carl' }, user('carl')],
+    ['somebody else of that name', 'carl-2', { name: 'carl' }, 403],
+    ['the first one again', 'carl-1', { name: 'carl' }, user('carl')],
+    ['an account recreated at the provider, with the same verified address', 'new-2', verified('new@example.com'), user('new@example.com')],
+    ['and without a verified one', 'new-3', { email: 'new@example.com' }, 403],
+    ['who waits with an address that is not verified', 'wait-1', { email: 'victim@example.com' }, user('victim@example.com')],
+    ['does not share the account with the one whose address it is', 'victim-1', verified('victim@example.com'), 403]
+  ]
+  for (const [what, subject, claims, expected] of rows) {
+    await t.test(what, async () => { assert.deepEqual(await enter(hub, idp, subject, claims), expected) })
+  }
+  await t.test('__proto__', async () => {
+    const entered = await enter(hub, idp, '__proto__', { name: '__proto__' })
+    assert.ok(typeof entered === 'object' && /^oidc-[0-9a-f]{16}$/.test(entered.username) && !entered.isAdmin, JSON.stringify(entered))
+    assert.deepEqual(await enter(hub, idp, '__proto__', { name: 'constructor' }), entered)
+  })
+  await t.test('a local account that was made anew belongs to nobody who logged in to the former', async () => {
+    assert.equal(await asAdmin(hub, 'DELETE', '/api/users/carl'), 200)
+    assert.equal(await asAdmin(hub, 'POST', '/api/users', { username: 'carl', password: 'Another-1' }), 201)
+    assert.equal(await enter(hub, idp, 'carl-1', { name: 'carl' }), 403)
+  })
+  await t.test('such accounts have no password', async () => {
+    const body = JSON.stringify({ username: 'new@example.com', password: 'Same-1234' })
+    const reply = await fetch(`${hub.url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    assert.equal(reply.status, 401)
+  })
+  await t.test('no table holds what a provider gave, and none a whole cookie', async () => {
+    idp.current = 'new-1'
+    const { end } = await logIn(hub, idp)
+    const [token = ''] = (cookieOf(end).split('=')[1] ?? '').split('.')
+    const all = await Promise.all(
+      ['users', 'accounts', 'sessions', 'identities', 'secret'].map(async (name) => await query?.(`select * from social_${name}`))
+    )
+    const text = JSON.stringify(all)
+    assert.ok(text.includes(token), 'the half that is stored')
+    assert.ok(!text.includes(cookieOf(end).slice(-20)), 'the signature is not')
+    assert.ok(!/eyJ[A-Za-z0-9_-]{20}|access_token|id_token/i.test(text), text)
+    const [secret] = all[4] as Array<{ sealed: string }>
+    assert.ok((secret?.sealed.length ?? 0) > 40)
+    const replayed = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie: `tool-hub-social=${token}` } })
+    assert.equal(replayed.status, 401)
+    const forged = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie: `tool-hub-social=${token}.${'A'.repeat(43)}%3D` } })
+    assert.equal(forged.status, 401)
+  })
+})
+
+test('callbacks, cookies and sessions', { timeout }, async (t) => {
+  const trusted = 'https://dash.example.com'
+  const { hub, idp, query } = await socialHub(t, {
+    env: { SOCIAL_AUTH_TRUSTED_ORIGINS: `["${trusted}"]`, ALLOW_REGISTRATION: 'true' },
+    systemConfig: { oauthServer: { enabled: true } }
+  })
+  const origin = new URL(hub.url).origin
+  const fails = (end: Visit, status: number, words: RegExp): void => {
+    assert.equal(end.status, status, end.text)
+    assert.match(end.text, words)
+    assert.match(end.headers.get('content-type') ?? '', /text\/html/)
+    assert.equal(cookieOf(end), '')
+  }
+
+  await t.test('a callback of another browser, or without a login that was begun', async () => {
+    const { callback } = await logIn(hub, idp, undefined, { at: (url) => new URL(`${url.origin}/health?${url.searchParams.toString()}`) })
+    callback.pathname = `${mount}/callback/oidc`
+    fails(await new Browser(origin).get(callback.href), 400, /begin it again/)
+    const other = new Browser(origin)
+    await other.get(`${mount}/signIn/social?provider=oidc`)
+    fails(await other.get(callback.href), 400, /begin it again/)
+  })
+  await t.test('a state that was changed, none, and none of all', async () => {
+    const without = (name: string) => (url: URL): URL => {
+      url.searchParams.delete(name)
+      return url
+    }
+    for (const at of [without('state'), without('code'), (url: URL) => { url.searchParams.set('state', 'x'.repeat(32)); return url }]) {
+      fails((await logIn(hub, idp, undefined, { at })).end, 400, /begin it again/)
+    }
+  })
+  await t.test('a callback works once', async () => {
+    const { browser, callback, end } = await logIn(hub, idp)
+    assert.equal(end.status, 302)
+    fails(await browser.get(callback.href), 400, /begin it again/)
+  })
+  await t.test('a code of another login of the same browser', async () => {
+    const browser = new Browser(origin)
+    const first = await browser.get(`${mount}/signIn/social?provider=oidc`)
+    const stolen = (await throughProvider(idp, first.location ?? '')).searchParams.get('code') ?? ''
+    const { end } = await logIn(hub, idp, browser, { at: (url) => { url.searchParams.set('code', stolen); return url } })
+    fails(end, 502, /login provider/)
+  })
+  await t.test('an answer of another issuer, and one without (RFC 9207)', async () => {
+    for (const iss of ['https://evil.example', undefined]) {
+      const at = (url: URL): URL => {
+        if (iss === undefined) url.searchParams.delete('iss')
+        else url.searchParams.set('iss', iss)
+        return url
+      }
+      fails((await logIn(hub, idp, undefined, { at })).end, 403, /another login provider/)
+    }
+  })
+  await t.test('a refusal by the provider, of which nothing strange is shown', async () => {
+    const refuse = (error: string) => (url: URL): URL => {
+      url.searchParams.delete('code')
+      url.searchParams.set('error', error)
+      url.searchParams.set('error_description', 'CANARY')
+      return url
+    }
+    fails((await logIn(hub, idp, undefined, { at: refuse('access_denied') })).end, 403, /did not let you in \(access_denied\)/)
+    const { end } = await logIn(hub, idp, undefined, { at: refuse('<b>CANARY</b>') })
+    fails(end, 403, /did not let you in\./)
+    assert.ok(!end.text.includes('CANARY'))
+  })
+  await t.test('where a login leads', async () => {
+    for (const target of ['https://evil.example/', '//evil.example', '/\\evil.example', 'javascript:alert(1)', '/\t/evil.example', 'docs']) {
+      fails((await logIn(hub, idp, undefined, { callbackURL: target })).end, 400, /callbackURL/)
+    }
+    for (const [target, expected] of [['/docs?a=1#b', `${origin}/docs?a=1#b`], [`${trusted}/app`, `${trusted}/app`]] as const) {
+      const { end } = await logIn(hub, idp, undefined, { callbackURL: target })
+      assert.deepEqual([end.status, end.location], [302, expected])
+    }
+    fails((await logIn(hub, idp, undefined, { provider: 'github' })).end, 404, /login provider/)
+  })
+  await t.test('better-auth\'s other endpoints are not served', async () => {
+    for (const path of ['/sign-up/email', '/sign-in/email', '/list-sessions', '/get-access-token', '/error', '/ok', '//get-session']) {
+      for (const method of ['GET', 'POST']) {
+        assert.equal((await fetch(`${hub.url}${mount}${path}`, { method })).status, 404, `${method} ${path}`)
+      }
+    }
+  })
+  await t.test('a script begins a login under better-auth\'s own name', async () => {
+    const begin = async (from: string): Promise<Response> => await fetch(`${hub.url}${mount}/sign-in/social`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: from },
+      body: JSON.stringify({ provider: 'oidc', callbackURL: '/docs', idToken: { token: 'x' } })
+    })
+    const { url, redirect } = await (await begin(origin)).json() as { url: string, redirect: boolean }
+    assert.ok(url.startsWith(idp.url) && redirect)
+    assert.equal(new URL(url).searchParams.get('code_challenge_method'), 'S256')
+    assert.ok(new URL(url).searchParams.has('nonce'))
+    assert.equal((await begin('https://evil.example')).status, 403)
+  })
+
+  await t.test('the cookie', async () => {
+    const { end } = await logIn(hub, idp)
+    const line = end.headers.getSetCookie().find((each) => each.startsWith('tool-hub-social=')) ?? ''
+    assert.match(line, /; HttpOnly/)
+    assert.match(line, /; SameSite=Lax/)
+    assert.match(line, /; Path=\/;/)
+    const cookie = cookieOf(end)
+    const ask = async (method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<number> =>
+      (await fetch(`${hub.url}${path}`, { method, headers: { cookie, ...headers }, body })).status
+    const json = { 'content-type': 'application/json' }
+    const keyBody = JSON.stringify({ name: 'mine' })
+    assert.equal(await ask('GET', '/api/auth/user'), 200)
+    assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; ${cookie}` }), 401, 'sent twice')
+    assert.equal(await ask('GET', '/api/auth/user', { cookie: `${cookie}; a=${'x'.repeat(9_000)}` }), 401, 'too much')
+    for (const [what, headers, status] of [
+      ['no origin', {}, 403],
+      ['a foreign origin', { origin: 'https://evil.example' }, 403],
+      ['an origin that is null', { origin: 'null' }, 403],
+      ['a foreign referer', { referer: 'https://evil.example/page' }, 403],
+      ['the own origin', { origin }, 201],
+      ['the own referer', { referer: `${origin}/docs` }, 201],
+      ['a trusted origin', { origin: trusted }, 201]
+    ] as const) assert.equal(await ask('POST', '/api/auth/keys', { ...json, ...headers }, keyBody), status, what)
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x']) {
+      assert.equal(await ask('POST', '/api/auth/keys', { 'content-type': type, origin }, keyBody), 415, type)
+    }
+    assert.equal(await ask('DELETE', '/api/auth/keys/nothing'), 403, 'without a body')
+    assert.equal(await ask('POST', '/api/auth/register', json, JSON.stringify({ username: 'eve', password: 'Same-1234' })), 403, 'register')
+    const initialize = JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }
+    })
+    assert.equal(await ask('POST', '/mcp', { ...json, accept: 'application/json, text/event-stream', origin }, initialize), 401)
+  })
+  await t.test('names with @ are for those who log in by a provider', async () => {
+    const body = JSON.stringify({ username: 'waiting@example.com', password: 'Same-1234' })
+    const reply = await fetch(`${hub.url}/api/auth/register`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    assert.equal(reply.status, 400)
+    assert.match(await reply.text(), /e-mail addresses/)
+    assert.equal(await asAdmin(hub, 'POST', '/api/users', { username: 'made@example.com', password: 'Same-1234' }), 201)
+  })
+
+  await t.test('demotion, another password and deletion reach a living session', async () => {
+    idp.people.set('root-1', { email: 'root@example.com', email_verified: true })
+    idp.current = 'root-1'
+    const { browser } = await logIn(hub, idp)
+    assert.equal((await browser.get('/api/users')).status, 200)
+    assert.equal(await asAdmin(hub, 'PUT', '/api/users/root@example.com', { isAdmin: false }), 200)
+    assert.equal((await browser.get('/api/users')).status, 403)
+    assert.equal((await userOf(browser))?.isAdmin, false)
+    assert.equal(await asAdmin(hub, 'PUT', '/api/users/root@example.com', { newPassword: 'Different-1' }), 200)
+    assert.equal((await browser.get('/api/auth/user')).status, 401)
+    const again = (await logIn(hub, idp)).browser
+    assert.equal((await again.get('/api/auth/user')).status, 200)
+    assert.equal(await asAdmin(hub, 'DELETE', '/api/users/root@example.com'), 200)
+    assert.equal((await again.get('/api/auth/user')).status, 401)
+    assert.equal((await again.get(`${mount}/session`)).text, 'null')
+    await until(async () => (await query?.('select 1 from social_identities where username = \'root@example.com\''))?.length === 0)
+    idp.current = 'ada-1'
+  })
+  await t.test('signing out ends this session, here only', async () => {
+    const [one, two] = [(await logIn(hub, idp)).end, (await logIn(hub, idp)).end].map(cookieOf)
+    const stands = async (cookie = ''): Promise<boolean> => (await fetch(`${hub.url}/api/auth/user`, { headers: { cookie } })).ok
+    const signOut = async (headers: Record<string, string>): Promise<Response> =>
+      await fetch(`${hub.url}${mount}/signOut`, { method: 'POST', headers: { cookie: one ?? '', ...headers } })
+    assert.equal((await signOut({})).status, 403)
+    assert.equal((await signOut({ origin: 'https://evil.example' })).status, 403)
+    assert.ok(await stands(one))
+    const before = idp.asked.length
+    const reply = await signOut({ origin })
+    assert.equal(await reply.text(), '{"success":true}')
+    assert.equal(reply.headers.get('location'), null)
+    assert.match(reply.headers.getSetCookie().join('\n'), /tool-hub-social=; Max-Age=0/)
+    assert.deepEqual([await stands(one), await stands(two)], [false, true])
+    assert.equal(idp.asked.length, before, 'the provider was not asked')
+  })
+
+  await t.test('the login page of the authorization server offers it', async () => {
+    const { client_id: clientId = '' } = await register(hub.url)
+    const { verifier, params } = authorization(clientId)
+    const browser = new Browser(origin)
+    let visit = await browser.get(`${hub.url}/oauth/authorize?${new URLSearchParams(params).toString()}`)
+    visit = await browser.get(visit.location ?? '')
+    const href = /href="([^"]*signIn\/social[^"]*)"/.exec(visit.text)?.[1]?.replaceAll('&amp;', '&') ?? ''
+    assert.match(visit.text, /Sign in with/)
+    const begun = await browser.get(href)
+    visit = await browser.get((await throughProvider(idp, begun.location ?? '')).href)
+    for (let step = 0; step < 6 && visit.location !== undefined; step++) visit = await browser.get(visit.location)
+    assert.match(visit.text, /ada@example\.com/)
+    visit = await browser.submit(visit, { decision: 'allow' }, '/consent')
+    while (visit.location !== undefined && !visit.location.startsWith('http://127.0.0.1:8123/')) visit = await browser.get(visit.location)
+    const code = new URL(visit.location ?? '').searchParams.get('code') ?? ''
+    const redirectUri = params.redirect_uri ?? ''
+    const fields = { grant_type: 'authorization_code', code, client_id: clientId, redirect_uri: redirectUri, code_verifier: verifier }
+    assert.equal((await form(`${hub.url}/oauth/token`, fields)).status, 200)
+  })
+
+  await t.test('a provider that fails', async () => {
+    idp.broken = (_request, reply) => { reply.writeHead(500).end('CANARY') }
+    const at = (url: URL): URL => url
+    const browser = new Browser(origin)
+    const begun = await browser.get(`${mount}/signIn/social?provider=oidc`)
+    assert.equal(begun.status, 302, 'its addresses are known')
+    idp.broken = undefined
+    const callback = at(await throughProvider(idp, begun.location ?? ''))
+    idp.broken = (_request, reply) => { reply.writeHead(500).end('CANARY') }
+    const end = await browser.get(callback.href)
+    fails(end, 502, /answered with status 500/)
+    assert.ok(!end.text.includes('CANARY'))
+    idp.broken = undefined
+    assert.equal((await logIn(hub, idp)).end.status, 302)
+  })
+  await t.test('a login that another one floods', async () => {
+    let status = 0
+    for (let n = 0; n < 400 && status !== 429; n++) status = (await fetch(`${hub.url}${mount}/signIn/social?provider=none`)).status
+    assert.equal(status, 429)
+  })
+})
