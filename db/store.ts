@@ -1,6 +1,6 @@
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
-import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from './ports.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, UpstreamTokens, Vectors } from './ports.ts'
 
 /** A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. */
 export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string }
@@ -136,6 +136,7 @@ export interface Storage {
   clients: Clients
   consents: Consents
   loginStates: LoginStates
+  upstreamTokens: UpstreamTokens
   vectors: Vectors
   /** Available with a database only. */
   activities?: Activities

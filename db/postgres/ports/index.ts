@@ -1,4 +1,4 @@
-import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, Vectors } from '../../ports.ts'
+import type { Activities, Clients, Consents, Grants, LoginStates, Tokens, UpstreamTokens, Vectors } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
 import { PostgresClients } from './clients.ts'
@@ -8,6 +8,7 @@ import type { Driver } from '../connection/driver.ts'
 import { PostgresGrants } from './grants.ts'
 import { PostgresLoginStates } from './login-states.ts'
 import { PostgresTokens } from './tokens.ts'
+import { PostgresUpstreamTokens } from './upstream-tokens.ts'
 import { PostgresVectors } from './vectors.ts'
 
 interface Ports {
@@ -16,6 +17,7 @@ interface Ports {
   clients: Clients
   consents: Consents
   loginStates: LoginStates
+  upstreamTokens: UpstreamTokens
   activities: Activities
   vectors: Vectors
 }
@@ -29,6 +31,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     clients: new PostgresClients(queries),
     consents: new PostgresConsents(queries),
     loginStates: new PostgresLoginStates(queries, vault),
+    upstreamTokens: new PostgresUpstreamTokens(queries, vault),
     activities: new PostgresActivities(queries),
     vectors: new PostgresVectors(queries)
   }
