@@ -251,7 +251,12 @@ export interface UpstreamTokens {
    * @param replaces undefined: nothing is stored; `any`: whatever is stored
    * @returns the new version; undefined: another value is stored meanwhile
    */
-  swap: (server: string, holder: string, replaces: { readonly version: string } | 'any' | undefined, value: unknown) => Promise<string | undefined>
+  swap: (
+    server: string,
+    holder: string,
+    replaces: { readonly version: string } | 'any' | undefined,
+    value: unknown
+  ) => Promise<string | undefined>
   /**
    * Claims the right to replace a version. Of all callers on all replicas one has it, until the value changes, or for a time in ms.
    * @returns false: somebody else has it, or another value is stored meanwhile

@@ -123,7 +123,8 @@ function isAffected ({ family, clientId, username }: Token, target: Exclude<Revo
 }
 
 /**
- * Removes the tokens, consents and logins at upstreams from a document. A copy of it must not bring back what is revoked or withdrawn after it was made.
+ * Removes the tokens, consents and logins at upstreams from a document. A copy of it must not bring back what is revoked or withdrawn
+ * after it was made.
  */
 export function withoutTokens (document: Document): Document {
   const without = (name: string, isEntry: (entry: unknown) => boolean): Document => {

@@ -13,7 +13,8 @@ export interface AnswerHandlers {
     status: number,
     contentType: string,
     sessionId: string | undefined,
-    location: string | undefined
+    location: string | undefined,
+    wwwAuthenticate: string | undefined
   ) => EventStreamParser | 'collect' | 'discard'
   /** Called with the text of a collected body, else with undefined. Its exceptions go to `onError`. */
   onEnd: (text: string | undefined) => void
@@ -57,7 +58,8 @@ export class Answer implements Dispatcher.DispatchHandler {
       status,
       (headers['content-type'] ?? '').toLowerCase(),
       typeof session === 'string' ? session : undefined,
-      headers.location
+      headers.location,
+      textOf(headers['www-authenticate'])
     )
     if (headers['content-encoding'] !== undefined && this.#body !== 'discard') this.#decode(decoderOf(String(headers['content-encoding'])))
   }
@@ -133,6 +135,9 @@ export class Answer implements Dispatcher.DispatchHandler {
     return bytes.toString()
   }
 }
+
+/** Headers that are sent several times are one list (RFC 9110 §5.3). */
+const textOf = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value.join(', ') : value
 
 /** A network error as a sentence for the operator: the host, and what to check. */
 export function networkFailure (error: Error, url: URL): string {
