@@ -21,6 +21,7 @@ import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote, type TransportDeps } from './links/transport.ts'
 import { expand } from './links/variables.ts'
+import { LoginRequired } from './login/problems.ts'
 import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
 export interface UpstreamDeps {
@@ -107,7 +108,10 @@ export class Upstream implements Provider {
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
     this.login = deps.openLogin({
-      ready: (holder) => { this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined)) },
+      ready: (holder) => {
+        this.#asked.clear()
+        this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
+      },
       ended: (holder) => { void this.#supervisor.hangUp(this.#slotsOf(holder)) }
     })
     const dispatch = this.#dispatch()
@@ -248,7 +252,13 @@ export class Upstream implements Provider {
   async #readFor (slot: Slot): Promise<void> {
     const { capabilityClass } = slot.key
     if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
-    await this.#supervisor.ready(slot)
+    try {
+      await this.#supervisor.ready(slot)
+    } catch (error) {
+      // The next client may be one who has logged in: it waits as if nobody had asked.
+      if (error instanceof LoginRequired) this.#asked.delete(capabilityClass)
+      throw error
+    }
     if (!this.#catalogues.has(capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
   }
 

@@ -165,7 +165,8 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   await server.login(elicitation?.url ?? '', 'account of bob')
   await until(() => news.messages.some(({ method, params }) =>
     method === 'notifications/elicitation/complete' && params?.elicitationId === elicitation?.elicitationId), 5_000, () => news.body)
-  await until(async () => await whoami(hub, OTHER) === 'account of bob', 5_000)
+  let said: unknown
+  await until(async () => (said = await whoami(hub, OTHER).catch(String)) === 'account of bob', 5_000, () => `${String(said)} ${hub.output()}`)
   // The other one still has none, and gets his own.
   assert.match((await addressOf(KEY)).message, /log in/)
   await server.login(address, 'account of ann')
