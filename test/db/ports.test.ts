@@ -878,7 +878,9 @@ void test(
 // ---- away -----------------------------------------------------------------------------------------
 
 /** One call of each method that asks the database. */
-const asks = ({ grants, tokens, clients, consents, loginStates, upstreamTokens, vectors, activities }: Storage): Array<() => Promise<unknown>> => [
+const asks = (
+  { grants, tokens, clients, consents, loginStates, upstreamTokens, vectors, activities }: Storage
+): Array<() => Promise<unknown>> => [
   async () => await upstreamTokens.find('s', 'shared'),
   async () => await upstreamTokens.swap('s', 'shared', 'any', 1),
   async () => await upstreamTokens.claim('s', 'shared', 'v', 1),

@@ -6,17 +6,23 @@ export interface BearerChallenge {
   readonly scopes?: readonly string[]
 }
 
-const parameter = (text: string, name: string): string | undefined => {
-  const [, quoted, plain] = new RegExp(`(?:^|[\\s,])${name}\\s*=\\s*(?:"((?:[^"\\\\]|\\\\.)*)"|([^\\s,"]+))`, 'i').exec(text) ?? []
-  return quoted?.replace(/\\(.)/g, '$1') ?? plain
+/** The parameters of a challenge, by name in lower case, in their order, so that nothing in quotes is taken for one; the first counts. */
+function parametersOf (text: string): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [, name = '', quoted, plain = ''] of text.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g)) {
+    const key = name.toLowerCase()
+    if (!found.has(key)) found.set(key, quoted?.replace(/\\(.)/g, '$1') ?? plain)
+  }
+  return found
 }
 
 /** @param header may hold several challenges; undefined: there is none */
 export function parseChallenge (header: string | undefined): BearerChallenge {
   const text = /(?:^|[\s,])bearer\s+(.*)$/is.exec(header?.slice(0, 8_192) ?? '')?.[1]
   if (text === undefined) return {}
-  const address = parameter(text, 'resource_metadata')
-  const scope = parameter(text, 'scope')
+  const parameters = parametersOf(text)
+  const address = parameters.get('resource_metadata')
+  const scope = parameters.get('scope')
   return {
     ...(address !== undefined && URL.canParse(address) ? { resourceMetadata: new URL(address) } : {}),
     ...(scope === undefined ? {} : { scopes: scopesIn(scope) })
