@@ -50,6 +50,7 @@ import templates from './plugins/templates/index.ts'
 import tools from './plugins/tools/index.ts'
 import tracing from './plugins/tracing/index.ts'
 import upstream from './plugins/upstream/index.ts'
+import logins from './plugins/upstream/login/index.ts'
 import users from './plugins/users/index.ts'
 import apiRoutes from './routes/api/index.ts'
 import { jsonBodies } from './routes/bodies.ts'
@@ -132,6 +133,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(pages)
   await app.register(access)
   await app.register(gateway)
+  await app.register(logins, { ...storage, environment: options.environment })
   await app.register(upstream, {
     cache: options.catalogueCache,
     initTimeout: options.initTimeout,

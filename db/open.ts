@@ -2,6 +2,7 @@ import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { FileConsents } from './json/consents.ts'
 import { JsonFileStore } from './json/file.ts'
+import { FileUpstreamTokens } from './json/upstream-tokens.ts'
 import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
 import { MemoryLoginStates } from './memory/login-states.ts'
@@ -41,6 +42,7 @@ export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault,
       clients: new FileClients({ file: store, tokens, consents }),
       consents,
       loginStates: new MemoryLoginStates(),
+      upstreamTokens: new FileUpstreamTokens(store, vault),
       vectors: new MemoryVectors()
     }
   }

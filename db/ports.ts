@@ -26,6 +26,10 @@ export const maxEntries = {
   loginStates: 20_000,
   /** Those of one user; beyond, the user's oldest is removed. */
   loginStatesPerUser: 50,
+  /** Logins at upstream servers, and registrations there, in a database; beyond, those that were unchanged longest are removed. */
+  upstreamTokens: 100_000,
+  /** The same in a settings file, which each change writes as a whole. */
+  upstreamTokensInFile: 5_000,
   /** Numbers of all embeddings in memory, four bytes each; beyond, the oldest embeddings are removed. */
   vectorNumbers: 32 * 1024 * 1024
 } as const
@@ -264,6 +268,41 @@ export interface SocialLogins {
   forget: (username: string, subject: string, emailOf: (hash: string) => string) => Promise<void>
   /** Ends the oldest sessions of a person, beyond a number, and those that have expired. */
   trim: (userId: string, max: number) => Promise<void>
+}
+
+/** A value of `UpstreamTokens`. `version` is another one after each change. */
+export interface StoredLogin { readonly version: string, readonly value: unknown }
+/** A change of `UpstreamTokens`. `version` undefined: the value was removed. */
+export interface LoginChange { readonly server: string, readonly holder: string, readonly version: string | undefined }
+
+/**
+ * What the gateway holds as a client of the authorization servers of upstreams: tokens, and its registrations. Values are plain JSON, and
+ * stored sealed. Each is one holder's at one server; the caller chooses the names of holders.
+ */
+export interface UpstreamTokens {
+  find: (server: string, holder: string) => Promise<StoredLogin | undefined>
+  /**
+   * Stores a value if the stored one is still that version. Of all callers on all replicas that name the same version, one succeeds.
+   * @param replaces undefined: nothing is stored; `any`: whatever is stored
+   * @returns the new version; undefined: another value is stored meanwhile
+   */
+  swap: (
+    server: string,
+    holder: string,
+    replaces: { readonly version: string } | 'any' | undefined,
+    value: unknown
+  ) => Promise<string | undefined>
+  /**
+   * Claims the right to replace a version. Of all callers on all replicas one has it, until the value changes, or for a time in ms.
+   * @returns false: somebody else has it, or another value is stored meanwhile
+   */
+  claim: (server: string, holder: string, version: string, time: number) => Promise<boolean>
+  /** Removes a value. @returns whether it existed */
+  remove: (server: string, holder: string) => Promise<boolean>
+  /** Removes all values of a server, or of a holder. */
+  removeAll: (target: { readonly server: string } | { readonly holder: string }) => Promise<void>
+  /** Lists what was stored or removed within the last `time`, in ms, on any replica; at most an hour. */
+  changedWithin: (time: number) => Promise<LoginChange[]>
 }
 
 export type ActivityStatus = 'success' | 'error'

@@ -12,7 +12,9 @@ export const code = {
   /** Unknown session; also a request that timed out, or whose upstream is not connected. */
   unavailable: -32001,
   /** MCP, to 2025-11-25: there is no such resource. */
-  resourceNotFound: -32002
+  resourceNotFound: -32002,
+  /** MCP 2025-11-25: an elicitation with an address has to be completed first. */
+  urlElicitationRequired: -32042
 } as const
 
 /**

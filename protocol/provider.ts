@@ -1,3 +1,4 @@
+import type { RpcError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
 import type { Catalogue } from './lists.ts'
 import type { Response } from './message.ts'
@@ -27,6 +28,8 @@ export interface Provider {
   readonly available?: boolean
   /** The reason why it cannot be called now, for clients. */
   readonly reason?: string
+  /** The error for a client that cannot use it now for a reason of its own, such as a login that is missing; undefined: there is none. */
+  refusal?: (client: Client) => RpcError | undefined
   /** Its catalogue for this client, as far as it is known; undefined: nothing is known yet. */
   catalogue: (client: Client) => Catalogue | undefined
   /**

@@ -74,7 +74,10 @@ export const ServerRecord = Type.Object(
     resources: Items,
     config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
     createdAt: Type.Optional(Type.String()),
-    connectedAt: Type.Optional(Type.String())
+    connectedAt: Type.Optional(Type.String()),
+    oauth: Type.Optional(
+      Type.Object({ authorizationUrl: Type.String() }, { description: 'The address to open, to log in at the server; good for an hour' })
+    )
   },
   {
     examples: [

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { maxEntries, OpenApiConfig, securityProblem } from './openapi-upstream.ts'
+import { oauthProblem, UpstreamOAuth } from './upstream-oauth.ts'
 import { StoredByUser } from './stored-by-user.ts'
 import { StringEnum } from './string-enum.ts'
 
@@ -41,7 +42,7 @@ export const ServerConfig = Type.Object({
   idleTimeoutMs: Type.Optional(Milliseconds()),
   passthroughHeaders: Type.Optional(Type.Array(Type.String(), { maxItems: maxEntries })),
   sharedWithUsers: Type.Optional(Type.Array(Type.String())),
-  oauth: Type.Optional(Type.Object({})),
+  oauth: Type.Optional(UpstreamOAuth),
   proxy: Type.Optional(
     Type.Object({
       url: Type.Optional(Type.String({ description: 'An http or https proxy for connections to a remote server' })),
@@ -63,7 +64,7 @@ export const ServerConfig = Type.Object({
 export type ServerConfig = Static<typeof ServerConfig>
 
 /** A message about what a config of its type lacks; undefined: it is complete. */
-export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig): string | undefined {
+export function incomplete ({ type, command, url, proxy, openapi, oauth }: ServerConfig): string | undefined {
   if (type === 'stdio' || (type === undefined && command !== undefined)) return command ? undefined : 'a stdio server needs a "command"'
   if (!url && (type !== 'openapi' || (!openapi?.url && openapi?.schema === undefined))) {
     return type === undefined ? 'it needs a "command" or a "url"' : `a server of type "${type}" needs a "url"`
@@ -73,7 +74,7 @@ export function incomplete ({ type, command, url, proxy, openapi }: ServerConfig
     return '"openapi.url" must be an absolute http or https address'
   }
   if (proxy?.url !== undefined && !isWebAddress(proxy.url)) return '"proxy.url" must be an absolute http or https address'
-  return type === 'openapi' ? securityProblem(openapi?.security) : undefined
+  return type === 'openapi' ? securityProblem(openapi?.security) : oauthProblem(oauth)
 }
 
 /** An address with a variable (`${NAME}`) passes here, and is checked once the variable is replaced. */

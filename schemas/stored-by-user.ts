@@ -29,5 +29,7 @@ export const addressPlaces = [
   ['openapi', 'url'],
   ['openapi', 'schema'],
   ['openapi', 'security', 'tokenUrl'],
-  ['openapi', 'security', 'url']
+  ['openapi', 'security', 'url'],
+  ['oauth', 'authorizationEndpoint'],
+  ['oauth', 'tokenEndpoint']
 ] as const

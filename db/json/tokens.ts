@@ -1,6 +1,7 @@
 import { isObject, type Document } from '../apply.ts'
 import { maxEntries, retention, type Authorization, type Issued, type Revocation, type Token, type Tokens } from '../ports.ts'
 import { consentSection, isConsent } from './consents.ts'
+import { isUpstreamToken, upstreamSection } from './upstream-tokens.ts'
 import { EntryList, type SectionFile, type Sections, type SectionsUpdate } from './section.ts'
 
 /** The name of the section of tokens. */
@@ -122,14 +123,19 @@ function isAffected ({ family, clientId, username }: Token, target: Exclude<Revo
 }
 
 /**
- * Removes the tokens and consents from a document. A copy of it must not bring back what is revoked or withdrawn after it was made.
+ * Removes the tokens, consents and logins at upstreams from a document. A copy of it must not bring back what is revoked or withdrawn
+ * after it was made.
  */
 export function withoutTokens (document: Document): Document {
   const without = (name: string, isEntry: (entry: unknown) => boolean): Document => {
     const value = document[name]
     return Array.isArray(value) && value.some(isEntry) ? { [name]: value.filter((entry) => !isEntry(entry)) } : {}
   }
-  const changed = { ...without(section, isEntry), ...without(consentSection, isConsent) }
+  const changed = {
+    ...without(section, isEntry),
+    ...without(consentSection, isConsent),
+    ...without(upstreamSection, isUpstreamToken)
+  }
   return Object.keys(changed).length === 0 ? document : { ...document, ...changed }
 }
 

@@ -172,6 +172,29 @@ export const loginStates = pgTable(
   ]
 )
 
+/**
+ * Logins at upstream servers and registrations there. `key` is the hash of server and holder; `data` and `sealed` as for a grant, null once
+ * it was removed, which other replicas learn from the row. `claimed`: until when somebody is about to replace it.
+ */
+export const upstreamTokens = pgTable(
+  'upstream_tokens',
+  {
+    key: text().primaryKey(),
+    server: text().notNull(),
+    holder: text().notNull(),
+    version: text(),
+    data: jsonb().$type<{ secret: string }>(),
+    sealed: text(),
+    claimed: timestamp({ withTimezone: true }),
+    changed: timestamp({ withTimezone: true }).notNull()
+  },
+  ({ server, holder, changed }) => [
+    index('upstream_tokens_server').on(server),
+    index('upstream_tokens_holder').on(holder),
+    index('upstream_tokens_changed').on(changed)
+  ]
+)
+
 /** Embeddings as unit vectors; `key` is the hash of an id, `hash` that of the embedded text. */
 export const vectors = pgTable('vectors', {
   collection: text().notNull(),

@@ -32,7 +32,9 @@ export async function describe (
     await providers.learn(unknown, client, view.scope.kind === 'server')
     surface = surfaces.of(view, client)
   }
-  resolver.mustBeKnown(view, surface)
+  // A client that has to log in there first learns so from its next request: its session is where it hears of the end of that.
+  const waits = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
+  if (!waits) resolver.mustBeKnown(view, surface, client)
   // Servers that come later may have anything, so a route without any announces everything.
   const hasServers = surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
   const isComplete = hasServers && surface.capabilities.size === surface.providers.length

@@ -54,15 +54,16 @@ export class Resolver {
   }
 
   /** @throws RpcError -32001 when the catalogue of the view's only provider is unknown and cannot be read now */
-  mustBeKnown ({ scope }: View, surface: Surface): void {
-    if (scope.kind === 'server' && surface.capabilities.size === 0) throw notConnected(scope.name, this.#providers.get(scope.name))
+  mustBeKnown ({ scope }: View, surface: Surface, client: Client): void {
+    if (scope.kind === 'server' && surface.capabilities.size === 0) throw notConnected(scope.name, this.#providers.get(scope.name), client)
   }
 
   /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (name: string, client: Client): Promise<void> {
     await this.#providers.learn([name], client, true)
     const provider = this.#providers.get(name)
-    if (provider && (provider.status ?? 'connected') !== 'connected' && !provider.catalogue(client)) throw notConnected(name, provider)
+    const isConnected = (provider?.status ?? 'connected') === 'connected'
+    if (provider && !isConnected && !provider.catalogue(client)) throw notConnected(name, provider, client)
   }
 
   /** Looks a name up in the surface; an unknown one is looked up again once all catalogues are read. @throws as `mustBeKnown` */
@@ -71,7 +72,7 @@ export class Resolver {
     const found = look(surface)
     if (found !== undefined) return found
     const settled = await this.settled(exchange)
-    this.mustBeKnown(exchange.view, settled)
+    this.mustBeKnown(exchange.view, settled, exchange.client)
     return settled === surface ? undefined : look(settled)
   }
 
@@ -94,7 +95,7 @@ export class Resolver {
     if (target) return target
     for (const each of connecting) {
       const provider = this.#providers.get(each)
-      if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') throw notConnected(each, provider)
+      if (!provider?.catalogue(client) && (provider?.status ?? 'connected') !== 'connected') throw notConnected(each, provider, client)
     }
     return undefined
   }
@@ -136,7 +137,9 @@ export class Resolver {
 }
 
 /** The error for a provider that is not available now, for clients. */
-export function notConnected (name: string, provider: Provider | undefined): RpcError {
+export function notConnected (name: string, provider: Provider | undefined, client: Client): RpcError {
+  const refusal = provider?.refusal?.(client)
+  if (refusal) return refusal
   const connecting = provider?.status === 'connecting' ? 'it is still connecting' : undefined
   const reason = connecting ?? provider?.reason ?? 'it cannot be used as it is configured'
   return new RpcError(code.unavailable, `Server ${JSON.stringify(name)} is not connected: ${reason}`, 'not-connected')

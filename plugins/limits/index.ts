@@ -79,6 +79,15 @@ export const limits = {
     cookies: 8 * 1024
   },
 
+  /**
+   * Logins at upstream servers. `holders`: max logins of one server in memory; beyond: the one that was used longest ago is dropped, and
+   * read again on demand. `flows`: max of them that wait for their user; beyond: the oldest address is of no use. `told`: max clients that
+   * are told of the end of one; beyond: the others try again by themselves. `flowTime`: how long an address is good for, in ms. `document`:
+   * max size of one answer of an authorization server, in bytes, `time`: max time for it, in ms; beyond: the login fails. `token`: max
+   * length of a token, in characters; beyond: the login fails.
+   */
+  login: { holders: 1_000, flows: 1_000, told: 100, flowTime: 60 * 60_000, document: 256 * 1024, time: 15_000, token: 12 * 1024 },
+
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
   /** Max bearer keys per user who is not an admin; beyond: 503. */

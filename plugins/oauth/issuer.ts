@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { listeningOrigin } from '../config/listening.ts'
+import { configuredOrigin, listeningOrigin } from '../settings/base-url.ts'
 
 /**
  * The issuer identifier (RFC 8414): `install.baseUrl` with the base path, else the address on which the gateway listens. A forwarded host
@@ -12,13 +12,6 @@ export function issuerOf (app: FastifyInstance, request: FastifyRequest): string
 
 /** The path of an issuer, without a slash at the end. */
 export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
-
-function configuredOrigin (app: FastifyInstance): string | undefined {
-  const baseUrl = app.settings.current.system.install?.baseUrl
-  if (baseUrl === undefined || !URL.canParse(baseUrl)) return undefined
-  const { origin, pathname } = new URL(baseUrl)
-  return `${origin}${pathname.replace(/\/+$/, '')}`
-}
 
 function forwardedOrigin ({ headers, host, protocol }: FastifyRequest, trustProxy: string | undefined): string | undefined {
   const isForwarded = trustProxy !== undefined && headers['x-forwarded-host'] !== undefined

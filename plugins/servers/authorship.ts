@@ -43,11 +43,16 @@ function leftInMap (
 }
 
 /** A value as a text for comparison; of a description and of credentials, the addresses in it. Undefined: there is none. */
-function valueAt ({ url, command, cwd, proxy, openapi }: ServerConfig, [first, second, third]: readonly string[]): string | undefined {
+function valueAt (
+  { url, command, cwd, proxy, openapi, oauth }: ServerConfig,
+  [first, second, third]: readonly string[]
+): string | undefined {
   if (first === 'url') return url
   if (first === 'command') return command
   if (first === 'cwd') return cwd
   if (first === 'proxy') return proxy && JSON.stringify(proxy)
+  if (second === 'authorizationEndpoint') return oauth?.authorizationEndpoint
+  if (second === 'tokenEndpoint') return oauth?.tokenEndpoint
   if (second === 'url') return openapi?.url
   if (second === 'schema') return openapi?.schema && JSON.stringify(addressesOf(openapi.schema))
   const security = openapi?.security && securityOf(openapi.security)

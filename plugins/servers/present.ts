@@ -24,6 +24,8 @@ export interface ServerRecord {
   config: Record<string, unknown>
   createdAt?: string
   connectedAt?: string
+  /** Where whoever asks logs in at the server, for the gateway to use that login. */
+  oauth?: { authorizationUrl: string }
 }
 
 /** The members of a config that are shown to those who may use a server but not manage it. */
@@ -46,16 +48,21 @@ export interface ConnectionState {
   readonly connectedAt: number | undefined
 }
 
+/** The login that a server wants of whoever asks. `flow` undefined: it has no address yet. */
+export interface WantedLogin { readonly flow: { readonly url: string } | undefined }
+
 /**
  * A server's record. Secrets are masked for those who manage it, and absent for the others.
  * @param state undefined: it is not connected as it is configured
  * @param catalogue what it lists to clients that declare no capabilities, as far as is known
+ * @param wanted the login that whoever asks has to make; undefined: none
  */
 export function toRecord (
   { name, config, problem }: Server,
   state: ConnectionState | undefined,
   catalogue: Catalogue | undefined,
-  manages: boolean
+  manages: boolean,
+  wanted?: WantedLogin
 ): ServerRecord {
   const { createdAt, ...shown } = withDefaults(config)
   const disabled = shown.enabled === false
@@ -72,7 +79,8 @@ export function toRecord (
     resources: items('resources'),
     config: manages ? maskConfig(shown) : openMembers(shown),
     createdAt,
-    connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString()
+    connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
+    ...(wanted?.flow && !disabled ? { oauth: { authorizationUrl: wanted.flow.url } } : {})
   }
 }
 

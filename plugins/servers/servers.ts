@@ -15,6 +15,7 @@ import type { Upstreams } from '../upstream/upstreams.ts'
 import { checkNewName, checkRoom, sharesName } from './new-name.ts'
 import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '../access/overrides.ts'
 import { findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
+import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
 import { toStore } from './to-store.ts'
 
@@ -31,6 +32,7 @@ export class Servers {
   readonly #gateway: Gateway
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
+  readonly #login: ServerLogins
 
   /** @param usersMayRun ALLOW_USER_STDIO */
   constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
@@ -39,6 +41,36 @@ export class Servers {
     this.#gateway = gateway
     this.#usersMayRun = usersMayRun
     this.#outbound = outbound
+    this.#login = new ServerLogins(upstreams)
+  }
+
+  /** The same as `list`, with the addresses at which the principal has to log in. */
+  async listToLogIn (principal: Principal): Promise<ServerRecord[]> {
+    const snapshot = this.#settings.current
+    const seen = [...snapshot.servers.values()].filter((server) => canSee(snapshot, principal, server, 'public'))
+    await Promise.all(seen.map(async (server) => { await this.#login.prepare(principal, server) }))
+    return this.list(principal)
+  }
+
+  /** The same as `get`, with the address at which the principal has to log in. @throws NoSuch */
+  async getToLogIn (principal: Principal, name: string): Promise<ServerRecord> {
+    await this.#login.prepare(principal, visible(this.#settings.current, principal, name))
+    return this.get(principal, name)
+  }
+
+  /**
+   * Checks that the principal may end the login that it uses at a server: a shared one is for those who manage the server.
+   * @throws NoSuch, Forbidden
+   */
+  mustHoldLogin (principal: Principal, name: string): void {
+    const snapshot = this.#settings.current
+    if (visible(snapshot, principal, name).config.isolation !== 'user') managed(snapshot, principal, name)
+  }
+
+  /** Ends that login, here and at its authorization server. @returns whether there was one @throws NoSuch, Forbidden */
+  async logOut (principal: Principal, name: string): Promise<boolean> {
+    this.mustHoldLogin(principal, name)
+    return await this.#login.leave(principal, visible(this.#settings.current, principal, name))
   }
 
   /** The servers that the principal may see. */
@@ -220,7 +252,15 @@ export class Servers {
     const { storedByUser: _ours, ...config } = server.config
     const { name } = server
     const manages = canManage(principal, server)
-    return toRecord({ ...server, config }, this.#upstreams.get(name), this.#gateway.catalogue(name), manages)
+    const upstream = this.#upstreams.get(name)
+    const wanted = this.#login.wanted(principal, server)
+    // With a login of each user, the status is that of whoever asks.
+    const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
+    const status = upstream && isOwn ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status) : upstream?.status
+    const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
+    const { warnings = [], connectedAt } = upstream ?? {}
+    const state = status === undefined ? undefined : { status, error, warnings, connectedAt }
+    return toRecord({ ...server, config }, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }
 

@@ -16,7 +16,7 @@ export function addressesOf (schema: unknown): unknown[] {
 
 /** The addresses and the command to which the secrets of a config are sent, as a text for comparison. Masks are left out. */
 export function targetOf (config: unknown): string {
-  const { url, command, openapi, proxy, oauth } = config as ServerConfig & { oauth?: Record<string, unknown> }
+  const { url, command, openapi, proxy, oauth } = config as ServerConfig
   const security = openapi?.security && securityOf(openapi.security)
   const targets = [
     url,
@@ -27,7 +27,8 @@ export function targetOf (config: unknown): string {
     security?.url,
     proxy?.url,
     oauth?.authorizationEndpoint,
-    oauth?.tokenEndpoint
+    oauth?.tokenEndpoint,
+    oauth?.issuer
   ]
   return JSON.stringify(targets.map((target) => isMask(target) ? undefined : target))
 }

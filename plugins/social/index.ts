@@ -1,7 +1,7 @@
 import fp from 'fastify-plugin'
 import type { SocialLogins } from '../../db/ports.ts'
 import { milliseconds } from '../../schemas/env.ts'
-import { listeningOrigin } from '../config/listening.ts'
+import { listeningOrigin } from '../settings/base-url.ts'
 import type { Outbound } from '../outbound/outbound.ts'
 import { subjectOf } from '../users/mark.ts'
 import { LocalAccounts } from './local-accounts.ts'

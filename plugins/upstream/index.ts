@@ -30,6 +30,7 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
     dialling: new Semaphore({ places: limits.concurrentSpawns, perOwner: limits.concurrentSpawnsPerUser, reserved: 1 }),
     cache,
+    logins: app.logins,
     userOf: (config) => userOf(app.settings.current, config),
     initTimeout,
     requestTimeout,
@@ -43,4 +44,4 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
   app.addHook('onClose', async () => { await upstreams.close() })
-}, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway'] })
+}, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway', 'logins'] })

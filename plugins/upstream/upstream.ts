@@ -1,6 +1,7 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
+import type { RpcError } from '../../protocol/errors.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
@@ -21,6 +22,8 @@ import type { Slot } from './links/slot.ts'
 import { ConnectionSupervisor } from './links/supervisor.ts'
 import { isRemote, type TransportDeps } from './links/transport.ts'
 import { expand } from './links/variables.ts'
+import { LoginRequired } from './login/problems.ts'
+import type { LoginListener, ServerLogin } from './login/server-login.ts'
 
 export interface UpstreamDeps {
   clientInfo: { name: string, version: string }
@@ -38,6 +41,8 @@ export interface UpstreamDeps {
   /** Whether it counts to a user who is not an admin, and whether a merged list waits for it while nothing is known of it. */
   isUsers: () => boolean
   isWaitedFor: (client: Client) => boolean
+  /** Begins the logins of the server; undefined: it takes none. */
+  openLogin: (listener: LoginListener) => ServerLogin | undefined
   /** How much its catalogues may hold, in characters, and how much they do. */
   room: () => number
   hold: (size: number) => void
@@ -69,6 +74,8 @@ export class Upstream implements Provider {
   readonly #asked = new BoundedMap<string, number>(limits.classesPerServer)
   /** Headers of clients are passed on to it. */
   readonly #passes: boolean
+  /** The logins at the server; undefined: the gateway does not log in there. */
+  readonly login: ServerLogin | undefined
 
   constructor (name: string, config: ServerConfig, deps: UpstreamDeps) {
     this.name = name
@@ -104,6 +111,13 @@ export class Upstream implements Provider {
       owned: () => pool.all.flatMap(({ catalogue }) => catalogue ?? []),
       warn: (sentence) => { warn(this.redact(sentence)) }
     })
+    this.login = deps.openLogin({
+      ready: (holder) => {
+        this.#asked.clear()
+        this.#supervisor.retry(this.#slotsOf(holder).filter(({ link }) => link === undefined))
+      },
+      ended: (holder) => { void this.#supervisor.hangUp(this.#slotsOf(holder)) }
+    })
     const dispatch = this.#dispatch()
     this.#supervisor = new ConnectionSupervisor(config, pool, this.#catalogues, {
       ...deps,
@@ -112,6 +126,7 @@ export class Upstream implements Provider {
       question: async (slot, ...args) => await dispatchQuestion(dispatch, slot, ...args),
       notification: (slot, ...args) => { dispatchNotification(dispatch, slot, ...args) },
       answered: noteAnswer,
+      authorization: (slot) => this.login?.authorization(slot.user),
       warn
     })
     this.#requests = new RequestRunner(name, this.#supervisor)
@@ -149,7 +164,21 @@ export class Upstream implements Provider {
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
   /** It is connected, or starts when it is called. */
   get available (): boolean {
-    return this.status === 'connected' || (this.status === 'disconnected' && this.error === null && this.config.startOnDemand === true)
+    const starts = this.status === 'disconnected' && this.error === null && this.config.startOnDemand === true
+    return this.status === 'connected' || this.#waitsForUsers || starts
+  }
+
+  /** Only the gateway's own link has no login: each user's is opened with that of the user. */
+  get #waitsForUsers (): boolean { return this.status === 'oauth_required' && this.login?.deps.perUser === true }
+
+  /** The slots whose links use the login of a holder. */
+  #slotsOf (holder: string): Slot[] {
+    return this.#placement.pool.all.filter(({ user }) => this.login?.holder(user) === holder)
+  }
+
+  /** The error for a client that has to log in before it can use the server; undefined: nothing is known to be in the way. */
+  refusal (client: Client): RpcError | undefined {
+    return this.login?.refusal(this.login.holder(client.user))?.toRpcError(this.name, client)
   }
 
   /** How many connections it has. */
@@ -218,7 +247,7 @@ export class Upstream implements Provider {
   /** How long it is worth waiting for what it lists to a class of clients, in ms. */
   #learnBudget (capabilityClass: string, only: boolean): number {
     if (this.status === 'connecting') return only ? limits.connectionWait : this.#supervisor.firstAnswerBudget
-    if (this.status !== 'connected') return 0
+    if (this.status !== 'connected' && !this.#waitsForUsers) return 0
     const since = Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity)
     // It is not waited for again, for a while, once that has taken too long.
     const left = since > limits.newClassRetry ? limits.newClass : limits.newClass - since
@@ -231,7 +260,13 @@ export class Upstream implements Provider {
   async #readFor (slot: Slot): Promise<void> {
     const { capabilityClass } = slot.key
     if (Date.now() - (this.#asked.get(capabilityClass) ?? -Infinity) > limits.newClassRetry) this.#asked.set(capabilityClass, Date.now())
-    await this.#supervisor.ready(slot)
+    try {
+      await this.#supervisor.ready(slot)
+    } catch (error) {
+      // The next client may be one who has logged in: it waits as if nobody had asked.
+      if (error instanceof LoginRequired) this.#asked.delete(capabilityClass)
+      throw error
+    }
     if (!this.#catalogues.has(capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
   }
 

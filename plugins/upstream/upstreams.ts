@@ -7,6 +7,7 @@ import { CatalogueShares } from './catalogues/shares.ts'
 import { limitLines } from './links/line-limit.ts'
 import { Children } from './links/pool.ts'
 import type { TransportDeps } from './links/transport.ts'
+import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import { Upstream } from './upstream.ts'
 
@@ -16,6 +17,7 @@ export interface UpstreamsDeps {
   /** Bounds how many processes are spawned and sockets dialled at once. */
   dialling: Semaphore
   cache: CatalogueCache
+  logins: Pick<Logins, 'open' | 'close'>
   /** The user to whom a server is counted; undefined: an admin. */
   userOf: (config: Server['config']) => string | undefined
   /** In ms. */
@@ -128,7 +130,8 @@ export class Upstreams implements ProviderSource {
   }
 
   #end (upstream: Upstream): void {
-    const { name } = upstream
+    const { name, login } = upstream
+    if (login) this.#deps.logins.close(name, login)
     const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => {
       if (this.#ending.get(name) === ending) this.#ending.delete(name)
     })
@@ -150,7 +153,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { log, cache, transport, userOf, onLine: print, ...deps } = this.#deps
+    const { log, cache, transport, userOf, logins, onLine: print, ...deps } = this.#deps
     const isFirst = !this.#isStarted
     const onLine = limitLines(
       limits.stderrLines,
@@ -180,6 +183,7 @@ export class Upstreams implements ProviderSource {
         this.#host.changed()
       },
       statusChanged: () => { this.#logStatus(upstream) },
+      openLogin: (listener) => logins.open(name, config, listener),
       keep: (text) => {
         // What a removed server listed goes with it, and never to another one of its name.
         if (this.#upstreams.get(name) !== upstream) return
@@ -196,6 +200,7 @@ export class Upstreams implements ProviderSource {
     if (status === 'connected') log(name, 'info', 'connected')
     else if (status === 'disconnected' && error === null) log(name, 'info', 'stopped until it is needed')
     else if (status === 'disconnected') log(name, 'warn', `not connected: ${error}`)
+    else if (status === 'oauth_required') log(name, 'warn', `waiting for a login: ${error}`)
   }
 }
 

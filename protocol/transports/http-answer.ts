@@ -14,7 +14,8 @@ export interface AnswerHandlers {
     status: number,
     contentType: string,
     sessionId: string | undefined,
-    location: string | undefined
+    location: string | undefined,
+    wwwAuthenticate: string | undefined
   ) => EventStreamParser | 'collect' | 'discard'
   /** Called once a connection is open and the request is being sent. */
   onStart?: () => void
@@ -82,7 +83,8 @@ export class Answer implements Dispatcher.DispatchHandler {
       status,
       (headers['content-type'] ?? '').toLowerCase(),
       typeof session === 'string' ? session : undefined,
-      headers.location
+      headers.location,
+      textOf(headers['www-authenticate'])
     )
     if (headers['content-encoding'] !== undefined && this.#body !== 'discard') this.#decode(decoderOf(String(headers['content-encoding'])))
   }
@@ -187,6 +189,9 @@ export class Answer implements Dispatcher.DispatchHandler {
     return bytes.toString()
   }
 }
+
+/** Headers that are sent several times are one list (RFC 9110 §5.3). */
+const textOf = (value: string | string[] | undefined): string | undefined => Array.isArray(value) ? value.join(', ') : value
 
 /** A network error as a sentence for the operator: the host, and what to check. */
 export function networkFailure (error: Error, url: URL): string {

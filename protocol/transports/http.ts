@@ -4,6 +4,8 @@ import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
 import { inSteps, largeText } from '../large-message.ts'
 import type { Message } from '../message.ts'
 import { Table } from '../table.ts'
+import { challengeOf, type Authorization } from './authorization.ts'
+import { authorized } from './authorized.ts'
 import { Answer, networkFailure, type ReadingOptions } from './http-answer.ts'
 import { MessageReader } from './message-reader.ts'
 import { NewsStream } from './news-stream.ts'
@@ -22,6 +24,8 @@ export interface HttpOptions extends ReadingOptions {
    * not in `headers`.
    */
   passed?: () => SendOptions['headers']
+  /** Gives the header `Authorization`, which is then in neither of the others. Absent: none is sent but theirs. */
+  authorization?: Authorization
   /** Opens the sockets: the outbound client decides which addresses may be reached. */
   dispatcher: Dispatcher
 }
@@ -40,6 +44,8 @@ interface Outgoing {
   wait: number
   /** Attempts in a row to resume the stream that brought no event. */
   tries: number
+  /** It was refused for want of other credentials, and is sent again. */
+  again?: boolean
 }
 
 /** Max attempts in a row to resume a stream. */
@@ -67,6 +73,8 @@ export class HttpTransport implements Transport {
   readonly #open = new Table<number | string, Answer>()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #news: NewsStream
+  /** The value of `Authorization` that the stream was opened with. */
+  #newsSent: string | undefined
   #receiver: Receiver | undefined
   #session: string | undefined
   #version: string | undefined
@@ -84,9 +92,16 @@ export class HttpTransport implements Transport {
     this.#options = options
     this.#url = options.url
     this.#news = new NewsStream({
-      request: (answer, lastEventId) => { this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer) },
+      request: (answer, lastEventId) => {
+        this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer, (sent) => { this.#newsSent = sent })
+      },
       message: (message) => { this.#receiver?.message(message, undefined) },
-      refused: (status, text) => { if (refusal(status, text, this.#session !== undefined).fault === 'expired') this.#expire() },
+      refused: (status, text) => {
+        if (refusal(status, text, this.#session !== undefined).fault === 'expired') this.#expire()
+        // The stream is opened again with the credentials that come of it.
+        const challenge = challengeOf(status, undefined, this.#newsSent, false)
+        if (challenge) options.authorization?.refused(challenge).catch(() => {})
+      },
       lost: (error) => { this.#receiver?.closed(new UpstreamError('broken', networkFailure(error, this.#options.url))) }
     }, options)
     this.#refreshHeaders()
@@ -159,11 +174,30 @@ export class HttpTransport implements Transport {
     this.#post = this.#headers(undefined, ...postHeaders)
   }
 
-  #dispatch (method: 'POST' | 'GET' | 'DELETE', headers: string[], body: string | null, answer: Answer): void {
-    this.#options.dispatcher.dispatch(
-      { origin: this.#url.origin, path: this.#url.pathname + this.#url.search, method, headers, body, headersTimeout: 0, bodyTimeout: 0 },
-      answer
-    )
+  /** @param onSent told the value of `Authorization` that it is sent with */
+  #dispatch (
+    method: 'POST' | 'GET' | 'DELETE',
+    headers: string[],
+    body: string | null,
+    answer: Answer,
+    onSent?: (sent: string | undefined) => void
+  ): void {
+    const { authorization, dispatcher } = this.#options
+    authorized(authorization, answer, (sent) => {
+      onSent?.(sent)
+      dispatcher.dispatch(
+        {
+          origin: this.#url.origin,
+          path: this.#url.pathname + this.#url.search,
+          method,
+          headers: sent === undefined ? headers : [...headers, 'authorization', sent],
+          body,
+          headersTimeout: 0,
+          bodyTimeout: 0
+        },
+        answer
+      )
+    })
   }
 
   /** Sends one POST, or one GET that resumes its stream, and handles its answer. */
@@ -175,6 +209,8 @@ export class HttpTransport implements Transport {
     let status = 0
     let streams = false
     let location: string | undefined
+    let wwwAuthenticate: string | undefined
+    let sent: string | undefined
     const fail = (error: UpstreamError): void => {
       if (answered) return
       answered = true
@@ -264,10 +300,26 @@ export class HttpTransport implements Transport {
       else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
       if (answered || id === undefined) this.#done(key, answer)
     }
+    /** The upstream wants other credentials: sends it again once they are there. */
+    const challenged = async (authorization: Authorization, text: string): Promise<void> => {
+      const challenge = challengeOf(status, wwwAuthenticate, sent, outgoing.again === true)
+      const again = challenge && await authorization.refused(challenge)
+      if (again !== true) {
+        refused(text)
+      } else if (this.#open.get(key) === answer) {
+        outgoing.again = true
+        this.#request(method, headers, body, outgoing, hops)
+        if (id === undefined) this.#done(key, answer)
+        return
+      }
+      this.#done(key, answer)
+    }
     const answer = new Answer({
-      onHead: (code, type, session, to) => {
+      onHead: (code, type, session, to, challenge) => {
         status = code
         location = to
+        wwwAuthenticate = challenge
+        if (code < 300) outgoing.again = false
         if (session !== undefined && this.#version === undefined && session !== this.#session) {
           this.#session = session
           this.#refreshHeaders()
@@ -288,6 +340,14 @@ export class HttpTransport implements Transport {
           this.#done(key, answer)
           return
         }
+        const { authorization } = this.#options
+        if (authorization && text !== undefined && challengeOf(status, wwwAuthenticate, sent, false)) {
+          challenged(authorization, text).catch((error: unknown) => {
+            fail(error instanceof UpstreamError ? error : refusal(status, text, false))
+            this.#done(key, answer)
+          })
+          return
+        }
         if (text !== undefined && status === 200 && text !== '') take(text)
         inOrder(() => { ended(text) })
         return reader && new Promise((resolve) => { inOrder(resolve) })
@@ -296,7 +356,7 @@ export class HttpTransport implements Transport {
     }, this.#options, outgoing.owner)
     this.#open.set(key, answer)
     if (id === undefined) this.#later(notificationTimeout, () => { answer.abort(); this.#done(key, answer) })
-    this.#dispatch(method, headers, body, answer)
+    this.#dispatch(method, headers, body, answer, (value) => { sent = value })
   }
 
   /** Forgets an HTTP exchange that is over. */

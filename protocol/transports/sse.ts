@@ -1,5 +1,7 @@
 import { UpstreamError } from '../errors.ts'
 import { EventStreamParser } from '../event-stream.ts'
+import { challengeOf } from './authorization.ts'
+import { authorized } from './authorized.ts'
 import { Answer, networkFailure } from './http-answer.ts'
 import type { HttpOptions } from './http.ts'
 import { follow } from './redirect.ts'
@@ -61,20 +63,30 @@ export class SseTransport implements Transport {
           resolve()
         } else if (event === 'message' && data !== '') this.#reader.push(data)
       }, transportLimits.message)
-      const open = (url: URL, hops: number): void => {
+      const open = (url: URL, hops: number, again = false): void => {
         let status = 0
         let location: string | undefined
+        let wwwAuthenticate: string | undefined
+        let sentWith: string | undefined
         this.#stream = new Answer({
-          onHead: (code, type, _session, to) => {
+          onHead: (code, type, _session, to, challenge) => {
             status = code
             location = to
+            wwwAuthenticate = challenge
             return code === 200 && type.startsWith('text/event-stream') ? parser : 'discard'
           },
           onStart: dialled,
           onEnd: () => {
             const next = follow(url, 'GET', status, location, hops)
-            if (next) open(next, hops + 1)
-            else if (status === 401) {
+            const challenge = challengeOf(status, wwwAuthenticate, sentWith, again)
+            if (next) open(next, hops + 1, again)
+            else if (challenge && this.#options.authorization) {
+              this.#options.authorization.refused(challenge).then((sendAgain) => {
+                if (this.#closed) return
+                if (sendAgain) open(url, hops, true)
+                else end(refusal(status, '', false))
+              }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusal(status, '', false)) })
+            } else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
             } else if (this.#endpoint) {
               this.#reader.then(() => { end(new UpstreamError('broken', 'the upstream ended its event stream', { isPublic: true })) })
@@ -82,7 +94,7 @@ export class SseTransport implements Transport {
           },
           onError: (error, sent) => { this.#reader.then(() => { end(this.#failure(error, sent)) }) }
         }, this.#options)
-        this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream)
+        this.#dispatch(url, 'GET', { accept: 'text/event-stream' }, null, this.#stream, (sent) => { sentWith = sent })
       }
       open(this.#options.url, 0)
     })
@@ -98,17 +110,30 @@ export class SseTransport implements Transport {
     this.#post(this.#endpoint, text, fail, 0)
   }
 
-  #post (url: URL, text: string, fail: (error: UpstreamError) => void, hops: number): void {
+  #post (url: URL, text: string, fail: (error: UpstreamError) => void, hops: number, again = false): void {
     let status = 0
     let location: string | undefined
+    let wwwAuthenticate: string | undefined
+    let sentWith: string | undefined
     const post = new Answer({
-      onHead: (code, _type, _session, to) => { status = code; location = to; return 'discard' },
+      onHead: (code, _type, _session, to, challenge) => {
+        status = code
+        location = to
+        wwwAuthenticate = challenge
+        return 'discard'
+      },
       onEnd: () => {
         this.#posts.delete(post)
         const next = follow(url, 'POST', status, location, hops)
+        const challenge = challengeOf(status, wwwAuthenticate, sentWith, again)
         if (next) {
           this.#endpoint = next
-          this.#post(next, text, fail, hops + 1)
+          this.#post(next, text, fail, hops + 1, again)
+        } else if (challenge && this.#options.authorization) {
+          this.#options.authorization.refused(challenge).then((sendAgain) => {
+            if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
+            else fail(refusal(status, '', false))
+          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusal(status, '', false)) })
         } else if (status === 404 || status === 400) {
           fail(new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }))
         } else if (status >= 300) fail(refusal(status, '', false))
@@ -119,7 +144,7 @@ export class SseTransport implements Transport {
       }
     })
     this.#posts.add(post)
-    this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post)
+    this.#dispatch(url, 'POST', { 'content-type': 'application/json' }, text, post, (sent) => { sentWith = sent })
   }
 
   #failure (error: Error, sent: boolean): UpstreamError {
@@ -140,18 +165,30 @@ export class SseTransport implements Transport {
     for (const post of this.#posts) post.abort()
   }
 
-  #dispatch (url: URL, method: 'GET' | 'POST', headers: Record<string, string>, body: string | null, answer: Answer): void {
-    this.#options.dispatcher.dispatch(
-      {
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method,
-        headers: { ...this.#options.headers, ...headers },
-        body,
-        headersTimeout: 0,
-        bodyTimeout: 0
-      },
-      answer
-    )
+  /** @param onSent told the value of `Authorization` that it is sent with */
+  #dispatch (
+    url: URL,
+    method: 'GET' | 'POST',
+    headers: Record<string, string>,
+    body: string | null,
+    answer: Answer,
+    onSent: (sent: string | undefined) => void
+  ): void {
+    const { authorization, dispatcher } = this.#options
+    authorized(authorization, answer, (sent) => {
+      onSent(sent)
+      dispatcher.dispatch(
+        {
+          origin: url.origin,
+          path: url.pathname + url.search,
+          method,
+          headers: { ...this.#options.headers, ...headers, ...(sent === undefined ? {} : { authorization: sent }) },
+          body,
+          headersTimeout: 0,
+          bodyTimeout: 0
+        },
+        answer
+      )
+    })
   }
 }

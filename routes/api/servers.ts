@@ -30,6 +30,12 @@ const mustManage: onRequestHookHandler = (request, _reply, done) => {
   done()
 }
 
+/** The same for the login that the caller uses there. */
+const mustHoldLogin: onRequestHookHandler = (request, _reply, done) => {
+  request.server.servers.mustHoldLogin(principalOf(request), (request.params as { name: string }).name)
+  done()
+}
+
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.addHook('preSerialization', serializeRecords)
 
@@ -44,7 +50,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       },
       config: { effect: 'read' }
     },
-    async (request) => ({ success: true as const, ...page(app.servers.list(principalOf(request)), request.query) })
+    async (request) => ({ success: true as const, ...page(await app.servers.listToLogIn(principalOf(request)), request.query) })
   )
 
   app.post(
@@ -95,7 +101,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.get('/servers/:name', {
     schema: { tags, summary: 'One server, with its items', params: ServerName, response: { 200: Success(ServerRecord) } },
     config: { effect: 'read' }
-  }, async (request) => ({ success: true as const, data: app.servers.get(principalOf(request), request.params.name) }))
+  }, async (request) => ({ success: true as const, data: await app.servers.getToLogIn(principalOf(request), request.params.name) }))
 
   app.put(
     '/servers/:name',
@@ -150,6 +156,21 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     const data = await app.servers.reload(principalOf(request), request.params.name)
     const message = data.status === 'disabled' ? 'The server is disabled: enable it to connect it' : 'The server is reconnecting'
     return { success: true as const, data, message }
+  })
+
+  app.delete('/servers/:name/oauth', {
+    schema: {
+      tags,
+      summary: 'Log out at a server',
+      description: 'Ends the login that the gateway uses there: the shared one, or with `isolation: user` your own.',
+      params: ServerName,
+      response: { 200: Done }
+    },
+    config: { effect: 'change' },
+    onRequest: mustHoldLogin
+  }, async (request) => {
+    const existed = await app.servers.logOut(principalOf(request), request.params.name)
+    return { success: true as const, message: existed ? 'The login was ended' : 'There was no login' }
   })
 }
 export default routes

@@ -3,6 +3,7 @@ import { Failure } from '../../schemas/api.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import health from './health.ts'
+import upstreamLogin from './upstream-login.ts'
 
 const tags = ['System']
 
@@ -14,6 +15,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     servers: () => app.upstreams.counts(),
     problem: () => app.phase.name === 'ready' ? app.settings.problem : app.phase.name
   })
+
+  await app.register(upstreamLogin)
 
   if (app.config.env.METRICS !== 'off') {
     const isPublic = app.config.env.METRICS === 'public'

@@ -177,6 +177,9 @@ const places: Readonly<Record<string, Place>> = {
     ['/health', '/health/live', '/health/ready', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
   ),
   'GET /metrics': { target: 'metrics' },
+  'GET /oauth/callback': nothing(),
+  // `install.baseUrl` is not https.
+  'GET /client-metadata.json': { target: 'off' },
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),
   'POST /api/auth/register': { target: 'registering', body: { username: 'newcomer', password: 'New-12345' } },
   'GET /api/auth/user': nothing(),
@@ -189,6 +192,7 @@ const places: Readonly<Record<string, Place>> = {
   'DELETE /api/servers/:name': server(),
   'POST /api/servers/:name/toggle': server({ enabled: false }),
   'POST /api/servers/:name/reload': server(),
+  'DELETE /api/servers/:name/oauth': server(),
   'POST /api/servers/:serverName/tools/:toolName/toggle': server({ enabled: false }),
   'PUT /api/servers/:serverName/tools/:toolName/description': server({ description: 'x' }),
   'DELETE /api/servers/:serverName/tools/:toolName/description': server(),

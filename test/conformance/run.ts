@@ -1,12 +1,13 @@
 /**
  * Runs the server scenarios of the MCP conformance suite against the fixture server (test/fakes/everything.ts)
  * directly, then against the same server behind the gateway, and compares the two check by check. Then runs the scenarios for
- * authorization servers against the gateway.
+ * authorization servers against the gateway, and those for OAuth clients against its upstream side.
  *
  *   npm run conformance                      # all; fails unless every scenario is equal and nothing failed
  *   npm run conformance -- --direct          # the fixture server alone
  *   npm run conformance -- --url URL         # an MCP endpoint that runs already, alone
  *   npm run conformance -- --authorization   # the authorization server alone
+ *   npm run conformance -- --login           # the login at upstream servers alone
  *
  * The suite is installed below .cache/conformance where it is absent.
  */
@@ -26,6 +27,40 @@ const revision = '2025-11-25'
 const scenarioCount = 33
 /** As many scenarios for authorization servers. */
 const authorizationCount = 2
+
+/**
+ * The scenarios for OAuth clients, by the revision that they are run at: those that the revision requires, those of 2025-03-26 that went,
+ * the extension "OAuth Client Credentials", and of later revisions what a client of this one may do already.
+ */
+const loginScenarios: Readonly<Record<string, readonly string[]>> = {
+  [revision]: [
+    'metadata-default',
+    'metadata-var1',
+    'metadata-var2',
+    'metadata-var3',
+    'basic-cimd',
+    'scope-from-www-authenticate',
+    'scope-from-scopes-supported',
+    'scope-omitted-when-undefined',
+    'scope-step-up',
+    'scope-retry-limit',
+    'token-endpoint-auth-basic',
+    'token-endpoint-auth-post',
+    'token-endpoint-auth-none',
+    'pre-registration',
+    'client-credentials-jwt',
+    'client-credentials-basic',
+    'resource-mismatch',
+    'iss-supported',
+    'iss-not-advertised',
+    'iss-supported-missing',
+    'iss-wrong-issuer',
+    'iss-unexpected',
+    'iss-normalized',
+    'metadata-issuer-mismatch'
+  ],
+  '2025-03-26': ['2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback']
+}
 
 const runMs = 85_000
 const scenarioMs = 15_000
@@ -219,6 +254,35 @@ async function runAuthorization (withSecret: boolean): Promise<Results> {
   return results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage }])
 }
 
+/** Runs the scenarios for OAuth clients, one after the other: each starts a gateway (login-driver.ts) in front of the suite's server. */
+async function runLogins (): Promise<Results> {
+  const results: Results = new Map()
+  const { command, args } = tsServer('test/conformance/login-driver.ts')
+  console.log('Running the scenarios for OAuth clients against the upstream side of the gateway')
+  for (const [version, names] of Object.entries(loginScenarios)) {
+    for (const name of names) {
+      const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
+      cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
+      const options = ['--scenario', `auth/${name}`, '--spec-version', version, '--force', '-o', folder]
+      const { output, exited } = start(
+        join(modules, '.bin/node'),
+        [join(modules, '.bin/conformance'), 'client', '--command', [command, ...args].join(' '), ...options],
+        { timeout: runMs }
+      )
+      const code = await exited
+      if (ending) throw new Error('Interrupted')
+      const [made] = (await readdir(folder, { recursive: true })).filter((each) => each.endsWith('checks.json'))
+      const checks = made === undefined ? [] : await readChecks(join(folder, made))
+      if (made === undefined || (code !== 0 && !checks.some(isFailure))) {
+        console.error(output().slice(-4_000))
+        checks.push({ id: 'scenario-complete', status: 'FAILURE', errorMessage: `exit code ${code}` })
+      }
+      results.set(`auth/${name}`, checks)
+    }
+  }
+  return results
+}
+
 async function readChecks (file: string): Promise<Check[]> {
   try {
     const checks = JSON.parse(await readFile(file, 'utf8')) as Check[]
@@ -292,18 +356,25 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
 }
 
 async function main (): Promise<boolean> {
-  const { values: { authorization, direct, url } } = parseArgs({
-    options: { authorization: { type: 'boolean' }, direct: { type: 'boolean' }, url: { type: 'string' } }
+  const { values: { authorization, direct, login, url } } = parseArgs({
+    options: {
+      authorization: { type: 'boolean' },
+      direct: { type: 'boolean' },
+      login: { type: 'boolean' },
+      url: { type: 'string' }
+    }
   })
   const expected = await expectedFailures()
   const baseline = ['--expected-failures', expectedFailuresPath]
   await cachedPackages('conformance', packages)
   if (authorization === true) return await judgeAuthorization(expected)
+  if (login === true) return report({ login: await runLogins() }, expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
   const straight = await run(await startFixture())
   if (direct === true) return report({ direct: straight }, new Set())
   const isEqual = report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
-  return await judgeAuthorization(expected) && isEqual
+  const isAuthorized = await judgeAuthorization(expected)
+  return report({ login: await runLogins() }, expected) && isAuthorized && isEqual
 }
 
 /** Runs and prints the scenarios for authorization servers, with a public client and a confidential one. */

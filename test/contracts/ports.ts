@@ -488,6 +488,49 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
 
   // ---- login sessions ---------------------------------------------------------------------------
 
+  it('a login at an upstream is swapped by its version, and is its server and holder\'s', async ({ upstreamTokens: logins }, reopen) => {
+    const [server, other, holder] = [`server ${randomUUID()}`, `server ${randomUUID()}`, `user ${randomUUID()}`]
+    const value = { accessToken: fresh(), nested: [1.5, null, { [odd]: odd.replace('\ud800', '') }] }
+    assert.equal(await logins.find(server, holder), undefined)
+    assert.equal(await logins.swap(server, holder, { version: randomUUID() }, value), undefined)
+    const first = await logins.swap(server, holder, undefined, value) ?? ''
+    assert.deepEqual(await logins.find(server, holder), { version: first, value })
+    assert.equal(await logins.swap(server, holder, undefined, 'late'), undefined)
+    const swapped = await race(10, async (n) => await logins.swap(server, holder, { version: first }, n))
+    assert.equal(swapped.filter((each) => each !== undefined).length, 1)
+    const version = swapped.find((each) => each !== undefined) ?? ''
+    assert.deepEqual(await logins.find(server, holder), { version, value: swapped.indexOf(version) })
+    await logins.swap(other, holder, 'any', 'other')
+    await logins.swap(other, holder, 'any', 'another')
+    await logins.swap(other, 'shared', undefined, 'shared')
+    const again = (await reopen()).upstreamTokens
+    assert.equal((await again.find(other, holder))?.value, 'another')
+    assert.deepEqual([await again.remove(server, holder), await again.remove(server, holder)], [true, false])
+    assert.equal(await again.find(server, holder), undefined)
+    assert.ok(await again.swap(server, holder, undefined, 'new'))
+    await again.removeAll({ holder })
+    assert.deepEqual([await again.find(server, holder), await again.find(other, holder)], [undefined, undefined])
+    assert.equal((await again.find(other, 'shared'))?.value, 'shared')
+    await again.removeAll({ server: other })
+    assert.equal(await again.find(other, 'shared'), undefined)
+    const changes = (await again.changedWithin(60_000)).filter((each) => each.server === other)
+    assert.deepEqual(changes.map(({ holder, version }) => [holder, version]).sort(), [['shared', undefined], [holder, undefined]])
+  })
+
+  it('of all who want to refresh a login one may, until it has, or its time is over', async ({ upstreamTokens: logins }) => {
+    const [server, holder] = [`server ${randomUUID()}`, 'shared']
+    assert.equal(await logins.claim(server, holder, randomUUID(), 1_000), false)
+    const version = await logins.swap(server, holder, undefined, 1) ?? ''
+    const claims = await race(10, async () => await logins.claim(server, holder, version, 300))
+    assert.equal(claims.filter(Boolean).length, 1)
+    await sleep(400)
+    assert.equal(await logins.claim(server, holder, version, 60_000), true)
+    const next = await logins.swap(server, holder, { version }, 2) ?? ''
+    assert.equal(await logins.claim(server, holder, version, 1_000), false)
+    assert.equal(await logins.claim(server, holder, next, 1_000), true)
+    assert.deepEqual((await logins.changedWithin(60_000)).filter((each) => each.server === server), [{ server, holder, version: next }])
+  })
+
   it('a login session is found until it expires, is removed, or its user is', async ({ loginStates }) => {
     const value = { text: odd.replace('\ud800', ''), list: [1.5, null] }
     const session: LoginState = { kind: 'session', uid: fresh(), username: `ann-${odd}`, value, createdAt: 1_000 }

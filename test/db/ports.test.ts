@@ -899,7 +899,17 @@ void test(
 // ---- away -----------------------------------------------------------------------------------------
 
 /** One call of each method that asks the database. */
-const asks = ({ grants, tokens, clients, consents, loginStates, vectors, activities }: Storage): Array<() => Promise<unknown>> => [
+const asks = (
+  { grants, tokens, clients, consents, loginStates, upstreamTokens, vectors, activities }: Storage
+): Array<() => Promise<unknown>> => [
+  async () => await upstreamTokens.find('s', 'shared'),
+  async () => await upstreamTokens.swap('s', 'shared', 'any', 1),
+  async () => await upstreamTokens.claim('s', 'shared', 'v', 1),
+  async () => await upstreamTokens.remove('s', 'shared'),
+  async () => {
+    await upstreamTokens.removeAll({ server: 's' })
+  },
+  async () => await upstreamTokens.changedWithin(1_000),
   async () => {
     await grants.put(fresh(), 'f', {}, soon())
   },

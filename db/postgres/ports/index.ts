@@ -1,5 +1,7 @@
 import type { AuditTrail } from '../../audit-trail.ts'
-import type { Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, Vectors } from '../../ports.ts'
+import type {
+  Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, Vectors
+} from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
 import { PostgresAuditTrail } from './audit-trail.ts'
@@ -11,6 +13,7 @@ import { PostgresGrants } from './grants.ts'
 import { PostgresLoginStates } from './login-states.ts'
 import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresTokens } from './tokens.ts'
+import { PostgresUpstreamTokens } from './upstream-tokens.ts'
 import { PostgresVectors } from './vectors.ts'
 
 interface Ports {
@@ -19,6 +22,7 @@ interface Ports {
   clients: Clients
   consents: Consents
   loginStates: LoginStates
+  upstreamTokens: UpstreamTokens
   activities: Activities
   auditTrail: AuditTrail
   socialLogins: SocialLogins
@@ -34,6 +38,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     clients: new PostgresClients(queries),
     consents: new PostgresConsents(queries),
     loginStates: new PostgresLoginStates(queries, vault),
+    upstreamTokens: new PostgresUpstreamTokens(queries, vault),
     activities: new PostgresActivities(queries),
     auditTrail: new PostgresAuditTrail(queries),
     socialLogins: new PostgresSocialLogins(queries, vault),

@@ -8,7 +8,7 @@ export const list = (kind: ListKind): Method => async ({ resolver, news, hooks }
   const { view, client } = exchange
   if (exchange.params.cursor !== undefined) throw new RpcError(code.invalidParams, 'Invalid cursor: this list has one page')
   const surface = await resolver.settled(exchange)
-  resolver.mustBeKnown(view, surface)
+  resolver.mustBeKnown(view, surface, client)
   if (view.scope.kind === 'server' && !isObject(surface.shown[listKinds[kind].capability])) {
     throw new RpcError(code.methodNotFound, `Method not found: ${exchange.method}`)
   }

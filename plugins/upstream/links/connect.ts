@@ -1,4 +1,5 @@
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import type { Authorization } from '../../../protocol/transports/authorization.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
@@ -15,6 +16,8 @@ export interface ConnectDeps {
   /** In ms. */
   initTimeout: number
   warn: (sentence: string) => void
+  /** The login that a slot's link uses; undefined: none. */
+  authorization: (slot: Slot) => Authorization | undefined
 }
 
 /**
@@ -40,7 +43,8 @@ export async function openLink (
     try {
       const problem = kind === 'stdio' ? await deps.transport.problemOf?.(config) : undefined
       if (problem !== undefined) throw new UpstreamError('unreachable', problem)
-      const transport = makeTransport(kind, config, { ...deps.transport, warn }, passes ? () => slot.passed : undefined)
+      const passed = passes ? () => slot.passed : undefined
+      const transport = makeTransport(kind, config, { ...deps.transport, warn }, passed, deps.authorization(slot))
       const link = new Link(
         (identity, sessionHandlers) => new LegacyUpstreamSession(transport, identity, sessionHandlers),
         { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo, initTimeout },

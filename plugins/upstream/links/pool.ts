@@ -84,8 +84,8 @@ export class Pool {
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
     const slot = key.affinity === 'session'
-      ? new Slot(key, bridged(client.capabilities), client, owner)
-      : new Slot(key, shareable(client.capabilities), undefined, owner)
+      ? new Slot(key, bridged(client.capabilities), client, owner, client.user)
+      : new Slot(key, shareable(client.capabilities), undefined, owner, key.affinity === 'user' ? client.user : undefined)
     this.#slots.set(key.key, slot)
     this.#count(slot, 1)
     if (key.affinity === 'shared') this.#sweeping ??= setInterval(() => { this.#sweep() }, this.#sweepTime).unref()

@@ -1,5 +1,6 @@
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
+import { LoginRequired } from '../login/problems.ts'
 import { limits } from '../../limits/index.ts'
 import type { Link } from './link.ts'
 import type { Slot } from './slot.ts'
@@ -30,7 +31,7 @@ export class RequestRunner {
         if (!(error instanceof UpstreamError)) throw error
         // An upstream that wants other credentials wants them on another connection, too.
         const repeat = again && error.didNotRun && error.fault !== 'unauthorized' && exchange?.cancelled === undefined
-        if (!repeat) throw this.#toRpcError(error)
+        if (!repeat) throw this.#toRpcError(error, exchange)
         this.#supervisor.lost(slot, link, error)
         link.retire()
       }
@@ -51,18 +52,20 @@ export class RequestRunner {
         })
       ])
     } catch (error) {
-      throw error instanceof UpstreamError ? this.#notConnected(error) : error
+      throw error instanceof UpstreamError ? this.#notConnected(error, exchange) : error
     } finally {
       clearTimeout(timer)
     }
   }
 
-  #notConnected (error: UpstreamError): RpcError {
+  #notConnected (error: UpstreamError, exchange: Exchange | undefined): RpcError {
+    if (error instanceof LoginRequired) return error.toRpcError(this.#server, exchange?.client)
     const reason = error.fault === 'closed' ? 'cancelled' : 'not-connected'
     return new RpcError(code.unavailable, `Server ${this.#name} is not connected: ${this.#redacted(error)}`, reason)
   }
 
-  #toRpcError (error: UpstreamError): RpcError {
+  #toRpcError (error: UpstreamError, exchange: Exchange | undefined): RpcError {
+    if (error instanceof LoginRequired) return error.toRpcError(this.#server, exchange?.client)
     const why = this.#redacted(error)
     switch (error.fault) {
       case 'timeout': return new RpcError(code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout')

@@ -18,6 +18,8 @@ export class Slot {
   /** The owner to whom it is counted: that of the client that it was made for first. */
   readonly countedTo: string
   readonly capabilities: ClientCapabilities
+  /** The user whose own it is; undefined: clients of several users share it. */
+  readonly user: string | undefined
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
   /** The subscribers of each resource, by URI and by client id. */
@@ -43,11 +45,12 @@ export class Slot {
   /** The clients that it serves and that can be notified. */
   readonly #clients = new Map<string, Client>()
 
-  constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Client | undefined, countedTo = '') {
+  constructor (key: LinkKey, capabilities: ClientCapabilities, owner: Client | undefined, countedTo = '', user?: string) {
     this.key = key
     this.capabilities = capabilities
     this.owner = owner
     this.countedTo = countedTo
+    this.user = user
   }
 
   /** A client's request with these headers is about to use it. */

@@ -4,10 +4,11 @@ import type { ProviderStatus } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
+import { LoginRequired } from '../login/problems.ts'
 import { redactor } from '../../secrets/redact.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoff, healthyAfter } from './backoff.ts'
-import { openLink } from './connect.ts'
+import { openLink, type ConnectDeps } from './connect.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Link, LinkHandlers } from './link.ts'
 import type { Pool } from './pool.ts'
@@ -33,6 +34,8 @@ export interface SupervisorDeps {
   notification: OnSlot<LinkHandlers['notification']>
   answered: OnSlot<LinkHandlers['answered']>
   warn: (sentence: string) => void
+  /** The login that a slot's link uses; undefined: none. */
+  authorization: ConnectDeps['authorization']
   statusChanged: () => void
 }
 
@@ -121,6 +124,21 @@ export class ConnectionSupervisor {
     else this.#retryLater(slot)
   }
 
+  /** A login is there, or is gone: slots whose link is gone or refused open it again, where somebody waits for them. */
+  retry (slots: readonly Slot[]): void {
+    for (const slot of slots) {
+      slot.lastTry = 0
+      const isWanted = slot === this.#pool.base || slot.subscriptions.size > 0 || !this.#catalogues.has(slot.key.capabilityClass)
+      if (isWanted && !slot.ended && !this.#closed) void this.ready(slot).catch(() => {})
+    }
+  }
+
+  /** A login is gone: what was open by it ends. */
+  async hangUp (slots: readonly Slot[]): Promise<void> {
+    await Promise.all(slots.map(async (slot) => { await slot.hangUp() }))
+    this.retry(slots)
+  }
+
   /** Ends supervision: no link is opened any more. */
   close (): void {
     this.#closed = true
@@ -166,7 +184,7 @@ export class ConnectionSupervisor {
   }
 
   async #connect (slot: Slot): Promise<Link> {
-    const { transport, clientInfo, dialling, initTimeout, passes, question, notification, answered, warn } = this.#deps
+    const { transport, clientInfo, dialling, initTimeout, passes, question, notification, answered, warn, authorization } = this.#deps
     const { config, hide: hideVariables } = expand(this.#config, transport.environment)
     const redact = redactor({ ...config, install: transport.install?.() })
     const redactAll = (text: string): string => redact(hideVariables(text))
@@ -178,6 +196,7 @@ export class ConnectionSupervisor {
       clientInfo,
       dialling,
       initTimeout,
+      authorization,
       warn: (sentence: string) => { warn(redactAll(sentence)) }
     }
     const { link, kind } = await openLink(slot, config, passes, kinds, deps, {
@@ -216,7 +235,10 @@ export class ConnectionSupervisor {
     this.#failures = healthy ? 1 : this.#failures + 1
     this.connectedAt = undefined
     this.reason = this.#redact(error.messageForClients)
-    this.#become('disconnected', this.#redact(`${error.message}${error.detail}`))
+    const waits = error instanceof LoginRequired
+    this.#become(waits ? 'oauth_required' : 'disconnected', this.#redact(`${error.message}${error.detail}`))
+    // Nothing changes until somebody logs in.
+    if (waits) return
     if (this.#remote && this.#config.enableKeepAlive === false) return
     this.#retry = setTimeout(() => { void this.ready(this.#pool.base).catch(() => {}) }, backoff(this.#failures))
     this.#retry.unref()

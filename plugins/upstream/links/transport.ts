@@ -1,4 +1,5 @@
 import { UpstreamError } from '../../../protocol/errors.ts'
+import type { Authorization } from '../../../protocol/transports/authorization.ts'
 import { HttpTransport } from '../../../protocol/transports/http.ts'
 import { SseTransport } from '../../../protocol/transports/sse.ts'
 import type { ProcessUser } from '../../../protocol/transports/process-user.ts'
@@ -59,13 +60,15 @@ export interface TransportDeps {
  * A transport for one connection to a server, not yet started.
  * @param config with its variables filled in
  * @param passed gives the current headers of the client that the connection is for; undefined: it is for no single client
+ * @param authorization gives the header of a login; undefined: the gateway does not log in there
  * @throws UpstreamError refused, when the config is not valid
  */
 export function makeTransport (
   kind: TransportKind,
   config: ServerConfig,
   { outbound, environment, childUser, install, onLine, redact, sharedApi, warn }: TransportDeps & { warn: (sentence: string) => void },
-  passed?: () => Passed | undefined
+  passed?: () => Passed | undefined,
+  authorization?: Authorization
 ): Transport {
   // Whoever stored the server causes what no client has asked for.
   const { owner, trusted } = reachOf(config)
@@ -96,8 +99,8 @@ export function makeTransport (
   const dispatcher = outbound.dispatcher(url, reachOf(config))
   // An SSE connection sends the headers of its opening with each POST, too.
   return kind === 'sse'
-    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, ...reading })
-    : new HttpTransport({ url, headers, passed, dispatcher, ...reading })
+    ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, authorization, ...reading })
+    : new HttpTransport({ url, headers, passed, dispatcher, authorization, ...reading })
 }
 
 /** The gateway's environment, with the home and the name of another user. */

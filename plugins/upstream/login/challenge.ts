@@ -1,0 +1,33 @@
+/** What the header `WWW-Authenticate` of an upstream says (RFC 6750 §3, RFC 9728 §5.1). */
+export interface BearerChallenge {
+  /** The address of the protected resource metadata. */
+  readonly resourceMetadata?: URL
+  /** The scopes that the request needs. */
+  readonly scopes?: readonly string[]
+}
+
+/** The parameters of a challenge, by name in lower case, in their order, so that nothing in quotes is taken for one; the first counts. */
+function parametersOf (text: string): Map<string, string> {
+  const found = new Map<string, string>()
+  for (const [, name = '', quoted, plain = ''] of text.matchAll(/([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g)) {
+    const key = name.toLowerCase()
+    if (!found.has(key)) found.set(key, quoted?.replace(/\\(.)/g, '$1') ?? plain)
+  }
+  return found
+}
+
+/** @param header may hold several challenges; undefined: there is none */
+export function parseChallenge (header: string | undefined): BearerChallenge {
+  const text = /(?:^|[\s,])bearer\s+(.*)$/is.exec(header?.slice(0, 8_192) ?? '')?.[1]
+  if (text === undefined) return {}
+  const parameters = parametersOf(text)
+  const address = parameters.get('resource_metadata')
+  const scope = parameters.get('scope')
+  return {
+    ...(address !== undefined && URL.canParse(address) ? { resourceMetadata: new URL(address) } : {}),
+    ...(scope === undefined ? {} : { scopes: scopesIn(scope) })
+  }
+}
+
+/** Scopes in a text, without repetition (RFC 6749 §3.3). */
+export const scopesIn = (text: string | undefined): string[] => [...new Set((text ?? '').split(' ').filter((each) => each !== ''))]

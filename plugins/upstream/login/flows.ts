@@ -1,0 +1,182 @@
+import { randomBytes } from 'node:crypto'
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
+import type { Grants, UpstreamTokens } from '../../../db/ports.ts'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import type { Client } from '../../../protocol/exchange.ts'
+import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
+import { BoundedMap } from '../../limits/bounded-map.ts'
+import { limits } from '../../limits/index.ts'
+import { sha256 } from '../../secrets/hash.ts'
+import type { BearerChallenge } from './challenge.ts'
+import { discover, type Discovered } from './discovery.ts'
+import { newFlowId, type Flow } from './problems.ts'
+import { knownClient, register, type Self } from './registration.ts'
+import { chooseScopes } from './scopes.ts'
+import { loadSdk } from './sdk.ts'
+import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
+
+/** What the logins of one server need. */
+export interface FlowDeps {
+  /** The server's name. */
+  readonly server: string
+  readonly oauth: UpstreamOAuth
+  /** The server's address, with its variables filled in. @throws UpstreamError */
+  readonly url: () => URL
+  readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
+  readonly grants: Grants
+  readonly tokens: UpstreamTokens
+  /** Identifies the server's target and the account of a holder. */
+  readonly binding: (holder: string) => string
+  readonly self: () => Promise<Self>
+}
+
+/** What an authorization request is for. */
+export interface Need {
+  readonly challenge: BearerChallenge
+  /** The scopes that the login has had so far. */
+  readonly former?: readonly string[]
+}
+
+/** An authorization request as it is stored until the browser comes back, under the hash of its `state`. */
+export interface SavedFlow {
+  readonly kind: 'upstream-login'
+  readonly server: string
+  readonly holder: string
+  readonly codeVerifier: string
+  readonly redirectUri: string
+  readonly frame: LoginFrame
+  /** The issuer that the response must name (RFC 9207); undefined: none is known. */
+  readonly issuer?: string
+  /** The authorization server announces that it names itself. */
+  readonly namesIssuer: boolean
+}
+
+/** Who holds the gateway's registration at the authorization server of a server. */
+export const clientHolder = 'client'
+
+/** A `state` is no authorization code, though both are grants. */
+export const hashOfState = (state: string): string => sha256(`upstream login ${state}`)
+
+/** How long the result of a discovery is used, in ms. */
+const discoveryTime = 10 * 60_000
+
+/** The authorization requests of one server: finds its authorization server, registers there, and makes the addresses to open. */
+export class Flows {
+  readonly #deps: FlowDeps
+  readonly #flows = new BoundedMap<string, Flow & { readonly told: Set<Client> }>(limits.login.flows)
+  readonly #beginning = new Map<string, Promise<Flow>>()
+  #discovered: { readonly at: number, readonly from: string, readonly found: Discovered } | undefined
+
+  constructor (deps: FlowDeps) {
+    this.#deps = deps
+  }
+
+  /** The request of a holder that can still be opened. */
+  current (holder: string): Flow | undefined {
+    const flow = this.#flows.get(holder)
+    return flow && Date.now() - flow.begunAt < limits.login.flowTime ? flow : undefined
+  }
+
+  /** Begins a request, or returns the one that was begun lately. @throws UpstreamError with a sentence for the operator */
+  async begin (holder: string, need: Need): Promise<Flow> {
+    const known = this.current(holder)
+    const wanted = [...need.former ?? [], ...need.former === undefined ? [] : need.challenge.scopes ?? []]
+    const isFresh = known && Date.now() - known.begunAt < limits.login.flowTime / 2
+    if (isFresh && wanted.every((scope) => known.scopes.includes(scope))) return known
+    const beginning = this.#beginning.get(holder) ?? this.#begin(holder, need).finally(() => { this.#beginning.delete(holder) })
+    this.#beginning.set(holder, beginning)
+    return await beginning
+  }
+
+  /** A holder has logged in, or there is nothing to log in to any more: clients that were told of the request hear that it is over. */
+  end (holder: string): void {
+    const flow = this.#flows.get(holder)
+    this.#flows.delete(holder)
+    if (!flow) return
+    const params = JSON.stringify({ elicitationId: flow.id })
+    for (const { listener } of flow.told) listener?.deliver('notifications/elicitation/complete', params)
+  }
+
+  /** @throws UpstreamError with a sentence for the operator */
+  async discovered ({ resourceMetadata }: BearerChallenge): Promise<Discovered> {
+    const { url, oauth, makeFetch } = this.#deps
+    const serverUrl = url()
+    const from = JSON.stringify([serverUrl, resourceMetadata])
+    const known = this.#discovered
+    if (known?.from === from && Date.now() - known.at < discoveryTime) return known.found
+    const found = await discover(serverUrl, resourceMetadata, oauth, makeFetch)
+    this.#discovered = { at: Date.now(), from, found }
+    return found
+  }
+
+  /** Forgets what is known of the authorization server, the registration there included. */
+  async forget (): Promise<void> {
+    this.#discovered = undefined
+    await this.#deps.tokens.remove(this.#deps.server, clientHolder)
+  }
+
+  scopes ({ resourceScopes, server }: Discovered, { challenge, former }: Need): string[] {
+    return chooseScopes({
+      configured: this.#deps.oauth.scopes,
+      challenged: challenge.scopes,
+      ofResource: resourceScopes,
+      ofServer: server.metadata?.scopes_supported,
+      former
+    })
+  }
+
+  async #begin (holder: string, need: Need): Promise<Flow> {
+    const { server: name, grants, self: findSelf, binding } = this.#deps
+    const [found, self] = [await this.discovered(need.challenge), await findSelf()]
+    const scopes = this.scopes(found, need)
+    const client = await this.#client(found, scopes, self)
+    const { server, resource } = found
+    const state = randomBytes(32).toString('base64url')
+    const { startAuthorization } = await loadSdk()
+    const { authorizationUrl, codeVerifier } = await startAuthorization(server.url, {
+      metadata: server.metadata,
+      clientInformation: { client_id: client.id },
+      redirectUrl: self.redirectUri,
+      ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+      state,
+      resource
+    })
+    const { metadata } = server
+    const saved: SavedFlow = {
+      kind: 'upstream-login',
+      server: name,
+      holder,
+      codeVerifier,
+      redirectUri: self.redirectUri,
+      frame: { binding: binding(holder), scopes, server: essence(server), client, ...(resource === undefined ? {} : { resource }) },
+      ...(metadata ? { issuer: metadata.issuer } : {}),
+      namesIssuer: (metadata as Record<string, unknown> | undefined)?.authorization_response_iss_parameter_supported === true
+    }
+    const begunAt = Date.now()
+    await grants.put(hashOfState(state), newFlowId(), saved, begunAt + limits.login.flowTime)
+    const told = new Set<Client>()
+    const tell = (client: Client): void => { if (told.size < limits.login.told) told.add(client) }
+    const flow = { url: authorizationUrl.href, id: newFlowId(), scopes, begunAt, told, tell }
+    this.#flows.setNewest(holder, flow)
+    return flow
+  }
+
+  /** The gateway as a client there, registered if need be; of several replicas that register at once, one registration is kept. */
+  async #client (found: Discovered, scopes: readonly string[], self: Self): Promise<LoginClient> {
+    const { server, oauth, tokens, binding, makeFetch } = this.#deps
+    const known = knownClient(oauth, found, self)
+    if (known) return known
+    const read = async (): Promise<{ version: string | undefined, client: LoginClient | undefined }> => {
+      const stored = await tokens.find(server, clientHolder)
+      const registration = stored && asRegistration(stored.value, binding(clientHolder), found.server.url, self.redirectUri)
+      return { version: stored?.version, client: registration?.client }
+    }
+    const { version, client } = await read()
+    if (client) return client
+    const made = await register(found, scopes, self, { binding: binding(clientHolder), oauth, fetchFn: makeFetch() })
+    const isKept = await tokens.swap(server, clientHolder, version === undefined ? undefined : { version }, made)
+    const kept = isKept === undefined ? (await read()).client : made.client
+    if (kept) return kept
+    throw new UpstreamError('unauthorized', 'its login was changed meanwhile: try again')
+  }
+}

@@ -1,0 +1,64 @@
+import { once } from 'node:events'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import type { Grants, UpstreamTokens } from '../../../db/ports.ts'
+import { configuredOrigin, listeningOrigin } from '../../settings/base-url.ts'
+import type { Environment } from '../links/variables.ts'
+import { Logins } from './logins.ts'
+import type { Self } from './registration.ts'
+
+declare module 'fastify' {
+  interface FastifyInstance { logins: Logins }
+}
+
+export interface LoginOptions {
+  grants: Grants
+  upstreamTokens: UpstreamTokens
+  environment: Environment
+}
+
+/** How often it is looked for what other replicas did, in ms. */
+const interval = 2_000
+/** How long it is waited until the gateway listens, in ms: a test may never have it listen. */
+const listenTime = 5_000
+
+/** `app.logins`: the gateway as an OAuth client of upstream servers. */
+export default fp<LoginOptions>(async (app, { grants, upstreamTokens, environment }) => {
+  const logins = new Logins({
+    grants,
+    tokens: upstreamTokens,
+    outbound: app.outbound,
+    environment,
+    settings: () => app.settings.current,
+    self: () => selfOf(app),
+    listening: async () => { if (configuredOrigin(app) === undefined) await listening(app) }
+  })
+  app.decorate('logins', logins)
+  let isFollowing = false
+  const timer = setInterval(() => {
+    if (isFollowing) return
+    isFollowing = true
+    // While the storage is away, nothing is known to have changed.
+    void logins.follow().catch(() => {}).finally(() => { isFollowing = false })
+  }, interval).unref()
+  app.addHook('onClose', async () => { clearInterval(timer) })
+  app.settings.on('changed', (next, former) => {
+    logins.forget(former, next).catch((error: unknown) => {
+      // They are of no use any more: each is bound to the server and the account that it was made for.
+      app.log.warn({ err: error }, 'logins at upstream servers that are gone could not be removed')
+    })
+  })
+}, { name: 'logins', dependencies: ['config', 'settings', 'outbound'] })
+
+function selfOf (app: FastifyInstance): Self {
+  const baseUrl = `${configuredOrigin(app) ?? listeningOrigin(app)}${app.config.basePath}`
+  return {
+    baseUrl,
+    redirectUri: `${baseUrl}/oauth/callback`,
+    documentUrl: baseUrl.startsWith('https:') ? `${baseUrl}/client-metadata.json` : undefined
+  }
+}
+
+async function listening ({ server }: FastifyInstance): Promise<void> {
+  if (!server.listening) await once(server, 'listening', { signal: AbortSignal.timeout(listenTime) }).catch(() => {})
+}

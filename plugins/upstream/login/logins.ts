@@ -1,0 +1,186 @@
+import type { Grants, UpstreamTokens } from '../../../db/ports.ts'
+import type { Server, Snapshot } from '../../../db/store.ts'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
+import { reachOf, type Outbound } from '../../outbound/outbound.ts'
+import { sha256 } from '../../secrets/hash.ts'
+import { subjectOf } from '../../users/mark.ts'
+import { transportKinds } from '../links/transport.ts'
+import { expand, type Environment } from '../links/variables.ts'
+import { hashOfState, type SavedFlow } from './flows.ts'
+import { outboundFetch } from './outbound-fetch.ts'
+import { failureOf } from './problems.ts'
+import { clientDocument, type Self } from './registration.ts'
+import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
+import { exchange } from './token-requests.ts'
+
+export interface LoginsDeps {
+  readonly grants: Grants
+  readonly tokens: UpstreamTokens
+  readonly outbound: Outbound
+  readonly environment: Environment
+  readonly settings: () => Snapshot
+  /** The gateway as a client. */
+  readonly self: () => Self
+  /** Resolves once it is known under which address the gateway listens. */
+  readonly listening: () => Promise<void>
+}
+
+/** The outcome of an authorization request, for the person in front of the browser. */
+export interface LoginOutcome { readonly ok: boolean, readonly title: string, readonly text: string }
+
+/** The parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207 §2). */
+export type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
+
+const prefix = holderOf('')
+/** How far back changes on other replicas are looked for, in ms: longer than a storage is slow. */
+const lookBack = 30_000
+
+/** The logins at all servers: takes the browsers that come back, and follows what other replicas do. */
+export class Logins {
+  readonly #deps: LoginsDeps
+  readonly #servers = new Map<string, ServerLogin>()
+
+  constructor (deps: LoginsDeps) {
+    this.#deps = deps
+  }
+
+  get (server: string): ServerLogin | undefined { return this.#servers.get(server) }
+
+  /** The logins of a server, in place of those of its former config. @returns undefined: its config has credentials, or it takes none */
+  open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
+    this.#servers.delete(name)
+    if (!takesLogin(config)) return undefined
+    const { grants, tokens, outbound, environment, self, listening } = this.#deps
+    const redirectUri = config.oauth?.redirectUri
+    const login = new ServerLogin({
+      server: name,
+      oauth: config.oauth ?? {},
+      perUser: config.isolation === 'user',
+      url: () => addressOf(expand(config, environment).config),
+      makeFetch: (onStatus) => outboundFetch(outbound, reachOf(config), onStatus),
+      grants,
+      tokens,
+      binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
+      self: async () => {
+        await listening()
+        // Our document names our own address only.
+        return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
+      }
+    }, listener)
+    this.#servers.set(name, login)
+    return login
+  }
+
+  /** The gateway's Client ID Metadata Document; undefined while its base URL is not https. */
+  get document (): Record<string, unknown> | undefined {
+    const self = this.#deps.self()
+    return self.documentUrl === undefined ? undefined : clientDocument(self)
+  }
+
+  /** A server is not alive any more. */
+  close (name: string, login: ServerLogin): void {
+    if (this.#servers.get(name) === login) this.#servers.delete(name)
+  }
+
+  /**
+   * Ends an authorization request with the response that a browser brings. Its `state` is good once, for the server, the holder and the
+   * request that it was made for.
+   * @throws StorageError
+   */
+  async finish (response: LoginResponse): Promise<LoginOutcome> {
+    const { state = '', error, error_description: description } = response
+    const taken = /^[\w-]{1,200}$/.test(state) ? await this.#deps.grants.take(hashOfState(state)) : undefined
+    if (taken?.first === false) return failed('This login is over already', 'The address was used before. To log in anew, start again.')
+    const saved = taken?.value
+    if (!isSavedFlow(saved)) {
+      return failed('This login is not known', 'It was begun too long ago, or at another gateway. Start again with a new address.')
+    }
+    const login = this.#servers.get(saved.server)
+    if (login?.deps.binding(saved.holder) !== saved.frame.binding) {
+      return failed('The server has changed', 'It was changed, disabled or removed while you logged in. Start again with a new address.')
+    }
+    const foreign = foreignIssuer(saved, response.iss)
+    if (foreign !== undefined) return failed('This answer is not trusted', foreign)
+    const { code } = response
+    if (error !== undefined || code === undefined) {
+      const why = [error ?? 'it sent no code', ...description === undefined ? [] : [description]].join(': ')
+      return failed('The login was refused', `The authorization server of ${JSON.stringify(saved.server)} answered: ${why}`)
+    }
+    try {
+      const { codeVerifier, redirectUri, frame } = saved
+      const { oauth, makeFetch } = login.deps
+      const made = await exchange(frame, { code, codeVerifier, redirectUri }, { oauth, fetchFn: makeFetch() })
+      await login.enter(saved.holder, made)
+    } catch (reason) {
+      const { message } = failureOf(reason, 'the exchange of the code')
+      return failed('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
+    }
+    const whose = saved.holder.startsWith(prefix) ? ` as ${saved.holder.slice(prefix.length)}` : ''
+    return {
+      ok: true,
+      title: 'You are logged in',
+      text: `Tool-Hub now uses this login at server ${JSON.stringify(saved.server)}${whose}. You can close this window.`
+    }
+  }
+
+  /** Looks for what other replicas have stored and removed lately. @throws StorageError */
+  async follow (): Promise<void> {
+    if (![...this.#servers.values()].some(({ active }) => active)) return
+    const changes = await this.#deps.tokens.changedWithin(lookBack)
+    await Promise.all(changes.map(async ({ server, holder, version }) => { await this.#servers.get(server)?.changed(holder, version) }))
+  }
+
+  /** Removes the logins of servers, users and keys that are gone, or that are other ones now. @throws StorageError */
+  async forget (former: Snapshot, next: Snapshot): Promise<void> {
+    const { tokens } = this.#deps
+    for (const [name, { config }] of former.servers) {
+      const now = next.servers.get(name)
+      const isGone = former.servers !== next.servers && (!now || bindingOf(now.config) !== bindingOf(config))
+      if (isGone && transportKinds(config)[0] !== 'stdio') await tokens.removeAll({ server: name })
+    }
+    for (const [username, user] of former.users === next.users ? [] : former.users) {
+      const later = next.users.get(username)
+      if (!later || subjectOf(later) !== subjectOf(user)) await tokens.removeAll({ holder: holderOf(username) })
+    }
+    for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
+      if (!next.keys.has(id)) await tokens.removeAll({ holder: holderOf(`key ${id}`) })
+    }
+  }
+
+  /** The account behind a holder, which no later one of the same name is. */
+  #subject (holder: string): string {
+    const user = holder.startsWith(prefix) ? this.#deps.settings().users.get(holder.slice(prefix.length)) : undefined
+    return user ? subjectOf(user) : holder
+  }
+}
+
+const failed = (title: string, text: string): LoginOutcome => ({ ok: false, title, text })
+
+/** Whether the gateway may log in for a server: it is reached by MCP over HTTP, and no credentials for it come from elsewhere. */
+function takesLogin (config: ServerConfig): boolean {
+  const [kind] = transportKinds(config)
+  const given = [...Object.keys(config.headers ?? {}), ...passthroughNames(config)]
+  return (kind === 'streamable-http' || kind === 'sse') && !given.some((name) => name.toLowerCase() === 'authorization')
+}
+
+/** Identifies whose server it is and where its tokens go: a login is of use for that one only. */
+function bindingOf ({ url, owner = 'admin', createdAt, oauth = {} }: Server['config']): string {
+  const { clientId, issuer, resource, authorizationEndpoint, tokenEndpoint } = oauth
+  return sha256(JSON.stringify([url, owner, createdAt, clientId, issuer, resource, authorizationEndpoint, tokenEndpoint]))
+}
+
+/** @throws UpstreamError */
+function addressOf ({ url = '' }: ServerConfig): URL {
+  if (URL.canParse(url)) return new URL(url)
+  throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
+}
+
+const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && value.kind === 'upstream-login'
+
+/** Why a response is not of the authorization server that was asked (RFC 9207 §2.4); undefined: it is. Compared as simple strings. */
+function foreignIssuer ({ issuer, namesIssuer }: SavedFlow, iss: string | undefined): string | undefined {
+  if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined
+  return issuer === undefined || iss === issuer ? undefined : 'It is of another authorization server than the one that was asked.'
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
+import type { Client } from '../../../protocol/exchange.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { shown } from '../../pages/shown.ts'
+
+/** An authorization request that waits for its user. */
+export interface Flow {
+  /** The address to open. */
+  readonly url: string
+  /** The id of the elicitation, where a client is told of it by one. */
+  readonly id: string
+  readonly scopes: readonly string[]
+  readonly begunAt: number
+  /** Notes that a client was told of it, and hears of its end. */
+  readonly tell: (client: Client) => void
+}
+
+export const newFlowId = (): string => randomUUID()
+
+/** Who has to log in. */
+export type Who = 'manager' | 'user' | 'nobody'
+
+/** The upstream wants a login that is not there: a person has to open an address, which those are told whose login it is. */
+export class LoginRequired extends UpstreamError {
+  readonly who: Who
+  /** Undefined: there is no address, and the message says why. */
+  readonly flow: Flow | undefined
+
+  constructor (who: Who, flow: Flow | undefined, message: string) {
+    super('unauthorized', message)
+    this.name = 'LoginRequired'
+    this.who = who
+    this.flow = flow
+  }
+
+  override get messageForClients (): string {
+    switch (this.who) {
+      case 'manager': return 'it waits for a login: its owner or an admin finds the address in its record (oauth.authorizationUrl)'
+      case 'nobody': return 'it wants a login of each user, and this request is of no user: use a key or an access token of yours'
+      case 'user':
+        if (this.flow) return `log in there first: open ${this.flow.url}`
+        return 'it wants you to log in, which is not possible now: its owner can see why'
+    }
+  }
+
+  /**
+   * The error for a client. One that can show addresses gets the elicitation that has to be completed first (MCP 2025-11-25, Elicitation,
+   * "URL Elicitation Required Error").
+   */
+  toRpcError (server: string, client: Client | undefined): RpcError {
+    const name = JSON.stringify(server)
+    const canOpen = isObject(client?.capabilities.elicitation) && isObject(client.capabilities.elicitation.url)
+    const { flow } = this
+    if (this.who !== 'user' || !flow || !client || !canOpen) {
+      return new RpcError(code.unavailable, `Server ${name} is not connected: ${this.messageForClients}`, 'not-connected')
+    }
+    flow.tell(client)
+    const message = `Server ${name} wants you to log in`
+    const data = { elicitations: [{ mode: 'url', elicitationId: flow.id, url: flow.url, message }] }
+    const text = JSON.stringify({ code: code.urlElicitationRequired, message, data })
+    return new RpcError(code.urlElicitationRequired, message, 'not-connected', text)
+  }
+}
+
+/** An OAuth error as the SDK throws it. */
+interface OAuthFailure extends Error { readonly errorCode: string }
+
+const isOAuthFailure = (error: unknown): error is OAuthFailure =>
+  error instanceof Error && 'errorCode' in error && typeof error.errorCode === 'string'
+
+/** The error code of an authorization server (RFC 6749 §5.2); undefined: the error is another one. */
+export const codeOf = (error: unknown): string | undefined => isOAuthFailure(error) ? error.errorCode : undefined
+
+/**
+ * The failure of a request to an authorization server, as a sentence for the operator. It holds what the other side sent only where that
+ * is an error of OAuth, and then as clean text.
+ * @param doing what was tried, such as `the registration`
+ */
+export function failureOf (error: unknown, doing: string): UpstreamError {
+  if (error instanceof UpstreamError) return error
+  if (!isOAuthFailure(error)) {
+    return new UpstreamError('unauthorized', `${doing} failed: the answer of the authorization server cannot be used`)
+  }
+  // The SDK's error for an answer that is none of OAuth quotes its body.
+  const [, status] = /^HTTP (\d{3}): /.exec(error.message) ?? []
+  if (status !== undefined) return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered HTTP ${status}`)
+  const description = shown(error.message, 300)
+  const why = description === '' ? error.errorCode : `${error.errorCode}: ${description}`
+  return new UpstreamError('unauthorized', `${doing} failed: the authorization server answered ${why}`)
+}

@@ -1,0 +1,86 @@
+import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
+import type { Discovered } from './discovery.ts'
+import { failureOf } from './problems.ts'
+import { loadSdk } from './sdk.ts'
+import type { LoginClient, Registration } from './stored.ts'
+
+/** The gateway as a client of any authorization server. */
+export interface Self {
+  /** The base URL of the gateway. */
+  readonly baseUrl: string
+  /** Where authorization servers send the browser back to. */
+  readonly redirectUri: string
+  /** The address of our Client ID Metadata Document; undefined: none, since the base URL is not https. */
+  readonly documentUrl: string | undefined
+}
+
+/** What the gateway says of itself, with members of RFC 7591 §2. */
+const describe = ({ baseUrl, redirectUri }: Self) => ({
+  client_name: 'Tool-Hub',
+  client_uri: baseUrl,
+  redirect_uris: [redirectUri],
+  grant_types: ['authorization_code', 'refresh_token'],
+  response_types: ['code'],
+  // Only a native client may have an http address on loopback (OpenID Connect Registration §2).
+  application_type: redirectUri.startsWith('https:') ? 'web' : 'native'
+})
+
+/** Our Client ID Metadata Document (draft-ietf-oauth-client-id-metadata-document). */
+export const clientDocument = (self: Self): Record<string, unknown> => ({
+  client_id: self.documentUrl,
+  ...describe(self),
+  token_endpoint_auth_method: 'none'
+})
+
+/** The client that needs no registration: that of the config, or our own document where it is taken. Undefined: there is none. */
+export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: Discovered, self: Self): LoginClient | undefined {
+  if (oauth.clientId !== undefined) {
+    return { id: oauth.clientId, ...(oauth.clientSecret === undefined ? {} : { secret: oauth.clientSecret }) }
+  }
+  const takesDocuments = metadata?.client_id_metadata_document_supported === true
+  return takesDocuments && self.documentUrl !== undefined ? { id: self.documentUrl, method: 'none' } : undefined
+}
+
+/**
+ * Registers the gateway (RFC 7591).
+ * @param binding of the server
+ * @throws UpstreamError with a sentence that says what to configure
+ */
+export async function register (
+  { server: { url, metadata }, isGuess }: Discovered,
+  scopes: readonly string[],
+  self: Self,
+  { binding, oauth, fetchFn }: { binding: string, oauth: UpstreamOAuth, fetchFn: FetchLike }
+): Promise<Registration> {
+  const byHand = `register a client there by hand, with the redirect URI ${self.redirectUri}, and set "oauth.clientId"`
+  if (oauth.dynamicRegistration?.enabled === false) {
+    throw new UpstreamError('unauthorized', `"oauth.dynamicRegistration.enabled" is false: ${byHand}`)
+  }
+  if (metadata && metadata.registration_endpoint === undefined) {
+    throw new UpstreamError('unauthorized', `its authorization server ${url} takes no registrations by programs: ${byHand}`)
+  }
+  const methods = metadata?.token_endpoint_auth_methods_supported
+  const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ?? 'client_secret_basic'
+  const { registerClient } = await loadSdk()
+  try {
+    const made = await registerClient(url, {
+      metadata,
+      clientMetadata: { ...describe(self), token_endpoint_auth_method: method },
+      ...(scopes.length === 0 ? {} : { scope: scopes.join(' ') }),
+      fetchFn
+    })
+    const { client_id: id, client_secret: secret, token_endpoint_auth_method: given, client_secret_expires_at: expires = 0 } = made
+    return {
+      binding,
+      issuer: url,
+      redirectUri: self.redirectUri,
+      client: { id, ...(secret === undefined ? {} : { secret }), ...(given === undefined ? {} : { method: given }) },
+      ...(secret === undefined || expires === 0 ? {} : { expiresAt: expires * 1_000 })
+    }
+  } catch (error) {
+    if (!isGuess || error instanceof UpstreamError) throw failureOf(error, `the registration at its authorization server (${byHand})`)
+    throw new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
+  }
+}

@@ -1,0 +1,105 @@
+import type { AuthorizationServerMetadata, OAuthTokens } from '@modelcontextprotocol/sdk/shared/auth.js'
+import { UpstreamError } from '../../../protocol/errors.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { limits } from '../../limits/index.ts'
+import { scopesIn } from './challenge.ts'
+
+/** An authorization server. `url`: the identifier by which it was found; `metadata` undefined: it publishes none (MCP 2025-03-26). */
+export interface AuthorizationServer { readonly url: string, readonly metadata: AuthorizationServerMetadata | undefined }
+
+/** The gateway as a client of an authorization server. */
+export interface LoginClient {
+  readonly id: string
+  readonly secret?: string
+  /** The method that the registration was answered with. */
+  readonly method?: string
+}
+
+/** A registration (RFC 7591), as it is stored. It is of use at that authorization server and for that redirect URI only. */
+export interface Registration {
+  readonly binding: string
+  readonly issuer: string
+  readonly redirectUri: string
+  readonly client: LoginClient
+  /** In ms since 1970; undefined: it does not expire. */
+  readonly expiresAt?: number
+}
+
+/** A login, as it is stored: with all that a refresh needs, so that no later metadata can have its refresh token sent elsewhere. */
+export interface Login {
+  /** Identifies the server's target and the account of the holder; a login that was made for another one is of no use. */
+  readonly binding: string
+  readonly accessToken: string
+  readonly refreshToken?: string
+  /** In ms since 1970. */
+  readonly obtainedAt: number
+  /** In ms since 1970; undefined: the authorization server does not say. */
+  readonly expiresAt?: number
+  /** All scopes that were asked for or granted. */
+  readonly scopes: readonly string[]
+  readonly server: AuthorizationServer
+  readonly client: LoginClient
+  readonly resource?: string
+}
+
+/** What stays the same when a login gets other tokens. */
+export type LoginFrame = Omit<Login, 'accessToken' | 'refreshToken' | 'obtainedAt' | 'expiresAt'>
+
+/**
+ * A login from the answer of a token endpoint.
+ * @param refreshToken the former one, which stays good where the answer has none (RFC 6749 §6)
+ * @throws UpstreamError for a token that no header can carry
+ */
+export function loginFrom (frame: LoginFrame, tokens: OAuthTokens, refreshToken?: string): Login {
+  const { access_token: accessToken, refresh_token: next = refreshToken, expires_in: lifetime, scope } = tokens
+  if (!/^[\x21-\x7e]+$/.test(accessToken) || Math.max(accessToken.length, next?.length ?? 0) > limits.login.token) {
+    throw new UpstreamError('unauthorized', 'its authorization server gave a token that no header can carry', { isPublic: true })
+  }
+  const now = Date.now()
+  return {
+    ...frame,
+    scopes: [...new Set([...frame.scopes, ...scopesIn(scope)])],
+    accessToken,
+    ...(next === undefined ? {} : { refreshToken: next }),
+    obtainedAt: now,
+    ...(lifetime === undefined ? {} : { expiresAt: now + lifetime * 1_000 })
+  }
+}
+
+/** The members of metadata that are needed after the discovery. */
+export const essence = ({ url, metadata }: AuthorizationServer): AuthorizationServer => ({
+  url,
+  metadata: metadata && {
+    issuer: metadata.issuer,
+    authorization_endpoint: metadata.authorization_endpoint,
+    token_endpoint: metadata.token_endpoint,
+    response_types_supported: metadata.response_types_supported,
+    token_endpoint_auth_methods_supported: metadata.token_endpoint_auth_methods_supported,
+    ...('revocation_endpoint' in metadata ? { revocation_endpoint: metadata.revocation_endpoint } : {})
+  } as AuthorizationServerMetadata
+})
+
+/** A stored value as a login of this binding; undefined: it is none. */
+export function asLogin (value: unknown, binding: string): Login | undefined {
+  const isLogin = isObject(value) && value.binding === binding && typeof value.accessToken === 'string'
+  return isLogin ? value as unknown as Login : undefined
+}
+
+/** The same for a registration that is still good at this authorization server. */
+export function asRegistration (value: unknown, binding: string, issuer: string, redirectUri: string): Registration | undefined {
+  if (!isObject(value) || value.binding !== binding || value.issuer !== issuer || value.redirectUri !== redirectUri) return undefined
+  const registration = value as unknown as Registration
+  return registration.expiresAt !== undefined && registration.expiresAt <= Date.now() ? undefined : registration
+}
+
+/** The header with an access token (RFC 6750 §2.1). */
+export const bearer = ({ accessToken }: Login): string => `Bearer ${accessToken}`
+
+/** The share of its life, and the max time in ms, that is left when a token is refreshed. */
+const early = { share: 0.1, time: 60_000 }
+
+/** Whether a login is to be refreshed before its token is used. */
+export function isDue ({ expiresAt, obtainedAt, refreshToken }: Login): boolean {
+  if (expiresAt === undefined || refreshToken === undefined) return false
+  return Date.now() >= expiresAt - Math.min((expiresAt - obtainedAt) * early.share, early.time)
+}

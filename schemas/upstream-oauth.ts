@@ -1,0 +1,60 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { StringEnum } from './string-enum.ts'
+
+const text = (description: string) => Type.Optional(Type.String({ maxLength: 2_000, description }))
+
+/** How the gateway logs in at a remote server whose authorization server it is a client of. Unknown members are kept unchanged. */
+export const UpstreamOAuth = Type.Object({
+  grantType: Type.Optional(
+    StringEnum(['authorization_code', 'client_credentials'], {
+      description: 'client_credentials: the gateway logs in as itself, without a person. Default: authorization_code'
+    })
+  ),
+  clientId: text('The client that was registered by hand; without it, the gateway registers itself'),
+  clientSecret: text('The secret of that client'),
+  privateKey: Type.Optional(
+    Type.String({ maxLength: 20_000, description: 'Its private key for private_key_jwt: PKCS #8 as PEM, or a JWK as JSON' })
+  ),
+  signingAlgorithm: Type.Optional(
+    StringEnum(['ES256', 'ES384', 'ES512', 'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'EdDSA'], {
+      description: 'The algorithm that it signs with. Default: ES256'
+    })
+  ),
+  keyId: text('The `kid` of that key, where the authorization server knows several'),
+  tokenEndpointAuthMethod: Type.Optional(
+    StringEnum(['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'], {
+      description: 'How it authenticates; without it, what the authorization server takes'
+    })
+  ),
+  scopes: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$' }), {
+      maxItems: 100,
+      description: 'The scopes to ask for; without them, those that the server names'
+    })
+  ),
+  issuer: text('The only authorization server that is trusted with this login, by its issuer identifier'),
+  resource: text('The resource to ask a token for (RFC 8707); without it, the one that the server names'),
+  redirectUri: text('Another address of this gateway\'s /oauth/callback, as browsers reach it'),
+  authorizationEndpoint: text('With `tokenEndpoint`: no discovery takes place'),
+  tokenEndpoint: text('With client_credentials it is enough alone'),
+  dynamicRegistration: Type.Optional(
+    Type.Object({ enabled: Type.Optional(Type.Boolean({ description: 'false: the gateway does not register itself (RFC 7591)' })) })
+  )
+})
+export type UpstreamOAuth = Static<typeof UpstreamOAuth>
+
+/** A message about what such a member lacks; undefined: it is complete. */
+export function oauthProblem (oauth: UpstreamOAuth | undefined): string | undefined {
+  if (oauth === undefined) return undefined
+  for (const key of ['authorizationEndpoint', 'tokenEndpoint', 'redirectUri', 'issuer', 'resource'] as const) {
+    const value = oauth[key]
+    const isAddress = value === undefined || (URL.canParse(value) && (key === 'resource' || /^https?:$/.test(new URL(value).protocol)))
+    if (!isAddress) return `"oauth.${key}" must be an absolute ${key === 'resource' ? '' : 'http or https '}address`
+  }
+  const { grantType, clientId, clientSecret, privateKey } = oauth
+  if (grantType !== 'client_credentials') return undefined
+  if (clientId === undefined) return '"oauth.clientId" is needed for client_credentials'
+  return clientSecret === undefined && privateKey === undefined
+    ? '"oauth.clientSecret" or "oauth.privateKey" is needed for client_credentials'
+    : undefined
+}

@@ -1,0 +1,123 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import Provider from 'oidc-provider'
+import { Browser, type Visit } from '../helpers/oauth.ts'
+import type { Cleanup } from '../helpers/hub.ts'
+
+/** An MCP server (the SDK's, streamable HTTP) behind an authorization server (oidc-provider). */
+export interface LoginServer {
+  /** The address of the MCP server. */
+  readonly url: string
+  readonly issuer: string
+  /** Every token that was issued. */
+  readonly issued: string[]
+  /** How often each grant was used. */
+  readonly grants: Record<string, number>
+  /** The life of access tokens from now on, in seconds. */
+  life: number
+  /** Takes all access tokens back. @param all the refresh tokens, too */
+  revoke: (all: boolean) => Promise<void>
+  /** A person logs in with an address of the gateway's, and allows it. @returns the page at the end */
+  login: (address: string, user: string) => Promise<Visit>
+}
+
+const listen = async (t: Cleanup, server: Server): Promise<string> => {
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.after(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => { server.close(resolve) })
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+export async function startLoginServer (t: Cleanup): Promise<LoginServer> {
+  const authServer = createServer()
+  const issuer = await listen(t, authServer)
+  const mcpServer = createServer()
+  const url = `${await listen(t, mcpServer)}/mcp`
+  const issued: string[] = []
+  const grants: Record<string, number> = {}
+  const world = { life: 600 }
+  let generation = 0
+  const born = new Map<string, number>()
+  const provider = new Provider(issuer, {
+    cookies: { keys: ['a key of the test'] },
+    features: {
+      registration: { enabled: true },
+      revocation: { enabled: true },
+      devInteractions: { enabled: true },
+      resourceIndicators: {
+        enabled: true,
+        getResourceServerInfo: () => ({ scope: 'use', accessTokenFormat: 'opaque', accessTokenTTL: world.life }),
+        useGrantedResource: () => true
+      }
+    },
+    scopes: ['openid', 'offline_access', 'use'],
+    rotateRefreshToken: true,
+    issueRefreshToken: async () => true,
+    pkce: { required: () => true },
+    findAccount: async (_context, id) => ({ accountId: id, claims: async () => ({ sub: id }) })
+  })
+  provider.on('grant.success', ({ oidc, body }) => {
+    const type = String(oidc.params?.grant_type)
+    grants[type] = (grants[type] ?? 0) + 1
+    const { access_token: access, refresh_token: refresh } = body as { access_token: string, refresh_token?: string }
+    born.set(access, generation)
+    issued.push(access, ...refresh === undefined ? [] : [refresh])
+  })
+  const answer = provider.callback()
+  authServer.on('request', (request, response) => { void answer(request, response) })
+
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const json = (status: number, body: object, headers: Record<string, string> = {}): void => {
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
+    }
+    const metadata = url.replace('/mcp', '/.well-known/oauth-protected-resource/mcp')
+    if (`${url.replace('/mcp', '')}${request.url}` === metadata) {
+      json(200, { resource: url, authorization_servers: [issuer], scopes_supported: ['use'] })
+      return
+    }
+    const value = request.headers.authorization?.replace('Bearer ', '') ?? ''
+    const token = value === '' || born.get(value) !== generation ? undefined : await provider.AccessToken.find(value)
+    if (!token?.accountId || token.isExpired) {
+      json(401, { error: 'invalid_token' }, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` })
+      return
+    }
+    const { accountId } = token
+    const server = new McpServer({ name: 'guarded', version: '1' })
+    server.registerTool('whoami', { description: 'Who is logged in' }, async () => ({ content: [{ type: 'text', text: accountId }] }))
+    const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined })
+    response.on('close', () => { void transport.close(); void server.close() })
+    await server.connect(transport)
+    await transport.handleRequest(request, response)
+  }
+  mcpServer.on('request', (request, response) => { serve(request, response).catch(() => { response.destroy() }) })
+
+  return Object.assign(world, {
+    url,
+    issuer,
+    issued,
+    grants,
+    revoke: async (all: boolean) => {
+      generation++
+      if (!all) return
+      for (const each of issued) {
+        const token = await provider.RefreshToken.find(each)
+        if (token?.grantId) await provider.RefreshToken.revokeByGrantId(token.grantId)
+      }
+    },
+    login: async (address: string, user: string) => {
+      const browser = new Browser(issuer)
+      let visit = await browser.get(address)
+      for (let step = 0; step < 12; step++) {
+        const to = visit.location
+        if (to !== undefined && new URL(to, issuer).origin !== issuer) return await new Browser(new URL(to).origin).get(to)
+        if (to !== undefined) visit = await browser.get(to)
+        else visit = await browser.submit(visit, { login: user, password: 'any' })
+      }
+      throw new Error(`the login goes round in circles: ${visit.text.slice(0, 500)}`)
+    }
+  })
+}

@@ -1,0 +1,176 @@
+// The gateway as an OAuth client: a real authorization server (oidc-provider) before a real MCP server.
+import assert from 'node:assert/strict'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { startLoginServer, type LoginServer } from '../fakes/login-server.ts'
+import { manage, startReplica } from '../fakes/replica.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { at, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import { startHub, until, type Hub } from '../helpers/hub.ts'
+
+const timeout = 60_000
+
+interface Shown { status: string, error: string | null, oauth?: { authorizationUrl: string } }
+const record = async (hub: Hub, name = 'guarded'): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`)).body, 'data') as Shown
+const waits = async (hub: Hub): Promise<string> => {
+  await until(async () => (await record(hub)).oauth !== undefined, 15_000, hub.output)
+  return (await record(hub)).oauth?.authorizationUrl ?? ''
+}
+const isConnected = async (hub: Hub): Promise<void> => {
+  await until(async () => (await record(hub)).status === 'connected', 15_000, hub.output)
+}
+const whoami = async (hub: Hub, key = KEY): Promise<string> => {
+  const session = await Session.open(`${hub.url}/mcp/guarded`, { key })
+  return text(await session.call('whoami'))
+}
+/** None of these texts holds a token that was issued. */
+function assertNoToken ({ issued }: LoginServer, texts: readonly string[], where: string): void {
+  assert.ok(issued.length > 0)
+  for (const token of issued) assert.ok(!texts.some((each) => each.includes(token)), `${where} holds a token`)
+}
+async function filesOf (folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return await Promise.all(entries.filter((each) => each.isFile()).map(async (each) => await readFile(join(each.parentPath, each.name), 'utf8')))
+}
+
+void test('the life of a login on a settings file', { timeout }, async (t) => {
+  const server = await startLoginServer(t)
+  const plain = await startUpstream(t, { tools: [tool('echo')] })
+  const config = settings({ guarded: { url: server.url, type: 'streamable-http' }, plain: { url: plain.url } })
+  const hub = await startHub(t, { settings: config })
+
+  // While one waits for its login, the others work.
+  const address = await waits(hub)
+  assert.equal((await record(hub)).status, 'oauth_required')
+  const merged = await Session.open(`${hub.url}/mcp`)
+  assert.deepEqual(await merged.tools(), ['plain-echo'])
+  assert.equal(text(await merged.call('plain-echo', { message: 'hi' })), 'hi')
+  const parameters = new URL(address).searchParams
+  assert.deepEqual(
+    ['code_challenge_method', 'resource', 'redirect_uri', 'response_type'].map((name) => parameters.get(name)),
+    ['S256', server.url, `${hub.url}/oauth/callback`, 'code']
+  )
+
+  // The end is a page without script; the state is good once.
+  const refused = await fetch(`${hub.url}/oauth/callback?state=unknown&error=%3Cscript%3E&code=x`)
+  assert.equal(refused.status, 400)
+  assert.doesNotMatch(await refused.text(), /<script/)
+  const page = await server.login(address, 'ann')
+  assert.equal(page.status, 200, page.text)
+  assert.match(page.text, /You are logged in/)
+  await isConnected(hub)
+  assert.equal(await whoami(hub), 'ann')
+  const used = await fetch(`${hub.url}/oauth/callback?state=${parameters.get('state')}&code=x`)
+  assert.match(await used.text(), /over already/)
+
+  // Ten calls at once with a token that the server refuses: one refresh, by a token that is rotated.
+  for (let round = 1; round <= 2; round++) {
+    await server.revoke(false)
+    const session = await Session.open(`${hub.url}/mcp/guarded`)
+    const answers = await Promise.all(Array.from({ length: 10 }, async () => text(await session.call('whoami'))))
+    assert.deepEqual(new Set(answers), new Set(['ann']))
+    assert.equal(server.grants.refresh_token, round)
+  }
+
+  // A token that is about to expire is refreshed before it is used.
+  server.life = 2
+  await server.revoke(false)
+  assert.equal(await whoami(hub), 'ann')
+  const before = server.grants.refresh_token ?? 0
+  await until(() => (server.issued.length > 0), 100)
+  await new Promise((resolve) => { setTimeout(resolve, 2_100) })
+  server.life = 600
+  assert.equal(await whoami(hub), 'ann')
+  assert.equal(server.grants.refresh_token, before + 1)
+
+  // A restart keeps the login.
+  await hub.stop()
+  const again = await startHub(t, { folder: hub.folder })
+  await isConnected(again)
+  assert.equal(await whoami(again), 'ann')
+  assert.equal(server.grants.authorization_code, 1)
+
+  // Revoked upstream: it waits for a login again, and the call says so without the address.
+  await server.revoke(true)
+  const session = await Session.open(`${again.url}/mcp/guarded`)
+  const failure = await session.request('tools/call', { name: 'whoami', arguments: {} })
+  assert.match(failure.error?.message ?? '', /waits for a login/)
+  await until(async () => (await record(again)).status === 'oauth_required', 15_000, again.output)
+  await server.login(await waits(again), 'bob')
+  await isConnected(again)
+  assert.equal(await whoami(again), 'bob')
+
+  // Logging out ends it.
+  const answers = [
+    (await manage(again, 'GET', '/servers')).text,
+    (await manage(again, 'GET', '/settings')).text,
+    (await manage(again, 'GET', '/mcp-settings/export')).text
+  ]
+  assert.equal((await manage(again, 'DELETE', '/servers/guarded/oauth')).status, 200)
+  await until(async () => (await record(again)).status === 'oauth_required', 15_000, again.output)
+  assertNoToken(server, [...answers, hub.output(), again.output(), ...await filesOf(hub.folder)], 'the gateway')
+})
+
+void test('two replicas share a login, its refresh and its end', { timeout }, async (t) => {
+  const server = await startLoginServer(t)
+  const { url, query } = await database(t)
+  const config = settings({ guarded: { url: server.url, type: 'streamable-http' } }, { systemConfig: {} })
+  const one = await startReplica(t, url, { settings: config })
+  const other = await startReplica(t, url)
+  const address = await waits(one)
+  await waits(other)
+  await server.login(address, 'ann')
+  await Promise.all([isConnected(one), isConnected(other)])
+  const sessions = await Promise.all([one, other].map(async (hub) => await Session.open(`${hub.url}/mcp/guarded`)))
+  await server.revoke(false)
+  const answers = await Promise.all(Array.from({ length: 10 }, async (_, n) => text(await sessions[n % 2]?.call('whoami'))))
+  assert.deepEqual(new Set(answers), new Set(['ann']))
+  assert.equal(server.grants.refresh_token, 1, 'one refresh on both')
+  const rows = JSON.stringify(await query('select * from upstream_tokens'))
+  assertNoToken(server, [rows, one.output(), other.output()], 'a table or a log')
+  assert.equal((await manage(other, 'DELETE', '/servers/guarded/oauth')).status, 200)
+  await until(async () => (await record(one)).status === 'oauth_required', 15_000, one.output)
+  await manage(one, 'DELETE', '/servers/guarded')
+  await until(async () => {
+    const left: unknown = await query('select 1 from upstream_tokens where version is not null')
+    return Array.isArray(left) && left.length === 0
+  }, 5_000)
+})
+
+void test('with isolation user, each user logs in for himself', { timeout }, async (t) => {
+  const server = await startLoginServer(t)
+  const users = ['ann', 'bob'].map((username) => ({ username, password: 'x', createdAt: new Date().toISOString() }))
+  const keys = [['ann', KEY], ['bob', OTHER]].map(([owner, token], n) =>
+    otherKey({ id: `3333333${n}-3333-4333-8333-333333333333`, name: owner, kind: 'user', owner, token }) as Json)
+  const guarded = { url: server.url, type: 'streamable-http', isolation: 'user', visibility: 'public' }
+  const hub = await startHub(t, { settings: { users, bearerKeys: keys, mcpServers: { guarded } } })
+  interface Asked { code?: number, message: string, session: Session, data: unknown }
+  const addressOf = async (key: string, capabilities: Json = {}): Promise<Asked> => {
+    const session = await Session.open(`${hub.url}/mcp/guarded`, { key, capabilities })
+    const { error } = await session.request('tools/call', { name: 'whoami', arguments: {} })
+    return { code: error?.code, message: error?.message ?? '', session, data: error?.data }
+  }
+  await until(() => hub.output().includes('waiting for a login'), 15_000, hub.output)
+  const asked = await addressOf(KEY)
+  const [address = ''] = /http\S+/.exec(asked.message) ?? []
+  assert.ok(address.startsWith(server.issuer), asked.message)
+  // A client that can show addresses is sent the elicitation, and hears of its end.
+  const elicited = await addressOf(OTHER, { elicitation: { url: {} } })
+  assert.equal(elicited.code, -32042)
+  const [elicitation] = at(elicited.data, 'elicitations') as Array<{ mode: string, url: string, elicitationId: string }>
+  assert.equal(elicitation?.mode, 'url')
+  const news = await elicited.session.listen()
+  await server.login(elicitation?.url ?? '', 'account of bob')
+  await until(() => news.messages.some(({ method, params }) =>
+    method === 'notifications/elicitation/complete' && params?.elicitationId === elicitation?.elicitationId), 5_000, () => news.body)
+  let said: unknown
+  await until(async () => (said = await whoami(hub, OTHER).catch(String)) === 'account of bob', 5_000, () => `${String(said)} ${hub.output()}`)
+  // The other one still has none, and gets his own.
+  assert.match((await addressOf(KEY)).message, /log in/)
+  await server.login(address, 'account of ann')
+  await until(async () => await whoami(hub) === 'account of ann', 5_000)
+  assert.equal(await whoami(hub, OTHER), 'account of bob')
+  assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
+})
