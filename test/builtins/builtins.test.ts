@@ -287,6 +287,8 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
   const uris = async (): Promise<unknown[]> => (at((await session.request('resources/list')).result, 'resources') as Json[]).map(({ uri }) => uri)
   assert.deepEqual(await prompts(), ['desk-ask', 'own-ask'])
 
+  const ids: string[] = []
+
   await t.test('an admin\'s server shows it already: 409', async () => {
     for (const [path, body, message] of [
       ['/prompts', { ...greet, name: 'desk-ask' }, 'The server "desk" shows a prompt "desk-ask" already'],
@@ -318,7 +320,6 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
   })
 
   await t.test('what an admin\'s server lists later takes nothing, also after a restart of the server', async () => {
-    const ids: string[] = []
     for (const [path, body] of [
       ['/prompts', { ...greet, name: 'desk-later' }],
       ['/resources', { ...rules, uri: 'file:///later' }]
@@ -348,20 +349,6 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
     // A server's own route shows its own items.
     const own = await openSession(app, '/mcp/desk', KEY)
     assert.deepEqual(names(at((await own.request('prompts/list')).result, 'prompts')), ['ask', 'later'])
-    // Once they are built in no more, the server has them.
-    const [prompt, resource] = ids
-    await api('PUT', `/prompts/${prompt}`, { enabled: false })
-    await api('PUT', `/resources/${resource}`, { enabled: false })
-    assert.ok((await prompts()).includes('desk-later'))
-    const ofServer = await session.request('resources/read', { uri: 'file:///later' })
-    assert.equal(at(ofServer.result, 'contents', 0, 'text'), 'of a server')
-    admins.options.prompts?.pop()
-    admins.options.resources?.pop()
-    assert.equal((await api('PUT', `/prompts/${prompt}`, { enabled: true })).statusCode, 409, 'it is the server\'s, listed now or not')
-    assert.equal((await api('PUT', '/servers/desk', { config: { url: admins.url, visibility: 'public', description: 'anew' } })).statusCode, 200)
-    await until(() => app.upstreams.get('desk')?.status === 'connected')
-    await until(async () => (await api('PUT', `/prompts/${prompt}`, { enabled: true })).statusCode === 200, 8_000, 'the prompt is never free')
-    await until(async () => (await api('PUT', `/resources/${resource}`, { enabled: true })).statusCode === 200, 8_000, 'the URI is never free')
   })
 
   await t.test('a disabled one takes no name, and must be free when it is enabled', async () => {
@@ -386,6 +373,17 @@ test('whose a name is', { timeout: 60_000 }, async (t) => {
     const hidden = await api('POST', '/resources/read', { uri: 'file:///a' }, 'ann')
     assert.deepEqual([hidden.statusCode, hidden.body], [404, (await api('POST', '/resources/read', { uri: 'file:///b' }, 'ann')).body])
     assert.equal((await api('POST', '/resources/read', { uri: 'file:///later' }, 'ann')).statusCode, 200)
+  })
+
+  await t.test('what is built in no more is the server\'s', async () => {
+    const [prompt, resource] = ids
+    await api('PUT', `/prompts/${prompt}`, { enabled: false })
+    await api('PUT', `/resources/${resource}`, { enabled: false })
+    await until(async () => (await prompts()).includes('desk-later'))
+    const read = await session.request('resources/read', { uri: 'file:///later' })
+    assert.equal(at(read.result, 'contents', 0, 'text'), 'of a server')
+    assert.equal((await api('PUT', `/prompts/${prompt}`, { enabled: true })).statusCode, 409)
+    assert.equal((await api('PUT', `/resources/${resource}`, { enabled: true })).statusCode, 409)
   })
 })
 
