@@ -351,7 +351,7 @@ export interface Activities {
   /** Adds a batch. Activities that exist already, by id, are skipped: after an error the same batch may be added again. */
   append: (batch: readonly Activity[]) => Promise<void>
   /**
-   * Lists a page. `total` is exact to 10,000; beyond, `from` and `to` count to the hour. A page holds payloads (`input` and `output`) up to
+   * Lists a page. `total` is exact to 10,000, and an estimate beyond. A page holds payloads (`input` and `output`) up to
    * 8 MiB; activities further down on it come without theirs, which `find` has.
    * @param page from 1 @param limit entries per page
    */

@@ -788,7 +788,7 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
   record('beyond 10,000 the total is an estimate; a page holds 8 MiB of payloads, and an activity of its own has all', async (activities) => {
     await activities.append(Array.from({ length: 10_050 }, (_, n) => activity({ timestamp: n })))
     const { total, approximate, activities: found } = await activities.list({ server: 'files' }, 100, 100)
-    assert.deepEqual([total, approximate, found.length], [10_050, true, 100])
+    assert.deepEqual([total > 10_000 && total < 20_000, approximate, found.length], [true, true, 100], String(total))
     assert.deepEqual(await activities.list({ server: 'none' }, 1, 1), { activities: [], total: 0, approximate: false })
     const output = 'x'.repeat(100 * 1024)
     const large = Array.from({ length: 100 }, (_, n) => activity({ timestamp: 20_000 - n, output }))

@@ -24,9 +24,9 @@ test(`${rows} recorded calls`, { timeout: 4 * 3_600_000 }, async (t) => {
   for (let from = 0; from < rows; from += step) {
     await query(`
       INSERT INTO activities (id, timestamp, server, tool, duration, status, "group", username, key_id, key_name, source_ip, input, output)
-      SELECT (lpad(to_hex(n), 12, '0') || substr(md5(n::text), 1, 20))::uuid, ${first} + n::bigint * ${spacing}, 's' || n % 50, 't' || n % 500,
-        n % 1000 / 10.0, CASE WHEN n % 50 = 0 THEN 'error' ELSE 'success' END, CASE WHEN n % 10 = 0 THEN 'g' || n % 30 END, 'u' || n % 1000,
-        CASE WHEN n % 2 = 0 THEN 'k' || n % 2000 END, CASE WHEN n % 2 = 0 THEN 'name ' || n % 2000 END, '192.0.2.7',
+      SELECT (lpad(to_hex(n), 12, '0') || substr(md5(n::text), 1, 20))::uuid, ${first} + n::bigint * ${spacing}, 's' || n % 50, 't' || n % 50 * 10 + n / 200 % 5,
+        n % 1000 / 10.0, CASE WHEN n % 50 = 0 THEN 'error' ELSE 'success' END, CASE WHEN n % 10 = 0 THEN 'g' || n % 30 END, 'u' || n % 200,
+        CASE WHEN n % 2 = 0 THEN 'k' || n % 200 END, CASE WHEN n % 2 = 0 THEN 'name ' || n % 200 END, '192.0.2.7',
         '{"message":"a short line of plain text"}', '{"content":[{"type":"text","text":"a short line of plain text"}]}'
       FROM generate_series(${from}, ${Math.min(from + step, rows) - 1}) AS n`)
   }
@@ -55,8 +55,8 @@ test(`${rows} recorded calls`, { timeout: 4 * 3_600_000 }, async (t) => {
   }
   const slow: string[] = []
   const filters: ActivityFilter[] = [
-    {}, { server: 's7' }, { tool: 't77' }, { status: 'error' }, { status: 'success' }, { group: 'g20' }, { username: 'u33' }, { keyId: 'k20' },
-    { keyName: 'name 20' }, { server: 'none' }, { username: 'u33', status: 'error' }, { server: 's7', tool: 't57' },
+    {}, { server: 's7' }, { tool: 't73' }, { status: 'error' }, { status: 'success' }, { group: 'g20' }, { username: 'u33' }, { keyId: 'k20' },
+    { keyName: 'name 20' }, { server: 'none' }, { username: 'u33', status: 'error' }, { server: 's7', tool: 't73' },
     { from: first + 5 * 86_400_000, to: first + 6 * 86_400_000 }, { username: 'u33', from: first + 5 * 86_400_000 }
   ]
   for (const filter of filters) {

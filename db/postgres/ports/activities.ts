@@ -5,7 +5,7 @@ import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { activities, activityHours as hours } from '../tables.ts'
 import { indexable } from '../text.ts'
-import { appendCalls, hourLength, removeCalls } from './activity-hours.ts'
+import { appendCalls, hourLength, removeCalls, rowsOf } from './activity-hours.ts'
 
 /** Bounds of one statement: rows that it adds, their size in characters. */
 const bounds = { rows: 500, size: 4 * 1024 * 1024 }
@@ -87,12 +87,15 @@ export class PostgresActivities implements Activities {
     return await this.#queries.record(async (tx) => await removeCalls(tx, before, 'skip'))
   }
 
-  /** The number of matching calls, with `from` and `to` to the hour. */
+  /** The number of matching calls as the planner estimates it: counting them would take as long as there are calls. */
   async #estimate (filter: ActivityFilter): Promise<number> {
-    const [found] = await this.#queries.slow(
-      async (db) => await db.select({ total: sql<string>`coalesce(sum(${hours.calls}), 0)` }).from(hours).where(matchingHours(filter))
-    )
-    return Number(found?.total ?? 0)
+    const [found] = await this.#queries.slow(async (db) => {
+      const select = db.select({ one: sql`1` }).from(activities).where(matching(filter))
+      return rowsOf<Record<string, unknown>>(await db.execute(sql`explain (format json) ${select}`))
+    })
+    const text = found?.['QUERY PLAN']
+    const plan = (typeof text === 'string' ? JSON.parse(text) : text) as Array<{ Plan?: { 'Plan Rows'?: number } }> | undefined
+    return plan?.[0]?.Plan?.['Plan Rows'] ?? 0
   }
 }
 

@@ -73,4 +73,4 @@ export async function removeCalls (tx: Transaction, before: number, otherwise: '
 }
 
 /** The rows of a statement: postgres.js and PGlite say them differently. */
-const rowsOf = <Row>(result: unknown): Row[] => (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
+export const rowsOf = <Row>(result: unknown): Row[] => (Array.isArray(result) ? result : (result as { rows: unknown[] }).rows) as Row[]
