@@ -146,6 +146,16 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
+/** The body of an upload, which is read as a stream and has no schema of its route. */
+const bundleUpload = {
+  required: true,
+  content: {
+    'multipart/form-data': {
+      schema: { type: 'object', required: ['mcpbFile'], properties: { mcpbFile: { type: 'string', format: 'binary' } } }
+    }
+  }
+}
+
 /** Replaces the schema of each `config` member by a reference to `ServerConfig`. */
 const withConfigs = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withConfigs)
@@ -179,6 +189,7 @@ export function completeApi (given: object): object {
           schema: { $ref: '#/components/schemas/SystemConfig' }
         }
       }
+      if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
       const answers = Object.entries(operation.responses).map(([status, response]) => [
         status,
         status.startsWith('2') ? withExample(response) : response
