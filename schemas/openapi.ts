@@ -179,6 +179,7 @@ export function completeApi (given: object): object {
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(item) as Array<[string, Operation]>) {
       if (operation.summary === undefined) continue
+      if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
       const described = new Set(Object.keys(operation.responses))
       const open = path.startsWith('/api/')
       const added =
@@ -189,7 +190,6 @@ export function completeApi (given: object): object {
           schema: { $ref: '#/components/schemas/SystemConfig' }
         }
       }
-      if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
       const answers = Object.entries(operation.responses).map(([status, response]) => [
         status,
         status.startsWith('2') ? withExample(response) : response
