@@ -158,6 +158,16 @@ const nameOf = (method: string, path: string): string =>
     )
     .join('')
 
+/** The body of an upload, which is read as a stream and has no schema of its route. */
+const bundleUpload = {
+  required: true,
+  content: {
+    'multipart/form-data': {
+      schema: { type: 'object', required: ['mcpbFile'], properties: { mcpbFile: { type: 'string', format: 'binary' } } }
+    }
+  }
+}
+
 /** Replaces the schema of each `config` member by a reference to `ServerConfig`. */
 const withConfigs = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withConfigs)
@@ -181,6 +191,7 @@ export function completeApi (given: object): object {
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     for (const [method, operation] of Object.entries(item) as Array<[string, Operation]>) {
       if (operation.summary === undefined) continue
+      if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
       const described = new Set(Object.keys(operation.responses))
       const open = path.startsWith('/api/')
       const added =
