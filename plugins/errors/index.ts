@@ -143,7 +143,7 @@ export function oauthError (given: FastifyError | OAuthError, request: FastifyRe
 
 /** The dialect of pages: one that shows the message. */
 export const pageError = (pages: Pages, title: string) => (given: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
-  const error = ours(given)
+  const error = ours(given, request)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a page failed')
   retryLater(reply, status, 'retryAfter' in given ? Number(given.retryAfter) : undefined)
