@@ -49,7 +49,10 @@ test('secrets come from files, too', async (t) => {
     return join(folder, name)
   }
   const secrets = Object.entries(Env.properties).filter(([, schema]) => 'secret' in schema).map(([name]) => name)
-  assert.deepEqual(secrets.sort(), ['ADMIN_PASSWORD', 'DB_URL', 'ENCRYPTION_KEY', 'JWT_SECRET'])
+  assert.deepEqual(
+    secrets.sort(),
+    ['ADMIN_PASSWORD', 'CODEHOST_CLIENT_SECRET', 'DB_URL', 'ENCRYPTION_KEY', 'IDP_CLIENT_SECRET', 'JWT_SECRET', 'OIDC_CLIENT_SECRET']
+  )
   for (const name of secrets as Array<'JWT_SECRET' | 'DB_URL'>) {
     const variable = `${name}_FILE`
     for (const end of ['', '\n', '\r\n']) assert.equal(readEnvironment({ [variable]: await file('one', `canary ${name} ${end}`) })[name], `canary ${name} `)
