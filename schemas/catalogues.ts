@@ -155,38 +155,36 @@ export const Ready = Type.Object({
 })
 export type Ready = Static<typeof Ready>
 
+const weather = {
+  server: { name: 'com.example/weather', description: 'Forecasts for every place', version: '1.0.2' },
+  _meta: { 'io.modelcontextprotocol.registry/official': { status: 'active', isLatest: true } },
+  configs: [
+    {
+      from: 'npm',
+      identifier: '@example/weather',
+      name: 'weather',
+      config: {
+        type: 'stdio',
+        command: 'npx',
+        args: ['-y', '@example/weather@1.0.2'],
+        env: { API_KEY: placeholder('INPUT_WEATHER_API_KEY') }
+      },
+      required: [{ key: 'INPUT_WEATHER_API_KEY', title: 'API_KEY', sensitive: true }],
+      optional: []
+    }
+  ]
+}
+
 export const RegistryEntry = Type.Object(
   { server: Type.Partial(ServerJson), _meta: RegistryMeta, configs: Type.Array(Ready) },
-  {
-    examples: [
-      {
-        server: { name: 'com.example/weather', description: 'Forecasts for every place', version: '1.0.2' },
-        _meta: { 'io.modelcontextprotocol.registry/official': { status: 'active', isLatest: true } },
-        configs: [
-          {
-            from: 'npm',
-            identifier: '@example/weather',
-            name: 'weather',
-            config: {
-              type: 'stdio',
-              command: 'npx',
-              args: ['-y', '@example/weather@1.0.2'],
-              env: { API_KEY: placeholder('INPUT_WEATHER_API_KEY') }
-            },
-            required: [{ key: 'INPUT_WEATHER_API_KEY', title: 'API_KEY', sensitive: true }],
-            optional: []
-          }
-        ]
-      }
-    ]
-  }
+  { examples: [weather] }
 )
 export type RegistryEntry = Static<typeof RegistryEntry>
 
 export const RegistryPage = Type.Object({
   servers: Type.Array(RegistryEntry),
   metadata: Type.Object({ count: Type.Integer(), nextCursor: Type.Optional(Type.String()) })
-})
+}, { examples: [{ servers: [weather], metadata: { count: 1 } }] })
 export type RegistryPage = Static<typeof RegistryPage>
 
 export const RegistryQuery = Type.Object({

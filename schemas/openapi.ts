@@ -194,8 +194,10 @@ export function completeApi (given: object): object {
       if (path === '/api/mcpb/upload') operation.requestBody = bundleUpload
       const described = new Set(Object.keys(operation.responses))
       const open = path.startsWith('/api/')
+      // Each entry of several is stored apart; some routes say themselves what 400 is.
+      const several = [400, 401, 403, 413, 415, 429, 503, 507].filter((status) => !described.has(String(status)))
       const added =
-        open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? [401, 403, 413, 415, 503, 507] : []
+        open && described.size === 1 ? failuresOf(method, path, operation) : described.has('207') ? several : []
       if (method === 'put' && path === '/api/system-config' && operation.requestBody) {
         operation.requestBody.content['application/json'] = {
           ...operation.requestBody.content['application/json'],

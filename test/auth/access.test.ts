@@ -415,7 +415,8 @@ test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
       .filter((row) => row.method === method && row.effect === 'read' && !['mcp', 'docs'].includes(row.scope))
       .map((row) => row.url)
       .sort()
-  assert.deepEqual(urls('HEAD'), urls('GET'))
+  // A stream has no end that its head could tell of.
+  assert.deepEqual(urls('HEAD'), urls('GET').filter((url) => url !== '/api/logs/stream'))
   assert.deepEqual(app.routeTable.filter(({ method, scope, effect }) => method === 'HEAD' && (effect !== 'read' || scope === 'mcp')), [])
 })
 
