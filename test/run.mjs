@@ -1,6 +1,7 @@
 // Runs the tests with tap, one process a file, and closes with one line a person (and CI) can read: `N passed, N failed`, which counts
 // tests and their subtests. `node test/run.mjs gateway mcp` runs only the files whose path contains one of the words; `--system` those in
-// test/system, which start whole processes and say what they need beyond Node and npm; `--soak` those in test/soak, which take long;
+// test/integration, over real databases, providers and browsers, and then those in test/system, which need the machine for themselves;
+// both say what they need beyond Node and npm. `--soak` those in test/soak, which take long;
 // `--coverage` measures what the tests reach.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -10,18 +11,21 @@ import { Parser } from 'tap-parser'
 import { stringify } from 'yaml'
 
 const args = process.argv.slice(2)
-const kind = args.includes('--system') ? 'system/' : args.includes('--soak') ? 'soak/' : undefined
+const kind = args.includes('--system') ? 'system' : args.includes('--soak') ? 'soak' : 'npm test'
+/** The folders of tests that `npm test` leaves out. */
+const apart = ['integration/', 'system/', 'soak/']
+const folders = { 'npm test': [undefined], system: ['integration/', 'system/'], soak: ['soak/'] }[kind]
 const coverage = args.includes('--coverage')
 const words = args.filter((arg) => !arg.startsWith('--'))
 const root = new URL('./', import.meta.url)
 const project = new URL('../', import.meta.url)
-const files = readdirSync(root, { recursive: true })
-  .map(String)
-  .filter((name) => name.endsWith(kind === 'soak/' ? '.ts' : '.test.ts'))
-  .filter((name) => kind === undefined ? !/^(system|soak)\//.test(name) : name.startsWith(kind))
-  .filter((name) => words.length === 0 || words.some((word) => name.includes(word)))
-  .sort()
+const names = readdirSync(root, { recursive: true }).map(String).filter((name) => words.length === 0 || words.some((word) => name.includes(word))).sort()
+/** The files of one folder; of all that `npm test` runs, without one. */
+const filesOf = (folder) => names
+  .filter((name) => folder === undefined ? !apart.some((each) => name.startsWith(each)) : name.startsWith(folder))
+  .filter((name) => name.endsWith(folder === 'soak/' ? '.ts' : '.test.ts'))
   .map((name) => `test/${name}`)
+const files = folders.flatMap(filesOf)
 if (files.length === 0) {
   console.error('no test file has such a path')
   process.exit(1)
@@ -101,23 +105,32 @@ if (!existsSync(generated) || readFileSync(generated, 'utf8').includes('@tapjs/t
   execFileSync(process.execPath, [fileURLToPath(tap), 'build'], { cwd: project, stdio: 'ignore' })
 }
 
+/** What tap is told for the files of one folder. */
+const optionsOf = (folder) => {
+  // Servers, databases and browsers wait for each other for much of the time.
+  if (folder === 'integration/') return ['--timeout=900', '--jobs=2']
+  // Whole processes need the machine for themselves: many of these tests are about time.
+  if (folder === 'system/') return ['--timeout=900', '--jobs=1']
+  return folder === 'soak/' ? [`--timeout=${6 * 3_600}`, '--jobs=1'] : []
+}
+
+/** Runs the files of one folder with tap. @returns its exit code */
+async function run (folder) {
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(tap), '--reporter=tap', ...optionsOf(folder), ...filesOf(folder)],
+    { cwd: project, env: { ...process.env, ...measured, TOOL_HUB_TEST_BUILD: 'dist/server.js' }, stdio: ['ignore', 'pipe', 'inherit'] }
+  )
+  const parser = new Parser()
+  follow(parser, 0)
+  child.stdout.pipe(parser)
+  const [[code]] = await Promise.all([once(child, 'close'), once(parser, 'complete')])
+  return code
+}
+
 const started = Date.now()
-const child = spawn(
-  process.execPath,
-  [
-    fileURLToPath(tap),
-    '--reporter=tap',
-    // Whole processes need the machine for themselves: many of these tests are about time.
-    ...(kind === 'system/' ? ['--timeout=900', '--jobs=1'] : []),
-    ...(kind === 'soak/' ? [`--timeout=${6 * 3_600}`, '--jobs=1'] : []),
-    ...files
-  ],
-  { cwd: project, env: { ...process.env, ...measured, TOOL_HUB_TEST_BUILD: 'dist/server.js' }, stdio: ['ignore', 'pipe', 'inherit'] }
-)
-const parser = new Parser()
-follow(parser, 0)
-child.stdout.pipe(parser)
-const [[code]] = await Promise.all([once(child, 'close'), once(parser, 'complete')])
+let code = 0
+for (const folder of folders) if (filesOf(folder).length > 0) code = await run(folder) || code
 // tap gives up on what is left after some failures.
 const missing = files.length - ended
 if (missing > 0) console.log(`${missing} files have not ended`)

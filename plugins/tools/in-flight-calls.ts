@@ -36,15 +36,15 @@ export class InFlightCalls {
     try {
       return String(await this.#gateway.handle(exchange))
     } catch (error) {
-      throw call.refusal ?? this.toHttp(error, server)
+      throw call.refusal ?? this.toHttp(error, server, exchange.method)
     } finally {
       this.#running.delete(exchange)
       if (this.#running.size === 0) this.#drained?.()
     }
   }
 
-  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. */
-  toHttp (error: unknown, server: string): unknown {
+  /** A JSON-RPC error as an HTTP error, without the server's secrets; other errors stay. @param method of the request that failed */
+  toHttp (error: unknown, server: string, method?: string): unknown {
     if (!(error instanceof RpcError)) return error
     const message = this.#gateway.redact(server, error.message)
     switch (error.reason) {
@@ -54,7 +54,7 @@ export class InFlightCalls {
       case 'timeout': return new errors.UpstreamSlow(message)
       case 'limit': return new errors.LimitReached(message)
       default:
-        if (error.code === code.resourceNotFound) return new errors.NoSuch('resource')
+        if (method === 'resources/read' && error.code === code.resourceNotFound) return new errors.NoSuch('resource')
         return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)
     }
   }

@@ -1,5 +1,5 @@
 // The ports beside the settings: grants, tokens, clients, consents, states of logins, vectors and activities, on a settings file and on
-// PostgreSQL; on PGlite in test/system/pglite.test.ts.
+// PostgreSQL; on PGlite in test/integration/pglite.test.ts.
 import assert from 'node:assert/strict'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

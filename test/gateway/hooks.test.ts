@@ -87,7 +87,7 @@ test('onDone sees each call exactly once, with its outcome', async (t) => {
     const [call, ...more] = seen
     assert.ok(call)
     const { exchange, duration, startedAt, ...rest } = call
-    assert.deepEqual(rest, { provider: 'toy', item: 'add', outcome: 'ok', output: sum, error: undefined })
+    assert.deepEqual(rest, { provider: 'toy', item: 'add', outcome: 'ok', output: sum, error: undefined, trace: undefined })
     assert.equal(more.length, 0)
     assert.ok(startedAt >= before && duration >= 0 && startedAt + duration <= performance.now(), `${startedAt} for ${duration} ms`)
     assert.deepEqual(

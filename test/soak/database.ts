@@ -1,4 +1,4 @@
-// The long run of what test/system/database.test.ts does briefly: 3,000 random commands on file, PostgreSQL and PGlite, 100 rounds of
+// The long run of what test/integration/database.test.ts does briefly: 3,000 random commands on file, PostgreSQL and PGlite, 100 rounds of
 // kill -9 on PostgreSQL. `npm run soak`.
 import assert from 'node:assert/strict'
 import { test } from 'tap'

@@ -76,7 +76,7 @@ test('toHttp: each reason has its status', async () => {
     request: [code.invalidRequest, 502],
     'unknown-tool': [code.invalidParams, 404],
     'unknown-prompt': [code.invalidParams, 404],
-    'unknown-resource': [code.resourceNotFound, 502],
+    'unknown-resource': [code.resourceNotFound, 404],
     'not-connected': [code.unavailable, 502],
     timeout: [code.unavailable, 504],
     'no-answer': [code.unavailable, 502],

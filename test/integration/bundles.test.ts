@@ -1,4 +1,4 @@
-// Bundles by the API: what is refused, what is left, and what a bundle becomes. Those that run are in test/system/bundles.test.ts.
+// Bundles by the API: what is refused, what is left, and what a bundle becomes. Those that run are in packed-bundles.test.ts.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
