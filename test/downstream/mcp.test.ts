@@ -304,7 +304,7 @@ test('real servers, through the SDK\'s own client', async (t) => {
           (one) => one.method === 'notifications/message' && /-level/.test(String(one.params?.data))
         )
         return message !== undefined
-      }, 10_000, 'no message')
+      }, 30_000, 'no message')
       assert.equal(typeof message?.params?.level, 'string')
       await session.call('toggle-simulated-logging')
       stream.close()

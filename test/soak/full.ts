@@ -1,4 +1,4 @@
 // The tests that take only a part of their work in `npm test`, at full length. `npm run soak`.
 process.env.TEST_FULL = '1'
-await import('../api/users.test.ts')
+await import('../integration/users.test.ts')
 await import('../integration/database.test.ts')
