@@ -108,7 +108,7 @@ if (!existsSync(generated) || readFileSync(generated, 'utf8').includes('@tapjs/t
 /** What tap is told for the files of one folder. */
 const optionsOf = (folder) => {
   // Servers, databases and browsers wait for each other for much of the time.
-  if (folder === 'integration/') return ['--timeout=900', '--jobs=2']
+  if (folder === 'integration/') return ['--timeout=900', '--jobs=3']
   // Whole processes need the machine for themselves: many of these tests are about time.
   if (folder === 'system/') return ['--timeout=900', '--jobs=1']
   return folder === 'soak/' ? [`--timeout=${6 * 3_600}`, '--jobs=1'] : []

@@ -50,8 +50,8 @@ CREATE TABLE "audit" (
 	"action" text NOT NULL,
 	"entity" text NOT NULL,
 	"name" text NOT NULL,
-	"before" text,
-	"after" text,
+	"data" jsonb NOT NULL,
+	"sealed" text,
 	CONSTRAINT "audit_id_unique" UNIQUE("id")
 );
 --> statement-breakpoint

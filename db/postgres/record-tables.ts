@@ -1,6 +1,6 @@
 // The tables of what has happened: calls, and changes of the settings.
 import { sql } from 'drizzle-orm'
-import { bigint, bigserial, doublePrecision, index, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
+import { bigint, bigserial, doublePrecision, index, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import type { AuditEntry } from '../audit-trail.ts'
 import type { ActivityStatus } from '../ports.ts'
 
@@ -51,7 +51,10 @@ export const activityHours = pgTable('activity_hours', {
   duration: doublePrecision().notNull()
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
-/** The audit log; `timestamp` in ms since 1970, `before` and `after` as JSON text without secrets. */
+/**
+ * The audit log; `timestamp` in ms since 1970. `data` and `sealed` hold `before` and `after`: they are masked for people, and may
+ * still name what only admins are to see.
+ */
 export const auditEntries = pgTable('audit', {
   number: bigserial({ mode: 'number' }).primaryKey(),
   id: uuid().notNull().unique(),
@@ -60,8 +63,8 @@ export const auditEntries = pgTable('audit', {
   action: text().$type<AuditEntry['action']>().notNull(),
   entity: text().$type<AuditEntry['entity']>().notNull(),
   name: text().notNull(),
-  before: text(),
-  after: text()
+  data: jsonb().$type<{ secret: string }>().notNull(),
+  sealed: text()
 }, ({ number, username, entity }) => [
   index('audit_username').on(username, number),
   index('audit_entity').on(entity, number)

@@ -13,11 +13,12 @@ export interface RecorderDeps {
   readonly log: (level: 'info' | 'warn', sentence: string) => void
 }
 
-/** Max time until an activity is written, in ms, and the number of waiting ones at which they are written at once. */
+/** Max time until an activity is written, in ms. */
 const pause = 1_000
-const full = 500
-/** Max activities of one batch. */
-const batchSize = 1_000
+/** The number of waiting activities, and their size in characters, at which they are written at once. */
+const full = { entries: 500, size: 1024 * 1024 }
+/** Max activities of one batch, and the size in characters at which it is complete. */
+const batch = { entries: 1_000, size: 4 * 1024 * 1024 }
 /** Longest pause between attempts to write, in ms. */
 const maxPause = 5_000
 /** Attempts at a database that works otherwise until a batch is shed: something in it cannot be stored. */
@@ -60,6 +61,8 @@ export class ActivityRecorder {
   /** Activities that wait to be written. */
   get waiting (): number { return this.#calls.length + this.#waiting.length }
 
+  get #isFull (): boolean { return this.#waiting.length >= full.entries || this.#size >= full.size }
+
   /** Takes a call that is over. */
   note (call: FinishedCall): void {
     const { entries, size } = this.#deps.bounds
@@ -97,7 +100,7 @@ export class ActivityRecorder {
       setImmediate(this.#turn)
     }
     if (this.#writing !== undefined || this.#closed) return
-    if (this.#waiting.length >= full && this.#failures === 0) this.#begin()
+    if (this.#isFull && this.#failures === 0) this.#begin()
     else this.#writeIn(pause)
   }
 
@@ -132,29 +135,35 @@ export class ActivityRecorder {
       this.#writing = undefined
       if (this.#closed || this.#waiting.length === 0) return
       if (this.#failures > 0) this.#writeIn(Math.min(maxPause, pause * 2 ** (this.#failures - 1)))
-      else if (this.#waiting.length >= full) this.#begin()
+      else if (this.#isFull) this.#begin()
       else this.#writeIn(pause)
     })
   }
 
+  #nextBatch (): Activity[] {
+    let size = 0
+    const end = this.#waiting.findIndex((activity, index) => index >= batch.entries || (size += sizeOf(activity)) > batch.size)
+    return end === -1 ? [...this.#waiting] : this.#waiting.slice(0, Math.max(1, end))
+  }
+
   /** Writes one batch. A batch that failed stays where it was: writing it again adds nothing twice. Never throws. */
   async #write (): Promise<void> {
-    const batch = this.#waiting.slice(0, batchSize)
+    const next = this.#nextBatch()
     const { store, isAway, log } = this.#deps
     try {
-      await store.append(batch)
-      this.#written += batch.length
+      await store.append(next)
+      this.#written += next.length
       if (this.#failures > 0) log('info', `calls are recorded again; ${this.#shed} were not recorded since the start`)
       this.#failures = 0
     } catch (error) {
       if (this.#failures++ === 0) log('warn', `calls cannot be recorded now: ${error instanceof Error ? error.message : String(error)}`)
       if (isAway() || this.#failures < maxAttempts) return
-      log('warn', `${batch.length} calls were not recorded: the database refuses them`)
-      this.#shed += batch.length
+      log('warn', `${next.length} calls were not recorded: the database refuses them`)
+      this.#shed += next.length
       this.#failures = 0
     }
-    this.#waiting.splice(0, batch.length)
-    for (const activity of batch) this.#size -= sizeOf(activity)
+    this.#waiting.splice(0, next.length)
+    for (const activity of next) this.#size -= sizeOf(activity)
   }
 
   async #writeAll (): Promise<void> {

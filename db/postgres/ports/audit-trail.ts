@@ -1,23 +1,31 @@
 import { and, desc, eq, gte, inArray, lt, lte, sql, type SQL } from 'drizzle-orm'
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../audit-trail.ts'
+import type { Vault } from '../../store.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
+import { openText, sealText } from '../sealed-text.ts'
 import { auditEntries as entries } from '../tables.ts'
 import { escape, indexable, unescape } from '../text.ts'
 
 /** Max rows that one statement removes. */
 const maxRemoved = 1_000
 
+/** The place that a change is sealed for: it cannot be opened in another entry. */
+const placeOf = (id: string): string => `audit/${id}`
+
 /** The audit log of all replicas, in one table. */
 export class PostgresAuditTrail implements AuditTrail {
   readonly #queries: QueryRunner
+  readonly #vault: Vault
 
-  constructor (queries: QueryRunner) {
+  constructor (queries: QueryRunner, vault: Vault) {
     this.#queries = queries
+    this.#vault = vault
   }
 
   async append (given: readonly AuditEntry[]): Promise<void> {
     if (given.length === 0) return
-    await this.#queries.record(async (tx) => { await tx.insert(entries).values(given.map(toRow)).onConflictDoNothing() })
+    const rows = given.map((entry) => this.#toRow(entry))
+    await this.#queries.record(async (tx) => { await tx.insert(entries).values(rows).onConflictDoNothing() })
   }
 
   async list (filter: AuditFilter, limit: number, after?: string): Promise<AuditEntry[] | undefined> {
@@ -32,7 +40,7 @@ export class PostgresAuditTrail implements AuditTrail {
           .orderBy(desc(entries.number))
           .limit(limit)
     )
-    return rows.map(toEntry)
+    return rows.map((row) => this.#toEntry(row))
   }
 
   async trim (kept: number): Promise<number> {
@@ -46,6 +54,24 @@ export class PostgresAuditTrail implements AuditTrail {
         .limit(maxRemoved)
       return (await tx.delete(entries).where(inArray(entries.number, old)).returning({ number: entries.number })).length
     })
+  }
+
+  #toRow ({ username, name, before, after, ...entry }: AuditEntry): typeof entries.$inferInsert {
+    const { data, sealed } = sealText(this.#vault, JSON.stringify({ before, after }), placeOf(entry.id))
+    return { ...entry, username: indexable(username), name: escape(name), data, sealed }
+  }
+
+  #toEntry ({ number: _number, username, name, data, sealed, ...entry }: typeof entries.$inferSelect): AuditEntry {
+    return { ...entry, username: unescape(username), name: unescape(name), ...this.#opened(entry.id, data, sealed) }
+  }
+
+  /** What was changed; nothing where the key is not there any more. */
+  #opened (id: string, data: { secret: string }, sealed: string | null): Pick<AuditEntry, 'before' | 'after'> {
+    try {
+      return JSON.parse(openText(this.#vault, { data, sealed }, placeOf(id))) as Pick<AuditEntry, 'before' | 'after'>
+    } catch {
+      return {}
+    }
   }
 
   async #numberOf (id: string): Promise<number | undefined> {
@@ -67,19 +93,3 @@ function matching ({ username, action, entity, name, from, to }: AuditFilter): S
     to === undefined ? undefined : lt(entries.timestamp, to)
   )
 }
-
-const toRow = ({ username, name, before, after, ...entry }: AuditEntry): typeof entries.$inferInsert => ({
-  ...entry,
-  username: indexable(username),
-  name: escape(name),
-  before: before === undefined ? undefined : escape(before),
-  after: after === undefined ? undefined : escape(after)
-})
-
-const toEntry = ({ number: _number, username, name, before, after, ...entry }: typeof entries.$inferSelect): AuditEntry => ({
-  ...entry,
-  username: unescape(username),
-  name: unescape(name),
-  ...(before === null ? {} : { before: unescape(before) }),
-  ...(after === null ? {} : { after: unescape(after) })
-})

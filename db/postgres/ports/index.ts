@@ -40,7 +40,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     loginStates: new PostgresLoginStates(queries, vault),
     upstreamTokens: new PostgresUpstreamTokens(queries, vault),
     activities: new PostgresActivities(queries),
-    auditTrail: new PostgresAuditTrail(queries),
+    auditTrail: new PostgresAuditTrail(queries, vault),
     socialLogins: new PostgresSocialLogins(queries, vault),
     vectors: new PostgresVectors(queries)
   }
