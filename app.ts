@@ -13,6 +13,7 @@ import { trustedProxies } from './plugins/config/trust-proxy.ts'
 import { readAsset } from './plugins/config/assets.ts'
 import bundles, { type BundleOptions } from './plugins/bundles/index.ts'
 import { bundleProblem } from './plugins/bundles/usage.ts'
+import compression from './plugins/compression/index.ts'
 import config, { basePathOf, type SharedEnv } from './plugins/config/index.ts'
 import builtIns from './plugins/builtins/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
@@ -134,6 +135,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(access)
   await app.register(gateway)
   await app.register(logins, { ...storage, environment: options.environment })
+  await app.register(compression)
   await app.register(upstream, {
     cache: options.catalogueCache,
     initTimeout: options.initTimeout,

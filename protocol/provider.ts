@@ -60,6 +60,8 @@ export interface Provider {
   notify?: (client: Client, method: string, paramsText: string) => void
   /** Ends the calls, subscriptions and links of a client that is gone, or may not use this provider any more. */
   release?: (client: Client) => Promise<void>
+  /** Resources whose URIs begin with this are read from it on every route; they stand in no list, and it decides who may read them. */
+  uriPrefix?: string
   /** A text of this provider without the secrets of its configuration. */
   redact?: (text: string) => string
 }

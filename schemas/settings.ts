@@ -79,6 +79,7 @@ export const SystemConfig = Type.Object({
   // Members as other programs write them are kept: `OAuthServer` says which of them count.
   oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   // In the file or database only; `SocialConfig` says which members count.
-  auth: Type.Optional(Type.Unknown())
+  auth: Type.Optional(Type.Unknown()),
+  toolResultCompression: Type.Optional(Type.Record(Type.String(), Type.Unknown()))
 })
 export type SystemConfig = Static<typeof SystemConfig>

@@ -34,7 +34,8 @@ export const SystemSections = Type.Object(
         enabled: Switch(false),
         minTokens: Type.Optional(Type.Integer({ default: 2_000, minimum: 1, maximum: 10_000_000 })),
         maxOutputTokens: Type.Optional(Type.Integer({ default: 1_200, minimum: 1, maximum: 10_000_000 })),
-        strategy: Type.Optional(StringEnum(['auto', 'json', 'log', 'search', 'diff', 'text'], { default: 'auto' }))
+        strategy: Type.Optional(StringEnum(['auto', 'json', 'log', 'search', 'diff', 'text'], { default: 'auto' })),
+        structuredContent: Switch(false, 'Shorten arrays and strings in `structuredContent`, too')
       })
     ),
     mcpRouter: Type.Optional(Type.Object({ apiKey: Text(), referer: Text(), title: Text(), baseUrl: Text() })),

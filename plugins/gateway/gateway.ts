@@ -79,6 +79,9 @@ export class Gateway {
     return this.#host.changed
   }
 
+  /** Registers a provider that lists nothing: it only reads the resources under its `uriPrefix`. Its name must be none of a server. */
+  addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
+
   /**
    * Handles one request.
    * @returns the text of its result, or a list to be written

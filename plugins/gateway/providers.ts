@@ -28,6 +28,14 @@ export class Providers {
     this.#generation++
   }
 
+  /** The provider of the program's own that owns a URI by its prefix. */
+  ownerOf (uri: string): Provider | undefined {
+    for (const provider of this.#registered.values()) {
+      if (provider.uriPrefix !== undefined && uri.startsWith(provider.uriPrefix)) return provider
+    }
+    return undefined
+  }
+
   get (name: string): Provider | undefined {
     const registered = this.#registered.get(name)
     if (registered) return registered

@@ -104,6 +104,8 @@ export class Resolver {
   async reader (exchange: Exchange<View>): Promise<Target> {
     const { view, client, params: { uri } } = exchange
     if (typeof uri !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "uri" must be the resource\'s URI')
+    const own = this.#providers.ownerOf(uri)
+    if (own !== undefined) return { provider: own.name, key: uri }
     const provider = await this.find(exchange, (surface) => this.#readerIn(view, surface, uri))
     if (provider !== undefined) return { provider, key: uri }
     // A single server may have resources that it does not list. Disabled ones stay unavailable.

@@ -352,6 +352,23 @@ export const limits = {
     linger: 1_000
   },
 
+  compression: {
+    /** Max size of the results that wait to be compressed, in characters; beyond: a result stays as it is. */
+    waiting: 64 * 1024 * 1024,
+    /** Max time to compress one result, in ms; beyond: it stays as it is. */
+    time: 10_000,
+    /** Max heap of the thread that compresses, in MB. */
+    heap: 1_024,
+    /** Max time that the thread may be idle, in ms; beyond: it ends. */
+    idle: 60_000,
+    /** Max size of all originals that are kept, in bytes; beyond: the oldest of the principal that holds most are forgotten. */
+    originals: 128 * 1024 * 1024,
+    /** How long an original can be read, in ms. */
+    kept: 3_600_000,
+    /** Max size of one answer with a part of an original, in bytes; beyond: it is read in several parts. */
+    part: 1024 * 1024
+  },
+
   /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100
 } as const

@@ -1,19 +1,9 @@
-import { Worker, type WorkerOptions } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { limits } from '../../../limits/index.ts'
+import { startWorker } from '../../../threads/start-worker.ts'
 import type { CompiledDescription } from '../plan.ts'
 import { DescriptionError } from '../problems.ts'
 import type { ReadResult, ReadTask } from './worker.ts'
-
-/** The worker's module: TypeScript where this module is TypeScript, else JavaScript. */
-const moduleUrl = new URL(`./worker${import.meta.url.slice(import.meta.url.lastIndexOf('.'))}`, import.meta.url)
-
-/** Starts the worker. Worker threads do not inherit the loader that runs TypeScript in tests and under `npm run dev`. */
-function startWorker (options: WorkerOptions): Worker {
-  if (!moduleUrl.pathname.endsWith('.ts')) return new Worker(moduleUrl, options)
-  const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'))
-  const code = `import(${loader}).then(({ register }) => { register(); return import(${JSON.stringify(moduleUrl.href)}) })`
-  return new Worker(code, { ...options, eval: true })
-}
 
 export interface ReaderLimits {
   /** Max time for one description, in ms. */
@@ -35,8 +25,7 @@ export class DescriptionReader {
   constructor (onEnd: (reader: DescriptionReader) => void, readerLimits: ReaderLimits = limits.openapi) {
     this.#onEnd = onEnd
     this.#limits = readerLimits
-    // The thread does not need the environment, which holds secrets.
-    this.#worker = startWorker({ resourceLimits: { maxOldGenerationSizeMb: readerLimits.readHeap }, env: {} })
+    this.#worker = startWorker('./worker', import.meta.url, { resourceLimits: { maxOldGenerationSizeMb: readerLimits.readHeap } })
     // An error while no task runs must not end the process.
     this.#worker.on('error', () => {})
   }

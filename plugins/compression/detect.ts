@@ -1,0 +1,26 @@
+import { linesOf } from './strategies/lines.ts'
+import { shapeOf } from './strategies/log.ts'
+import { hitsByFile } from './strategies/search.ts'
+import type { StrategyName } from './strategies/strategy.ts'
+
+/** How many lines are looked at. */
+const looked = 300
+
+const hasTime = /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
+const hasLevel = /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
+
+/** The strategy that fits a text. */
+export function detect (text: string): StrategyName {
+  const start = text.trimStart()
+  // Braces alone do not make JSON; the strategy says no to what is not, and the caller goes on with `text`.
+  if (/^\{\s*["}]|^\[\s*(?:[[{"\]\d-]|true|false|null)/.test(start)) return 'json'
+  if (/^(?:diff --git |--- \S.*\n\+\+\+ |Index: )/m.test(start.slice(0, 20_000)) && /^@@ .*@@/m.test(start)) return 'diff'
+  const lines = linesOf(start.slice(0, 200_000)).slice(0, looked).filter((line) => line.trim() !== '')
+  const share = (test: (line: string) => boolean): number => lines.filter(test).length / lines.length
+  if (share((line) => hasTime.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) return 'log'
+  const hits = hitsByFile(lines)
+  if (hits.reduce((sum, file) => sum + file.hits.length, 0) / lines.length > 0.6 && hits.every(({ path }) => isPath(path))) return 'search'
+  return lines.length > 30 && new Set(lines.map(shapeOf)).size < lines.length / 3 ? 'log' : 'text'
+}
+
+const isPath = (text: string): boolean => /[./\\]|^[\w-]+$/.test(text) && !/\s{2}/.test(text)

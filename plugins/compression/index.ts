@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import { Value } from '@sinclair/typebox/value'
+import fp from 'fastify-plugin'
+import type { SystemConfig } from '../../schemas/settings.ts'
+import { SystemSections } from '../../schemas/system.ts'
+import { limits } from '../limits/index.ts'
+import { Compressor } from './compressor.ts'
+import { Originals } from './originals.ts'
+import { originalsProvider, originalsPrefix } from './provider.ts'
+import type { ResultOptions } from './result.ts'
+
+const Options = SystemSections.properties.toolResultCompression
+type Settings = Omit<ResultOptions, 'uriPrefix'> & { enabled: boolean }
+
+const known = new WeakMap<SystemConfig, Settings>()
+
+/** `systemConfig.toolResultCompression` with its defaults, also in place of stored members of another type. */
+function settingsOf (system: SystemConfig): Settings {
+  let settings = known.get(system)
+  if (!settings) {
+    const stored = Object.entries(system.toolResultCompression ?? {}).filter(([name, value]) => {
+      const schema = Options.properties[name as keyof typeof Options.properties]
+      return schema !== undefined && Value.Check(schema, value)
+    })
+    known.set(system, settings = Value.Default(Options, Object.fromEntries(stored)) as Settings)
+  }
+  return settings
+}
+
+/** The methods whose results are those of tools. */
+const ofTools: ReadonlySet<string> = new Set(['tools/call', 'tasks/result'])
+
+/**
+ * Compresses long results of tools (`toolResultCompression`), on the gateway's `onResult`. Their originals can be read for an hour, by the
+ * principals that got the results.
+ */
+export default fp(async (app) => {
+  const originals = new Originals(limits.compression)
+  const compressor = new Compressor((err) => { app.log.warn({ err }, 'A result was not compressed') })
+  const expiry = setInterval(() => { originals.expire() }, 60_000).unref()
+  app.addHook('onClose', async () => {
+    clearInterval(expiry)
+    compressor.close()
+  })
+  app.gateway.addReader(originalsProvider(originals))
+  app.gateway.addHook('onResult', ({ exchange }, result) => {
+    const { enabled, ...options } = settingsOf(app.settings.current.system)
+    // A text has no more tokens than bytes, and a character three bytes at most.
+    if (!enabled || !ofTools.has(exchange.method) || result.length * 3 < options.minTokens) return result
+    const { key } = exchange.view.principal
+    const task = { result, options: { ...options, uriPrefix: `${originalsPrefix}${randomUUID()}/` } }
+    return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
+      if (compressed === undefined) return result
+      const isKept = compressed.originals.every((original, index) => originals.keep(`${task.options.uriPrefix}${index}`, key, original))
+      return isKept ? compressed.result : result
+    })
+  })
+}, { name: 'compression', dependencies: ['gateway', 'settings'] })

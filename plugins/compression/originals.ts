@@ -1,0 +1,114 @@
+import type { OriginalBytes } from './worker.ts'
+
+interface Kept extends OriginalBytes { principal: string, at: number }
+
+export interface OriginalsLimits {
+  /** Max size of all, in bytes. */
+  originals: number
+  /** How long each is kept, in ms. */
+  kept: number
+  /** Max size of one part, in bytes. */
+  part: number
+}
+
+/** A part of an original: `text` from `offset` to `end`, in bytes of UTF-8. `size` is that of the whole. */
+export interface Part { text: string, mimeType: string, offset: number, end: number, size: number }
+
+/**
+ * The texts of results before they were compressed, for the principals that got these results. They are kept for some time, in memory;
+ * where they get too large, the principal that holds most loses its oldest.
+ */
+export class Originals {
+  readonly #kept = new Map<string, Kept>()
+  readonly #held = new Map<string, number>()
+  readonly #limits: OriginalsLimits
+  readonly #now: () => number
+  #size = 0
+
+  constructor (limits: OriginalsLimits, now: () => number = Date.now) {
+    this.#limits = limits
+    this.#now = now
+  }
+
+  /** The size of all, in bytes. */
+  get size (): number { return this.#size }
+
+  /** Keeps an original. @returns false when it is larger than all that may be kept */
+  keep (uri: string, principal: string, original: OriginalBytes): boolean {
+    const size = original.bytes.length
+    if (size > this.#limits.originals) return false
+    this.#kept.set(uri, { ...original, principal, at: this.#now() })
+    this.#add(principal, size)
+    this.expire()
+    while (this.#size > this.#limits.originals) this.#forgetOldestOf(this.#largest())
+    return true
+  }
+
+  /** Forgets what has been kept long enough. */
+  expire (): void {
+    const before = this.#now() - this.#limits.kept
+    for (const [uri, { at }] of this.#kept) {
+      if (at > before) return
+      this.#forget(uri)
+    }
+  }
+
+  /**
+   * A part of an original. Parts begin and end between characters, so that parts in a row make the whole.
+   * @param offset in bytes
+   * @param length in bytes; a part is never longer than `limits.part`
+   * @returns undefined when there is none of that URI for this principal
+   */
+  read (uri: string, principal: string, offset = 0, length = Infinity): Part | undefined {
+    this.expire()
+    const kept = this.#kept.get(uri)
+    if (kept?.principal !== principal) return undefined
+    const { bytes, mimeType } = kept
+    const start = characterAt(bytes, Math.min(offset, bytes.length))
+    const wanted = Math.min(start + Math.min(length, this.#limits.part), bytes.length)
+    // A part has one character at least.
+    const end = characterAt(bytes, wanted) > start ? characterAt(bytes, wanted) : characterAfter(bytes, start)
+    const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes.subarray(start, end))
+    return { text, mimeType, offset: start, end, size: bytes.length }
+  }
+
+  #add (principal: string, size: number): void {
+    this.#size += size
+    const held = (this.#held.get(principal) ?? 0) + size
+    if (held > 0) this.#held.set(principal, held)
+    else this.#held.delete(principal)
+  }
+
+  #forget (uri: string): void {
+    const kept = this.#kept.get(uri)
+    if (!kept) return
+    this.#kept.delete(uri)
+    this.#add(kept.principal, -kept.bytes.length)
+  }
+
+  #largest (): string | undefined {
+    let most: [string, number] | undefined
+    for (const entry of this.#held) if (most === undefined || entry[1] > most[1]) most = entry
+    return most?.[0]
+  }
+
+  #forgetOldestOf (principal: string | undefined): void {
+    for (const [uri, kept] of this.#kept) {
+      if (kept.principal === principal) return this.#forget(uri)
+    }
+  }
+}
+
+const isContinuation = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
+
+/** Where the character begins that contains the byte at an index. */
+function characterAt (bytes: Uint8Array, index: number): number {
+  while (index > 0 && isContinuation(bytes[index])) index--
+  return index
+}
+
+function characterAfter (bytes: Uint8Array, index: number): number {
+  if (index < bytes.length) index++
+  while (isContinuation(bytes[index])) index++
+  return index
+}

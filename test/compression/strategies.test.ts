@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict'
+import { readFileSync, readdirSync } from 'node:fs'
+import fc from 'fast-check'
+import { test } from 'tap'
+import { compress, type Compressed, type CompressionOptions } from '../../plugins/compression/compress.ts'
+import { detect } from '../../plugins/compression/detect.ts'
+import { compressResult } from '../../plugins/compression/result.ts'
+import { strategyNames } from '../../plugins/compression/strategies/strategy.ts'
+import { loadTokenCounter } from '../../plugins/compression/tokens.ts'
+
+const project = new URL('../../', import.meta.url)
+const read = (path: string): string => readFileSync(new URL(path, project), 'utf8')
+const sources = readdirSync(new URL('plugins/gateway/', project)).filter((name) => name.endsWith('.ts')).map((name) => `plugins/gateway/${name}`)
+
+const lock = read('package-lock.json')
+/** What `grep -n import` writes. */
+const grep = sources.flatMap((path) => read(path).split('\n').map((line, index) => `${path}:${index + 1}:${line}`).filter((line) => line.includes('t'))).join('\n')
+/** What `git diff` writes where each third line has changed. */
+const changed = sources.map((path) => {
+  const lines = read(path).split('\n')
+  const body = lines.flatMap((line, index) => index % 3 === 0 ? [`-${line}`, `+${line} // changed`] : [` ${line}`])
+  const size = `${lines.length}`
+  return [`diff --git a/${path} b/${path}`, 'index 1111111..2222222 100644', `--- a/${path}`, `+++ b/${path}`, `@@ -1,${size} +1,${size} @@`, ...body].join('\n')
+}).join('\n')
+const log = Array.from({ length: 20_000 }, (_, n) => {
+  const time = `2026-11-22T10:${String(Math.floor(n / 600) % 60).padStart(2, '0')}:${String(n % 60).padStart(2, '0')}Z`
+  if (n === 13_131) return `${time} ERROR upstream refused the connection: code=ECONNREFUSED port=4711\n    at Socket.connect (net.js:12:3)\n    at retry (pool.js:40:1)`
+  return `${time} INFO request ${n} of client-${n % 7} took ${n % 90} ms`
+}).join('\n')
+const inputs = { json: lock, log, search: grep, diff: changed, text: `${read('README.md')}\n${read('docs/lifecycle.md')}` }
+
+const options: CompressionOptions = { strategy: 'auto', minTokens: 2_000, maxOutputTokens: 1_200 }
+const body = ({ text }: Compressed): string => text.slice(text.indexOf('\n') + 1)
+
+void test('each kind of text is told, and comes out within the target, by the tokenizer', async () => {
+  const count = await loadTokenCounter()
+  for (const [kind, text] of Object.entries(inputs)) {
+    assert.equal(detect(text), kind)
+    for (const maxOutputTokens of [40, 200, 1_200]) {
+      const compressed = compress(text, { ...options, maxOutputTokens }, count)
+      assert.ok(compressed, kind)
+      assert.ok(count(compressed.text) <= maxOutputTokens, `${kind}: ${count(compressed.text)} of ${maxOutputTokens}`)
+      assert.ok(compressed.text.length < text.length)
+      assert.equal(compressed.before, count(text))
+      if (maxOutputTokens < 1_200) continue
+      assert.equal(compressed.strategy, kind)
+      assert.match(compressed.text, new RegExp(`^\\[compressed, strategy ${kind}: [\\d,]+ tokens became [\\d,]+; the original is linked\\]\\n`))
+      assert.ok(count(compressed.text) > 500 || kind === 'log', `${kind} uses what it may: ${count(compressed.text)}`)
+    }
+  }
+})
+
+void test('each named strategy takes every text, and never makes it longer', async () => {
+  const count = await loadTokenCounter()
+  for (const strategy of strategyNames) {
+    for (const text of Object.values(inputs)) {
+      const compressed = compress(text, { ...options, strategy }, count)
+      assert.ok(compressed && count(compressed.text) <= 1_200)
+    }
+  }
+  await fc.assert(fc.asyncProperty(
+    fc.oneof(fc.string({ unit: 'grapheme', maxLength: 3_000 }), fc.json({ maxDepth: 5 }), fc.array(fc.lorem(), { maxLength: 40 }).map((lines) => lines.join('\n'))),
+    fc.constantFrom(...strategyNames, 'auto' as const),
+    fc.integer({ min: 1, max: 200 }),
+    async (text, strategy, maxOutputTokens) => {
+      const compressed = compress(text, { strategy, minTokens: 1, maxOutputTokens }, count)
+      if (compressed === undefined) return
+      assert.ok(compressed.text.length < text.length)
+      assert.ok(count(compressed.text) < count(text))
+      assert.ok(count(compressed.text) <= Math.max(40, maxOutputTokens), `${count(compressed.text)} of ${maxOutputTokens}`)
+      assert.doesNotMatch(compressed.text, /\p{Surrogate}/u)
+    }
+  ), { numRuns: 300 })
+})
+
+void test('json: structure, sample and schema; numbers keep their digits', async () => {
+  const count = await loadTokenCounter()
+  const rows = Array.from({ length: 5_000 }, (_, id) => `{"id":${id},"big":12345678901234567890,"name":"user ${id}","tags":["a","b"]${id % 2 === 0 ? ',"note":null' : ''}}`)
+  const compressed = compress(`{"total": 5000, "users": [${rows.join(', ')}]}`, options, count)
+  assert.ok(compressed)
+  const value = JSON.parse(body(compressed)) as { total: number, users: unknown[] }
+  assert.equal(value.total, 5_000)
+  assert.match(String(value.users[0]), /^5,000 items, each \{id: number, big: number, name: string, tags: string\[\], note\?: null\}; the first \d+ and the last \d+ shown$/)
+  assert.match(body(compressed), /\{"id":0,"big":12345678901234567890,/)
+  assert.match(body(compressed), /\{"id":4999,/)
+})
+
+void test('log: the failure stands there with its stack, and repeats are counted', async () => {
+  const compressed = compress(log, options, await loadTokenCounter())
+  assert.ok(compressed)
+  assert.match(compressed.text, /port=4711\n {4}at Socket\.connect.*\n {4}at retry/)
+  assert.match(compressed.text, /and [\d,]+ lines like it/)
+})
+
+void test('search: each file has a hit while there is room, and all are counted', async () => {
+  const compressed = compress(grep, options, await loadTokenCounter())
+  assert.ok(compressed)
+  assert.match(compressed.text, new RegExp(`^${grep.split('\n').length.toLocaleString('en-US')} hits in ${sources.length} files$`, 'm'))
+  for (const path of sources) assert.ok(compressed.text.includes(`\n${path}\n`), path)
+})
+
+void test('diff: files and hunks stay, context goes first', async () => {
+  const compressed = compress(changed, options, await loadTokenCounter())
+  assert.ok(compressed)
+  for (const path of sources) assert.ok(compressed.text.includes(path), path)
+  assert.doesNotMatch(compressed.text, /^ [^ ]/m)
+})
+
+void test('what would stall a tokenizer or a scanner does not', async () => {
+  const count = await loadTokenCounter()
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
+  for (const text of ['a'.repeat(500_000), '😀'.repeat(100_000), '\n'.repeat(300_000), ' '.repeat(300_000), `${'{'.repeat(200_000)}`, deep, '0'.repeat(300_000), 'a:1:'.repeat(80_000)]) {
+    for (const strategy of ['auto', ...strategyNames] as const) {
+      const compressed = compress(text, { ...options, strategy }, count)
+      if (compressed) assert.ok(count(compressed.text) <= 1_200 && compressed.text.length < text.length)
+    }
+  }
+})
+
+void test('results: text blocks only, of successes only, all other bytes as they were', async () => {
+  const count = await loadTokenCounter()
+  const all = { ...options, structuredContent: false, uriPrefix: 'x://' }
+  const image = '{"type":"image","data":"aGk=","mimeType":"image/png","n":1e400}'
+  const result = `{"content":[${image},{"type":"text","annotations":{"priority":1e2},"text":${JSON.stringify(log)}},{"type":"text","text":"short"}],"structuredContent":{"a":1e400},"_meta":{"k":12345678901234567890}}`
+  const compressed = compressResult(result, all, count)
+  assert.deepEqual(compressed?.originals, [{ text: log, mimeType: 'text/plain' }])
+  assert.ok(compressed.result.startsWith(`{"content":[${image},{"type":"text","annotations":{"priority":1e2},"text":"[compressed`))
+  assert.ok(compressed.result.endsWith('{"type":"text","text":"short"}],"structuredContent":{"a":1e400},"_meta":{"k":12345678901234567890}}'))
+  const { content } = JSON.parse(compressed.result) as { content: Array<Record<string, unknown>> }
+  assert.deepEqual([content[2]?.type, content[2]?.uri, content[2]?.size], ['resource_link', 'x://0', Buffer.byteLength(log)])
+  assert.equal(compressResult(result.replace('{"content"', '{"isError":true,"content"'), all, count), undefined)
+  assert.equal(compressResult('{"content":[{"type":"text","text":"short"}]}', all, count), undefined)
+  const half = `{"content":[{"type":"text","text":"${'\\ud800 word'.repeat(3_000)}"}]}`
+  assert.equal(compressResult(half, all, count), undefined, 'what UTF-8 cannot hold could not be read back')
+})
+
+void test('structuredContent: only when asked, and then with the same keys and types', async () => {
+  const count = await loadTokenCounter()
+  const structured = JSON.stringify({ rows: Array.from({ length: 3_000 }, (_, n) => ({ n, name: `row ${n}` })), total: 3_000 })
+  const result = `{"content":[],"structuredContent":${structured}}`
+  assert.equal(compressResult(result, { ...options, structuredContent: false, uriPrefix: 'x://' }, count), undefined)
+  const compressed = compressResult(result, { ...options, structuredContent: true, uriPrefix: 'x://' }, count)
+  assert.equal(compressed?.originals[0]?.text, structured)
+  const { structuredContent } = JSON.parse(compressed.result) as { structuredContent: { rows: unknown[], total: number } }
+  assert.equal(structuredContent.total, 3_000)
+  assert.deepEqual(structuredContent.rows[0], { n: 0, name: 'row 0' })
+  assert.ok(structuredContent.rows.length > 10 && count(JSON.stringify(structuredContent)) <= 1_200)
+})
