@@ -31,6 +31,14 @@ export async function openSession (app: FastifyInstance, url: string, token?: st
   let id = 0
   return {
     post,
-    request: async (method, params = {}) => (await post({ jsonrpc: '2.0', id: ++id, method, params })).json()
+    request: async (method, params = {}) => {
+      const reply = await post({ jsonrpc: '2.0', id: ++id, method, params })
+      // An answer that takes longer than some seconds comes as an event stream.
+      if (!String(reply.headers['content-type']).startsWith('text/event-stream')) return reply.json()
+      const messages = reply.body.split('\n').filter((line) => line.startsWith('data: {')).map((line) => JSON.parse(line.slice(6)) as Message)
+      const answer = messages.find((message) => message.id === id)
+      assert.ok(answer, reply.body)
+      return answer
+    }
   }
 }

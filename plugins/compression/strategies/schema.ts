@@ -6,7 +6,8 @@ const bounds = { items: 50, keys: 30, depth: 3, characters: 600 }
 
 /** What the items of an array look like, in the notation of TypeScript: `{id: number, name?: string, tags: string[]}`. */
 export function schemaOf (elements: readonly string[]): string {
-  const step = Math.max(1, Math.floor(elements.length / bounds.items))
+  // Odd, so that it does not meet every other item only.
+  const step = Math.floor(elements.length / bounds.items) | 1
   const sample = elements.filter((_, index) => index % step === 0)
   const schema = typeOf(sample, bounds.depth)
   return schema.length <= bounds.characters ? schema : `${cut(schema, bounds.characters)}…`
