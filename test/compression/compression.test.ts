@@ -103,7 +103,7 @@ void test('the event loop turns while 10 MB are compressed', async (t) => {
   assert.ok(turns > 20, `${turns} turns`)
 })
 
-void test('originals: an hour, a bound in bytes, and who holds most loses first', () => {
+void test('originals: an hour, a bound in bytes, and who holds most loses first', async () => {
   let now = 0
   const originals = new Originals({ originals: 100, kept: 1_000, part: 30 }, () => now)
   const keep = (uri: string, principal: string, size: number): boolean =>
