@@ -8,6 +8,7 @@ import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
+import { checkScopes } from './check-scopes.ts'
 import { checkToken, mcpScope } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
 import { checkOrigin, originRules, servesHost } from './origin.ts'
@@ -37,7 +38,8 @@ export interface Auth {
   /**
    * The caller on the management API.
    * @param query false: a token in the query does not count
-   * @throws Unauthorized · ForeignOrigin for a cookie that a page of others may have caused to be sent
+   * @throws Unauthorized · InsufficientScope for an access token, by the route's effect · ForeignOrigin for a cookie that a page of others
+   * may have caused to be sent
    */
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /** The user of an access token; undefined: the request has none that is valid. */
@@ -143,7 +145,10 @@ export default fp(async (app) => {
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
       // Browsers send cookies for pages of others, too (DECISIONS §3).
       if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
-      if (principal) return principal
+      if (principal) {
+        checkScopes(principal, request.routeOptions.config?.effect)
+        return principal
+      }
       throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
     },
     token: async (request) => await token(credentialsOf(request), 'api', app.settings.current),

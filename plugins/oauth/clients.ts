@@ -125,9 +125,11 @@ export class ClientRegistry {
   async #update (clientId: string, metadata: ClientMetadata): Promise<Issued> {
     const secret = newToken()
     let isNew = false
+    let former: readonly string[] = []
     const client = existing(await this.#clients.replace(clientId, (current) => {
       const { secretHash, registrationTokenHash, origin, createdAt, lastUsedAt } = current
       isNew = needsSecret(metadata) && secretHash === undefined
+      former = current.scope.split(' ')
       const kept = needsSecret(metadata) ? secretHash ?? sha256(secret) : undefined
       return {
         ...metadata,
@@ -139,6 +141,8 @@ export class ClientRegistry {
         ...(lastUsedAt === undefined ? {} : { lastUsedAt })
       }
     }))
+    // What was granted with a scope that is taken away ends.
+    if (former.some((scope) => !client.scope.split(' ').includes(scope))) await this.#revoke(clientId)
     return isNew ? { client, secret } : { client }
   }
 

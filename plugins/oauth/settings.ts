@@ -43,4 +43,4 @@ export const defaultScope = 'mcp profile'
 
 /** Client ID Metadata Documents are a registration of another kind, of clients without a secret. */
 export const documentsAllowed = ({ dynamicRegistration, requireClientSecret }: OAuthSettings): boolean =>
-  dynamicRegistration.enabled && !requireClientSecret
+  dynamicRegistration.enabled && !dynamicRegistration.requiresAuthentication && !requireClientSecret

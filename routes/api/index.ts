@@ -1,4 +1,3 @@
-import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import account from './account.ts'
@@ -26,7 +25,6 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     request.principal = await app.auth.management(request)
     // A guest presents no credential, so a page of another site could ask in its name: only Origin tells them apart.
     if (request.principal.kind === 'guest') app.auth.origin(request)
-    checkScopes(request.principal, request.routeOptions.config?.effect)
   })
   await app.register(account)
   await app.register(servers)

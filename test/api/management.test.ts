@@ -1081,7 +1081,7 @@ test('every row of the tables', async (t) => {
       jsonBodyLimit: '1mb',
       skipAuth: false
     })
-    assert.deepEqual(system.toolResultCompression, { enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto' })
+    assert.deepEqual(system.toolResultCompression, { enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto', structuredContent: false })
     assert.deepEqual(
       [
         at(system, 'smartRouting', 'enabled'),
@@ -1735,6 +1735,7 @@ const keys: Record<string, Key> = {
   'toolResultCompression.enabled': flag(false),
   'toolResultCompression.minTokens': count(2_000),
   'toolResultCompression.maxOutputTokens': count(1_200),
+  'toolResultCompression.structuredContent': flag(false),
   'toolResultCompression.strategy': {
     good: ['json', 'log', 'search', 'diff', 'text', 'auto'],
     bad: ['fast', '', 7, true, []],
@@ -1819,7 +1820,7 @@ test('the system configuration', async (t) => {
     const reset = await admin.system()
     assert.deepEqual(
       [reset.toolResultCompression, reset.install, at(reset, 'oauthServer', 'requireState'), reset.nameSeparator],
-      [{ enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto' }, {}, false, '-']
+      [{ enabled: false, minTokens: 2_000, maxOutputTokens: 1_200, strategy: 'auto', structuredContent: false }, {}, false, '-']
     )
   })
 

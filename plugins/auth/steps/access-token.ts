@@ -46,6 +46,8 @@ function toPrincipal (token: Token, { users, system }: Snapshot): Principal | un
   const { family, clientId, username = '', mark, scope, resource } = token
   const user = users.get(username)
   if (system.oauthServer?.enabled !== true || !user || mark !== markOf(user)) return undefined
+  // A scope that the settings do not allow any more counts no more.
+  const allowed = system.oauthServer.allowedScopes
   return {
     key: `token ${family}`,
     kind: 'access-token',
@@ -53,7 +55,7 @@ function toPrincipal (token: Token, { users, system }: Snapshot): Principal | un
     username: user.username,
     isAdmin: user.isAdmin === true,
     credential: { id: family, name: clientId },
-    scopes: scope.split(' '),
+    scopes: scope.split(' ').filter((each) => !Array.isArray(allowed) || allowed.includes(each)),
     ...audienceOf(resource, system.install?.baseUrl),
     standing: (later) => toPrincipal(token, later)
   }
