@@ -14,7 +14,7 @@ import { requestOf } from './provider/hand-over.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { Providers } from './providers.ts'
 import { resourcePath } from './resources.ts'
-import { oauthSettingsOf, scopesFor, type OAuthSettings } from './settings.ts'
+import { oauthSettingsOf, problemsOf, scopesFor, type OAuthSettings } from './settings.ts'
 
 /** The ports that the authorization server needs. */
 export interface OAuthPorts {
@@ -112,7 +112,15 @@ export default fp<OAuthPorts>(async (app, ports) => {
       await accessTokens.revoke({ username, clientId })
     }
   })
+  let told = ''
+  const tellProblems = (): void => {
+    const problems = problemsOf(app.settings.current.system)
+    if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
+    told = problems.join()
+  }
+  tellProblems()
   app.settings.on('changed', (next, former) => {
+    tellProblems()
     forgetUsers(app, ports, former, next).catch((error: unknown) => {
       // They are of no use any more, since they carry the mark of the former account.
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')

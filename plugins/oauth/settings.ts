@@ -23,6 +23,14 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   return settings
 }
 
+/** What is wrong with the stored settings, in a sentence for each member that has its default instead; and an address that is not safe. */
+export function problemsOf ({ oauthServer, install }: SystemConfig): string[] {
+  const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
+    .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its default counts instead`)
+  const isOpen = oauthServer?.enabled === true && install?.baseUrl?.startsWith('http://') === true
+  return isOpen ? [...sentences, 'install.baseUrl is an http address: passwords, codes and tokens can be read on the way'] : sentences
+}
+
 const withoutUndefined = (value: object): object =>
   Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined))
 

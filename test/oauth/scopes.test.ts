@@ -1,6 +1,7 @@
 // What the scopes of an access token keep it from, on every way to the management API, and when a scope is taken away.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { problemsOf } from '../../plugins/oauth/settings.ts'
 import { register, request } from '../helpers/oauth.ts'
 import { admin, callback, startWorld } from '../helpers/oauth-world.ts'
 
@@ -51,4 +52,17 @@ test('where clients register with an admin\'s credential, documents of strangers
   assert.equal(visit.status, 400, visit.location)
   const { body } = await world.ask('GET', '/.well-known/oauth-authorization-server')
   assert.notEqual(body.client_id_metadata_document_supported, true)
+})
+
+test('settings that another program wrote wrong are told of, since their defaults count', async () => {
+  const told = problemsOf({
+    install: { baseUrl: 'http://hub.example.com' },
+    oauthServer: { enabled: true, requireClientSecret: 'true', accessTokenLifetime: 0, dynamicRegistration: { enabled: 'no' } }
+  })
+  assert.deepEqual(
+    told.map((sentence) => sentence.split(' is ')[0]),
+    ['oauthServer.accessTokenLifetime', 'oauthServer.requireClientSecret', 'oauthServer.dynamicRegistration.enabled', 'install.baseUrl']
+  )
+  assert.deepEqual(problemsOf({ oauthServer: { enabled: true, odd: 1 } }), [])
+  assert.deepEqual(problemsOf({}), [])
 })
