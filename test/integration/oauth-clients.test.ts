@@ -13,7 +13,7 @@ import { test } from 'tap'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { connected, initialize, names, open, send, Session, settings, sleep, text, within } from '../helpers/client.ts'
-import { path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { freePort, path, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { allow, Browser, form, tokensFor, type Person, type Tokens } from '../helpers/oauth.ts'
 
 const timeout = 60_000
@@ -221,7 +221,8 @@ test('mcp-remote logs in by a browser, and passes calls on', { timeout }, async 
   chmodSync(browser, 0o755)
   const transport = new StdioClientTransport({
     command: process.execPath,
-    args: [path('node_modules/mcp-remote/dist/proxy.js'), `${hub.url}/mcp`, '--transport', 'http-only', '--host', '127.0.0.1'],
+    // By itself it may choose a port that fetch does not go to.
+    args: [path('node_modules/mcp-remote/dist/proxy.js'), `${hub.url}/mcp`, String(await freePort()), '--transport', 'http-only', '--host', '127.0.0.1'],
     env: { PATH: process.env.PATH ?? '', HOME: folder, MCP_REMOTE_CONFIG_DIR: folder, BROWSER: browser },
     stderr: 'pipe'
   })
