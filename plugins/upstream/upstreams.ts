@@ -116,6 +116,11 @@ export class Upstreams implements ProviderSource {
     return counts
   }
 
+  /** The servers that are configured and not disabled, and whether each can be called now. */
+  * reachable (): Generator<[name: string, isAvailable: boolean]> {
+    for (const [name, upstream] of this.#upstreams) yield [name, upstream.available]
+  }
+
   async close (): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
