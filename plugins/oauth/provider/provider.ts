@@ -41,6 +41,8 @@ const interactionLifetime = 10 * 60
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
+  /** Requests for which a document was fetched. */
+  const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
     adapter: adapterOn(storage),
     routes: { authorization: '/oauth/authorize', token: '/oauth/token', revocation: '/oauth/revoke' },
@@ -105,8 +107,13 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         ack: 'draft-02',
         // Outside of a request of its own, it is a document that was fetched before.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
-          if (ctx && documentsAllowed(settings())) await countFetch(deps, ctx)
-          return documentsAllowed(settings())
+          if (!documentsAllowed(settings())) return false
+          if (!ctx) return true
+          // The library looks for the client again to tell it of an error, also of the one that its document cannot be had.
+          if (fetched.has(ctx.req)) return false
+          fetched.add(ctx.req)
+          await countFetch(deps, ctx)
+          return true
         },
         allowClient: () => documentsAllowed(settings())
       },
