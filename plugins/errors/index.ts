@@ -151,11 +151,25 @@ export const pageError = (pages: Pages, title: string) => (given: FastifyError, 
   void reply.code(status).headers(headers).send(html)
 }
 
+/** The title of pages about errors of the authorization server. */
+export const unanswered = 'This request cannot be answered'
+
+/** The dialect of the pages of the authorization server, of which everything is a path without a route while it is off. */
+export const oauthPageError = (pages: Pages): ReturnType<typeof pageError> => {
+  const show = pageError(pages, unanswered)
+  return (error, request, reply) => { show(error.code === 'TH_NOT_FOUND' ? new errors.OAuthOff() : error, request, reply) }
+}
+
 /** The dialect for a path without a route: that of the routes around it. */
 export function byPath (basePath: string): typeof envelope {
+  const isOAuth = (path: string): boolean => path.startsWith(`${basePath}/oauth/`)
   const isMcp = (path: string): boolean =>
     path.startsWith(`${basePath}/`) && /^\/(?:messages$|(?:api\/|[^/]+\/)?(?:mcp|sse)(?:\/|$))/.test(path.slice(basePath.length))
-  return (error, request, reply) => { (isMcp(request.url.split('?', 1)[0] ?? '') ? jsonRpc : envelope)(error, request, reply) }
+  return (error, request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const dialect = isMcp(path) ? jsonRpc : isOAuth(path) ? oauthError : envelope
+    dialect(error, request, reply)
+  }
 }
 
 /** The root's handlers, for everything outside the scopes that have a dialect of their own. */

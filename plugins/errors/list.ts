@@ -96,6 +96,7 @@ export const errors = {
     'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
     400
   ),
+  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is switched off; whoever runs it can switch it on', 404),
   SocialLoginOff: createError('TH_SOCIAL_LOGIN_OFF', 'Social login is off: %s', 404),
   LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin it again', 400),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)

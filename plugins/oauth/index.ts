@@ -4,6 +4,7 @@ import type { Provider } from 'oidc-provider'
 import type { Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { mcpScope, pathOf } from '../auth/check-token.ts'
+import { unanswered } from '../errors/index.ts'
 import { errors } from '../errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
 import { parseAccountId, userOf } from './accounts.ts'
@@ -11,6 +12,7 @@ import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
 import { issuerOf, issuerPath } from './issuer.ts'
 import { requestOf } from './provider/hand-over.ts'
+import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { Providers } from './providers.ts'
 import { resourcePath } from './resources.ts'
@@ -89,8 +91,10 @@ export default fp<OAuthPorts>(async (app, ports) => {
     settings,
     outbound: app.outbound,
     interactionPath,
-    problemPage: ({ error, error_description: text }, status) =>
-      app.pages.problem({ title: 'This request cannot be answered', text: `${text ?? error}.`, status }),
+    problemPage: (problem, status) => app.pages.problem({ title: unanswered, text: sentenceOf(problem), status }),
+    refusalPage: (problem, status, client, href) =>
+      app.pages.refused({ title: unanswered, text: sentenceOf(problem), status, client, href }),
+    isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
     scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
     consent: async (id, clientId) => await rememberedConsent(app, ports, parseAccountId(id).username, clientId),
     checkSecret: async (raw, clientId, check) => await app.attempts.checkSecret(requestOf(raw), clientId, check),
@@ -127,6 +131,13 @@ export default fp<OAuthPorts>(async (app, ports) => {
     })
   })
 }, { name: 'oauth', dependencies: ['auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'] })
+
+/** An error of the library, for the person in front of the browser. */
+function sentenceOf ({ error, error_description: text }: Problem): string {
+  if (error === 'server_error') return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
+  const sentence = text ?? error
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
+}
 
 /** Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within an expression. */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
