@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
-import type { Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
+import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { mcpScope, pathOf } from '../auth/check-token.ts'
 import { unanswered } from '../errors/index.ts'
@@ -56,7 +56,13 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
-  const clients = new ClientRegistry(ports.clients, settings, async (clientId) => { await accessTokens.revoke({ clientId }) })
+  const clients = new ClientRegistry(ports.clients, settings, async (clientId) => { await accessTokens.revoke({ clientId }) }, (by, before, after) => {
+    const name = (after ?? before)?.name ?? ''
+    const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
+    const parts = { before: before && withoutSecrets(before), after: after && withoutSecrets(after) }
+    if (isSecretNew) Object.assign(parts.after ?? {}, { secretChanged: true })
+    app.audit.note(by, { entity: 'oauthClient', name, ...parts })
+  })
   // Below the issuer: a proxy may take a part of its path off.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
   const interactions = new Interactions({
@@ -130,7 +136,9 @@ export default fp<OAuthPorts>(async (app, ports) => {
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
-}, { name: 'oauth', dependencies: ['auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'] })
+}, { name: 'oauth', dependencies: ['audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'] })
+
+const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
 
 /** An error of the library, for the person in front of the browser. */
 function sentenceOf ({ error, error_description: text }: Problem): string {
