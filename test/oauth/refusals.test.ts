@@ -413,7 +413,6 @@ test('registration (RFC 7591) refuses what it must, and ignores what it does not
   }
   for (const members of [
     { grant_types: ['implicit'] },
-    { grant_types: ['authorization_code', 'client_credentials'] },
     { grant_types: ['refresh_token'] },
     { grant_types: 'authorization_code' },
     { response_types: ['token'] },
