@@ -52,6 +52,10 @@ const messageOf = (error: FastifyError): string =>
       ? 'Internal error'
       : error.message
 
+/** The challenge for a caller who was not identified: who has sent no credentials is told of no error (RFC 6750, section 3.1). */
+const challengeOf = ({ headers: { authorization } }: FastifyRequest): string =>
+  authorization !== undefined && /^bearer /i.test(authorization) ? 'Bearer error="invalid_token"' : 'Bearer'
+
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
 export function envelope (
   given: FastifyError & { errors?: readonly string[], retryAfter?: number, scope?: string },
@@ -61,7 +65,8 @@ export function envelope (
   const error: typeof given = ours(given, request)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
-  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
+  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challengeOf(request))
+  if (error.code === 'TH_TOKEN_TWICE') reply.header('www-authenticate', 'Bearer error="invalid_request"')
   if (given.scope !== undefined) reply.header('www-authenticate', `Bearer error="insufficient_scope", scope="${given.scope}"`)
   retryLater(reply, status, given.retryAfter)
   const found = findingsOf(error)

@@ -32,6 +32,7 @@ export const errors = {
   ShareUsed: createError('TH_SHARE_USED', '%s', 429),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
+  TokenTwice: createError('TH_TOKEN_TWICE', 'The request sends a token in two ways; send it in the Authorization header only', 400),
   ForeignOrigin: createError(
     'TH_FOREIGN_ORIGIN',
     'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be',
