@@ -786,6 +786,10 @@ test('READONLY leaves logins open, and closes what changes settings', async (t) 
     assert.ok(await readonly.isValid(access))
     assert.equal((await readonly.by(access, 'GET', '/oauth/userinfo')).status, 200)
     assert.equal((await readonly.by(access, 'POST', '/oauth/userinfo')).status, 200)
+    // DECISIONS §13 closes the list: what was allowed is not taken back while nothing can be changed.
+    const revoked = await readonly.revoke({ token: access, client_id: clientId })
+    assert.deepEqual([revoked.status, revoked.body.error], [403, 'access_denied'])
+    assert.ok(await readonly.isValid(access))
   })
 })
 
