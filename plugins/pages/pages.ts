@@ -73,11 +73,16 @@ export interface Pages {
   refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => Page
   /** An error that must not be told to the client by a redirect. */
   problem: (page: { title: string, text: string, status: number }) => Page
+  /**
+   * Asks whether somebody wants to log in at an upstream server.
+   * @param whose who will act with the login @param href a path on this gateway, which leads to `url` in the end
+   */
+  start: (page: { server: string, whose: string, href: string, url: string }) => Page
   /** The end of a way that leads nowhere else. */
   done: (page: { title: string, text: string }) => Page
 }
 
-const templates = ['layout', 'login', 'consent', 'leave', 'refused', 'message', 'hidden', 'destination'] as const
+const templates = ['layout', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
 /** The pages, with templates and style read from `assets/pages/` and compiled. */
 export async function loadPages (): Promise<Pages> {
@@ -140,6 +145,15 @@ export async function loadPages (): Promise<Pages> {
       const next = ownPath(href)
       const html = render('leave', 'Back to the application', { client: clientOf(client), next }, next)
       return { status: 200, headers: plainHeaders, html }
+    },
+    start ({ server, whose, href, url }) {
+      const data = {
+        server: shownName(server),
+        whose: shown(whose, limits.pageTexts.text),
+        client: { destination: destinationOf(url) },
+        next: ownPath(href)
+      }
+      return { status: 200, headers: plainHeaders, html: render('start', 'Log in at a server?', data) }
     },
     refused ({ title, text, status, client, href }) {
       const data = {

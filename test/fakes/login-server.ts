@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import Provider from 'oidc-provider'
-import { Browser, type Visit } from '../helpers/oauth.ts'
+import { Browser, confirm, type Visit } from '../helpers/oauth.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 
 /** An MCP server (the SDK's, streamable HTTP) behind an authorization server (oidc-provider). */
@@ -21,6 +21,8 @@ export interface LoginServer {
   revoke: (all: boolean) => Promise<void>
   /** A person logs in with an address of the gateway's, and allows it. @returns the page at the end */
   login: (address: string, user: string) => Promise<Visit>
+  /** The same from an authorization request on. @param home the browser at the gateway @returns the page at the end */
+  authorize: (request: string, user: string, home: Browser) => Promise<Visit>
 }
 
 const listen = async (t: Cleanup, server: Server): Promise<string> => {
@@ -108,12 +110,16 @@ export async function startLoginServer (t: Cleanup): Promise<LoginServer> {
         if (token?.grantId) await provider.RefreshToken.revokeByGrantId(token.grantId)
       }
     },
-    login: async (address: string, user: string) => {
+    async login (address: string, user: string) {
+      const home = new Browser(new URL(address).origin)
+      return await this.authorize((await confirm(home, address)).url, user, home)
+    },
+    authorize: async (request: string, user: string, home: Browser) => {
       const browser = new Browser(issuer)
-      let visit = await browser.get(address)
+      let visit = await browser.get(request)
       for (let step = 0; step < 12; step++) {
         const to = visit.location
-        if (to !== undefined && new URL(to, issuer).origin !== issuer) return await new Browser(new URL(to).origin).get(to)
+        if (to !== undefined && new URL(to, issuer).origin !== issuer) return await home.get(to)
         if (to !== undefined) visit = await browser.get(to)
         else visit = await browser.submit(visit, { login: user, password: 'any' })
       }

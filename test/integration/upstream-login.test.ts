@@ -9,6 +9,7 @@ import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
+import { Browser, confirm } from '../helpers/oauth.ts'
 
 const timeout = 60_000
 
@@ -35,6 +36,33 @@ async function filesOf (folder: string): Promise<string[]> {
   return await Promise.all(entries.filter((each) => each.isFile()).map(async (each) => await readFile(join(each.parentPath, each.name), 'utf8')))
 }
 
+/** The login of an address ends in the browser in which somebody went on from its page, and nowhere else. */
+async function assertBound (server: LoginServer, hub: Hub, address: string): Promise<void> {
+  const [own, other] = [new Browser(hub.url), new Browser(hub.url)]
+  const { page, url } = await confirm(own, address)
+  assert.match(page.text, /guarded/)
+  assert.match(page.text, /the user ann/)
+  assert.doesNotMatch(page.text, /<script|<form/)
+  assert.match(page.headers.getSetCookie().join(), /^tool-hub-login=[\w-]{43}; Path=\/oauth; HttpOnly; SameSite=Lax$/)
+  const elsewhere = await server.authorize(url, 'a victim', other)
+  assert.deepEqual([elsewhere.status, /begun in another browser/.test(elsewhere.text)], [400, true])
+  // With a cookie of its own, too, and where the tag is left out.
+  await confirm(other, address)
+  assert.match((await server.authorize(url, 'a victim', other)).text, /begun in another browser/)
+  const bare = new URL(url)
+  bare.searchParams.set('state', bare.searchParams.get('state')?.split('.')[0] ?? '')
+  for (const browser of [own, other]) assert.match((await server.authorize(bare.href, 'a victim', browser)).text, /begun in another browser/)
+  // The page cannot be left out, by a link to where it leads.
+  const proof = /proof=([\w-]+)/.exec(page.text)?.[1] ?? ''
+  for (const link of [`${address}/continue?proof=${proof}`, `${address}/continue`, `${address}/continue?proof=`]) {
+    const { status, location } = await new Browser(hub.url).get(link)
+    assert.deepEqual([status, location], [400, undefined], link)
+  }
+  for (const path of [`/oauth/login/${'x'.repeat(43)}`, '/oauth/login/x', `/oauth/login/${'x'.repeat(43)}/continue`]) {
+    assert.equal((await own.get(`${hub.url}${path}`)).status, 400, path)
+  }
+}
+
 void test('the life of a login on a settings file', { timeout }, async (t) => {
   const server = await startLoginServer(t)
   const plain = await startUpstream(t, { tools: [tool('echo')] })
@@ -47,7 +75,8 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   const merged = await Session.open(`${hub.url}/mcp`)
   assert.deepEqual(await merged.tools(), ['plain-echo'])
   assert.equal(text(await merged.call('plain-echo', { message: 'hi' })), 'hi')
-  const parameters = new URL(address).searchParams
+  const first = await confirm(new Browser(hub.url), address)
+  const parameters = new URL(first.url).searchParams
   assert.deepEqual(
     ['code_challenge_method', 'resource', 'redirect_uri', 'response_type'].map((name) => parameters.get(name)),
     ['S256', server.url, `${hub.url}/oauth/callback`, 'code']
@@ -62,8 +91,10 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   assert.match(page.text, /You are logged in/)
   await isConnected(hub)
   assert.equal(await whoami(hub), 'ann')
-  const used = await fetch(`${hub.url}/oauth/callback?state=${parameters.get('state')}&code=x`)
-  assert.match(await used.text(), /over already/)
+  assert.match(page.text, /for everybody who may use the server/)
+  const anew = new Browser(hub.url)
+  const again = new URL((await confirm(anew, address)).url).searchParams.get('state') ?? ''
+  assert.match((await anew.get(`${hub.url}/oauth/callback?state=${again}&code=x`)).text, /over already/)
 
   // Ten calls at once with a token that the server refuses: one refresh, by a token that is rotated.
   for (let round = 1; round <= 2; round++) {
@@ -87,30 +118,30 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
 
   // A restart keeps the login.
   await hub.stop()
-  const again = await startHub(t, { folder: hub.folder })
-  await isConnected(again)
-  assert.equal(await whoami(again), 'ann')
+  const restarted = await startHub(t, { folder: hub.folder })
+  await isConnected(restarted)
+  assert.equal(await whoami(restarted), 'ann')
   assert.equal(server.grants.authorization_code, 1)
 
   // Revoked upstream: it waits for a login again, and the call says so without the address.
   await server.revoke(true)
-  const session = await Session.open(`${again.url}/mcp/guarded`)
+  const session = await Session.open(`${restarted.url}/mcp/guarded`)
   const failure = await session.request('tools/call', { name: 'whoami', arguments: {} })
   assert.match(failure.error?.message ?? '', /waits for a login/)
-  await until(async () => (await record(again)).status === 'oauth_required', 15_000, again.output)
-  await server.login(await waits(again), 'bob')
-  await isConnected(again)
-  assert.equal(await whoami(again), 'bob')
+  await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
+  await server.login(await waits(restarted), 'bob')
+  await isConnected(restarted)
+  assert.equal(await whoami(restarted), 'bob')
 
   // Logging out ends it.
   const answers = [
-    (await manage(again, 'GET', '/servers')).text,
-    (await manage(again, 'GET', '/settings')).text,
-    (await manage(again, 'GET', '/mcp-settings/export')).text
+    (await manage(restarted, 'GET', '/servers')).text,
+    (await manage(restarted, 'GET', '/settings')).text,
+    (await manage(restarted, 'GET', '/mcp-settings/export')).text
   ]
-  assert.equal((await manage(again, 'DELETE', '/servers/guarded/oauth')).status, 200)
-  await until(async () => (await record(again)).status === 'oauth_required', 15_000, again.output)
-  assertNoToken(server, [...answers, hub.output(), again.output(), ...await filesOf(hub.folder)], 'the gateway')
+  assert.equal((await manage(restarted, 'DELETE', '/servers/guarded/oauth')).status, 200)
+  await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
+  assertNoToken(server, [...answers, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
 })
 
 void test('two replicas share a login, its refresh and its end', { timeout }, async (t) => {
@@ -155,7 +186,8 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   await until(() => hub.output().includes('waiting for a login'), 15_000, hub.output)
   const asked = await addressOf(KEY)
   const [address = ''] = /http\S+/.exec(asked.message) ?? []
-  assert.ok(address.startsWith(server.issuer), asked.message)
+  assert.ok(address.startsWith(`${hub.url}/oauth/login/`), asked.message)
+  await assertBound(server, hub, address)
   // A client that can show addresses is sent the elicitation, and hears of its end.
   const elicited = await addressOf(OTHER, { elicitation: { url: {} } })
   assert.equal(elicited.code, -32042)
@@ -169,7 +201,7 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   await until(async () => (said = await whoami(hub, OTHER).catch(String)) === 'account of bob', 5_000, () => `${String(said)} ${hub.output()}`)
   // The other one still has none, and gets his own.
   assert.match((await addressOf(KEY)).message, /log in/)
-  await server.login(address, 'account of ann')
+  assert.match((await server.login(address, 'account of ann')).text, /for the user ann/)
   await until(async () => await whoami(hub) === 'account of ann', 5_000)
   assert.equal(await whoami(hub, OTHER), 'account of bob')
   assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')

@@ -72,6 +72,7 @@ const everyPage: Record<string, Page> = {
   'login of a user who came alone': pages.login({ csrf: 'c-1', action: '/oauth/authorize', hidden: {} }),
   consent: pages.consent(consent),
   leave: pages.leave({ client: consent.client, href: '/oauth/authorize/1?a=b&c=d' }),
+  start: pages.start({ server: 'issues', whose: 'the user ann', href: '/oauth/login/t/continue?proof=p', url: 'https://id.example/authorize?x=1' }),
   refused: pages.refused({
     title: 'This request cannot be answered',
     text: 'The scope is not known.',
