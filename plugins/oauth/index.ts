@@ -4,6 +4,7 @@ import type { Provider } from 'oidc-provider'
 import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { mcpScope, pathOf } from '../auth/check-token.ts'
+import type { Parts } from '../audit/entries.ts'
 import { unanswered } from '../errors/index.ts'
 import { errors } from '../errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
@@ -56,12 +57,9 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
-  const clients = new ClientRegistry(ports.clients, settings, async (clientId) => { await accessTokens.revoke({ clientId }) }, (by, before, after) => {
-    const name = (after ?? before)?.name ?? ''
-    const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
-    const parts = { before: before && withoutSecrets(before), after: after && withoutSecrets(after) }
-    if (isSecretNew) Object.assign(parts.after ?? {}, { secretChanged: true })
-    app.audit.note(by, { entity: 'oauthClient', name, ...parts })
+  const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
+  const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
+    app.audit.note(by, auditOf(before, after))
   })
   // Below the issuer: a proxy may take a part of its path off.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
@@ -136,7 +134,21 @@ export default fp<OAuthPorts>(async (app, ports) => {
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
-}, { name: 'oauth', dependencies: ['audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'] })
+}, {
+  name: 'oauth',
+  dependencies: ['audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users']
+})
+
+/** A change of a client, for the audit log. */
+function auditOf (before: Client | undefined, after: Client | undefined): Parts {
+  const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
+  return {
+    entity: 'oauthClient',
+    name: (after ?? before)?.name ?? '',
+    before: before && withoutSecrets(before),
+    after: after && { ...withoutSecrets(after), ...(isSecretNew ? { secretChanged: true } : {}) }
+  }
+}
 
 const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
 

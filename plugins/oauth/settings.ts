@@ -35,7 +35,11 @@ export function problemsOf ({ oauthServer, install }: SystemConfig, addressing: 
   return address === undefined ? sentences : [...sentences, address]
 }
 
-function addressProblem (baseUrl: string | undefined, { HOST: host, TRUST_PROXY: proxy, basePath }: Addressing, isOn: boolean): string | undefined {
+function addressProblem (
+  baseUrl: string | undefined,
+  { HOST: host, TRUST_PROXY: proxy, basePath }: Addressing,
+  isOn: boolean
+): string | undefined {
   const url = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
   if (url && basePath !== '' && url.pathname.replace(/\/+$/, '').endsWith(basePath)) {
     return `install.baseUrl ends with BASE_PATH, which is added to it: clients are told of addresses below ${url.origin}` +

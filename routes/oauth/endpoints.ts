@@ -23,7 +23,9 @@ const routes: FastifyPluginAsync = async (app) => {
   // Browsers are sent there: who is in front of one reads a page.
   await app.register(async (authorization) => {
     authorization.setErrorHandler(oauthPageError(app.pages))
-    authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => { await answer(request, reply) })
+    authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => {
+      await answer(request, reply)
+    })
     // Where a browser goes on after a page.
     authorization.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {

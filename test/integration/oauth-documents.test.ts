@@ -12,7 +12,8 @@ import { allow, Browser, form, request } from '../helpers/oauth.ts'
 import { callback, startWorld, type Json } from '../helpers/oauth-world.ts'
 
 interface Typed { readonly type: string, readonly document: Json }
-interface Site { readonly url: string, readonly asked: string[], readonly documents: Map<string, Json | string | { location: string } | Typed> }
+type Document = Json | string | { location: string } | Typed
+interface Site { readonly url: string, readonly asked: string[], readonly documents: Map<string, Document> }
 
 /** A site with documents, by their paths. */
 async function startSite (t: Cleanup): Promise<Site> {

@@ -1,14 +1,17 @@
 // The gateway as an OAuth client: a real authorization server (oidc-provider) before a real MCP server.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import bcrypt from 'bcryptjs'
 import { test } from 'tap'
 import { startLoginServer, type LoginServer } from '../fakes/login-server.ts'
 import { manage, startReplica } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
-import { startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
 import { Browser, confirm } from '../helpers/oauth.ts'
 
 const timeout = 60_000
@@ -144,6 +147,88 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   assertNoToken(server, [...answers, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
 })
 
+void test('an SSE server that asks for a login', { timeout }, async (t) => {
+  const server = await startLoginServer(t, 'sse')
+  const hub = await startHub(t, { settings: settings({ guarded: { url: server.url, type: 'sse' } }) })
+  const page = await server.login(await waits(hub), 'ann')
+  assert.match(page.text, /You are logged in/)
+  await isConnected(hub)
+  assert.equal(await whoami(hub), 'ann')
+  // The stream stays open with the token that it was opened with; messages carry the one of the time.
+  await server.revoke(false)
+  assert.equal(await whoami(hub), 'ann')
+  assert.equal(server.grants.refresh_token, 1)
+  // Refused for good, it waits for a login again.
+  await server.revoke(true)
+  const session = await Session.open(`${hub.url}/mcp/guarded`)
+  assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /waits for a login/)
+  await server.login(await waits(hub), 'bob')
+  await isConnected(hub)
+  assert.equal(await whoami(hub), 'bob')
+  assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
+})
+
+void test('metadata that leads into the private network of the gateway leads nowhere', { timeout }, async (t) => {
+  // The servers of a user who is no admin may reach this address only; the other loopback address stands for a private network.
+  const reached: string[] = []
+  const inner = createServer((request, reply) => { reached.push(request.url ?? ''); reply.end('{}') })
+  await new Promise<void>((resolve) => { inner.listen(0, '127.0.0.2', resolve) })
+  t.after(() => { inner.close(); inner.closeAllConnections() })
+  const privateUrl = `http://127.0.0.2:${(inner.address() as AddressInfo).port}`
+  const outer = createServer((request, reply) => {
+    const { origin, pathname } = new URL(request.url ?? '', `http://${request.headers.host}`)
+    const [, kind = ''] = /\/(resource|server|redirect|register|token)$/.exec(pathname) ?? []
+    const json = (body: object): void => { reply.setHeader('content-type', 'application/json').end(JSON.stringify(body)) }
+    const issuer = `${origin}/as/${kind}`
+    if (pathname === `/mcp/${kind}`) {
+      const metadata = kind === 'resource' ? `${privateUrl}/metadata` : `${origin}/.well-known/oauth-protected-resource/mcp/${kind}`
+      reply.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` }).end()
+    } else if (pathname.startsWith('/.well-known/oauth-protected-resource/mcp/')) {
+      json({ resource: `${origin}/mcp/${kind}`, authorization_servers: [kind === 'server' ? privateUrl : issuer] })
+    } else if (pathname.startsWith('/.well-known/oauth-authorization-server/as/')) {
+      if (kind === 'redirect') { reply.writeHead(302, { location: `${privateUrl}/moved` }).end(); return }
+      json({
+        issuer,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${kind === 'token' ? privateUrl : origin}/token`,
+        registration_endpoint: `${kind === 'register' ? privateUrl : origin}/clients`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256']
+      })
+    } else if (pathname === '/clients') json({ client_id: 'c', redirect_uris: [] })
+    else reply.writeHead(404).end()
+  })
+  await new Promise<void>((resolve) => { outer.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { outer.close(); outer.closeAllConnections() })
+  const origin = `http://127.0.0.1:${(outer.address() as AddressInfo).port}`
+  const hub = await startHub(t, {
+    settings: settings({}, { users: [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }] }),
+    env: { OUTBOUND_ALLOW: '127.0.0.1' }
+  })
+  const login = await manage(hub, 'POST', '/auth/login', { username: 'ann', password: 'Same-1234' }, {})
+  const headers = { 'x-auth-token': String(at(login.body, 'token')) }
+  const kinds = ['resource', 'server', 'redirect', 'register', 'token']
+  for (const name of kinds) {
+    const made = await manage(hub, 'POST', '/servers', { name, config: { type: 'streamable-http', url: `${origin}/mcp/${name}` } }, headers)
+    assert.equal(made.status, 200, made.text)
+  }
+  const shown = async (name: string): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`, undefined, headers)).body, 'data') as Shown
+  for (const name of kinds) {
+    await until(async () => !['connecting', 'connected'].includes((await shown(name)).status), 15_000, hub.output)
+    const { error, oauth } = await shown(name)
+    const said = { redirect: /HTTP 404/, token: /wants a login/ }[name] ?? /127\.0\.0\.2 is a loopback address/
+    assert.match(error ?? '', said, name)
+    assert.equal(oauth !== undefined, name === 'token', name)
+  }
+  // The address of the token endpoint is asked at the end of a login only.
+  const browser = new Browser(hub.url)
+  const { url } = await confirm(browser, (await shown('token')).oauth?.authorizationUrl ?? '')
+  const state = new URL(url).searchParams.get('state') ?? ''
+  const end = await browser.get(`/oauth/callback?${new URLSearchParams({ code: 'c', state }).toString()}`)
+  assert.deepEqual([end.status, /The login failed/.test(end.text)], [400, true], end.text)
+  assert.deepEqual(reached, [])
+})
+
 void test('two replicas share a login, its refresh and its end', { timeout }, async (t) => {
   const server = await startLoginServer(t)
   const { url, query } = await database(t)
@@ -176,7 +261,8 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   const keys = [['ann', KEY], ['bob', OTHER]].map(([owner, token], n) =>
     otherKey({ id: `3333333${n}-3333-4333-8333-333333333333`, name: owner, kind: 'user', owner, token }) as Json)
   const guarded = { url: server.url, type: 'streamable-http', isolation: 'user', visibility: 'public' }
-  const hub = await startHub(t, { settings: { users, bearerKeys: keys, mcpServers: { guarded } } })
+  const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
+  const hub = await startHub(t, { settings: { users, bearerKeys: [...keys, ofAdmin], mcpServers: { guarded } } })
   interface Asked { code?: number, message: string, session: Session, data: unknown }
   const addressOf = async (key: string, capabilities: Json = {}): Promise<Asked> => {
     const session = await Session.open(`${hub.url}/mcp/guarded`, { key, capabilities })
@@ -205,4 +291,18 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   await until(async () => await whoami(hub) === 'account of ann', 5_000)
   assert.equal(await whoami(hub, OTHER), 'account of bob')
   assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
+
+  // A login goes with its user, and a later one of the same name has none.
+  const holders = async (): Promise<string> => JSON.stringify((JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json).upstreamTokens)
+  assert.match(await holders(), /user ann/)
+  const headers = { authorization: `Bearer ${ofAdmin.token}` }
+  assert.equal((await manage(hub, 'DELETE', '/users/ann', undefined, headers)).status, 200)
+  await until(async () => !(await holders()).includes('user ann'), 5_000, hub.output)
+  assert.match(await holders(), /user bob/)
+  assert.equal((await manage(hub, 'POST', '/users', { username: 'ann', password: 'Same-12345' }, headers)).status, 201)
+  const login = await manage(hub, 'POST', '/auth/login', { username: 'ann', password: 'Same-12345' }, {})
+  const later = await manage(hub, 'POST', '/auth/keys', { name: 'later' }, { 'x-auth-token': String(at(login.body, 'token')) })
+  const key = String((at(later.body, 'data') as Json).token)
+  assert.match((await addressOf(key)).message, /log in/)
+  assert.equal(await whoami(hub, OTHER), 'account of bob')
 })

@@ -169,8 +169,15 @@ async function startGoogle (t: Cleanup) {
     const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
     const now = Math.floor(Date.now() / 1_000)
     const text = `${encode({ alg: 'RS256', kid: world.signedWith, typ: 'JWT' })}.${encode({
-      iss: 'https://accounts.google.com', azp: 'id', aud: 'id', sub: '110169484474386276334', at_hash: 'HK6E_P6Dh8Y93mRNtsDB1Q', iat: now, exp: now + 3_600,
-      nonce: 'n', ...world.claims
+      iss: 'https://accounts.google.com',
+azp: 'id',
+aud: 'id',
+sub: '110169484474386276334',
+at_hash: 'HK6E_P6Dh8Y93mRNtsDB1Q',
+iat: now,
+exp: now + 3_600,
+      nonce: 'n',
+...world.claims
     })}`
     const key = keys.find(({ kid }) => kid === world.signedWith)
     assert.ok(key)

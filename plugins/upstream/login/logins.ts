@@ -143,11 +143,8 @@ export class Logins {
       const { message } = failureOf(reason, 'the exchange of the code')
       return failed('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
     }
-    return {
-      ok: true,
-      title: 'You are logged in',
-      text: `Tool-Hub now uses this login at server ${JSON.stringify(saved.server)}, for ${this.#whose(saved.holder)}. You can close this window.`
-    }
+    const use = `Tool-Hub now uses this login at server ${JSON.stringify(saved.server)}, for ${this.#whose(saved.holder)}.`
+    return { ok: true, title: 'You are logged in', text: `${use} You can close this window.` }
   }
 
   /** Who will act with a login, for the person in front of the browser. */

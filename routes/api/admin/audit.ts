@@ -1,10 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import type { AuditEntry } from '../../../db/audit-trail.ts'
+import type { ShownEntry } from '../../../plugins/audit/audit.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
-const entities: Array<AuditEntry['entity']> =
-  ['user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient']
+const entities: Array<ShownEntry['entity']> = ['user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient']
 const Open = Type.Object({}, { additionalProperties: true })
 const Entry = Type.Object(
   {

@@ -33,7 +33,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const issued = await clients.create(callerOf(request), request.body)
     reply.code(201)
-    return { success: true as const, data: toRecord(issued), message: messageOf(issued, 'The client was created; it is public, and has no secret') }
+    const message = messageOf(issued, 'The client was created; it is public, and has no secret')
+    return { success: true as const, data: toRecord(issued), message }
   })
 
   app.get('/oauth/clients/:clientId', {
