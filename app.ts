@@ -35,6 +35,7 @@ import logStreams from './plugins/logs/streams.ts'
 import { tapped } from './plugins/logs/tap.ts'
 import counters from './plugins/limits/counters.ts'
 import { limits } from './plugins/limits/index.ts'
+import refusals from './plugins/auth/refusals.ts'
 import throttle from './plugins/auth/throttle.ts'
 import unread from './plugins/limits/unread.ts'
 import metrics from './plugins/metrics/index.ts'
@@ -127,6 +128,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(logs, { ring })
   await app.register(audit, storage)
   await app.register(counters, { counters: storage.counters })
+  await app.register(refusals)
   await app.register(throttle)
   await app.register(users)
   await app.register(keys)

@@ -6,6 +6,7 @@ import { ownerAt } from '../limits/owner.ts'
 import { Semaphore } from '../limits/semaphore.ts'
 import { Shares } from '../limits/shares.ts'
 import { sha256 } from '../secrets/hash.ts'
+import type { Refusals } from './refusals.ts'
 
 /** Counts one attempt under a key. @returns 0, or when there were too many, the seconds until the count starts again */
 export type Count<Request> = (request: Request, key: string) => Promise<number>
@@ -31,6 +32,7 @@ interface Queue { waiting: number, last: Promise<unknown> }
 export class Attempts<Request extends { ip: string }> {
   readonly #counts: Counts<Request>
   readonly #reset: (key: string) => Promise<void>
+  readonly #refusals: Pick<Refusals, 'note' | 'lockedOut'>
   readonly #queues = new Map<string, Queue>()
   readonly #shares = new Shares(limits.passwordRequests, 'logins')
   /** Addresses take turns: passwords are hashed a few at a time. */
@@ -38,9 +40,11 @@ export class Attempts<Request extends { ip: string }> {
 
   /**
    * @param reset sets the count of failed logins under a key back to 0
+   * @param refusals is told of wrong passwords and secrets
    */
-  constructor (counts: Counts<Request>, reset: (key: string) => Promise<void>) {
+  constructor (counts: Counts<Request>, reset: (key: string) => Promise<void>, refusals: Pick<Refusals, 'note' | 'lockedOut'>) {
     this.#counts = counts
+    this.#refusals = refusals
     this.#reset = reset
   }
 
@@ -54,9 +58,10 @@ export class Attempts<Request extends { ip: string }> {
     const key = `login ${sha256(`${foldName(username)}\n${normalizeIP(request.ip, 64)}`)}`
     return await this.#bounded(request, async () => await this.#queued(key, async () => {
       const seconds = await this.#counts.failure(request, key)
-      if (seconds > 0) throw new errors.TooManyFailures(seconds)
+      if (seconds > 0) throw this.#lockedOut('password', request, username, seconds)
       const found = await this.#inTurn(request, check)
       if (found !== undefined) await this.#reset(key)
+      else this.#refusals.note('password', request.ip, username)
       return found
     }))
   }
@@ -105,11 +110,17 @@ export class Attempts<Request extends { ip: string }> {
     const key = `secret ${sha256(`${clientId}\n${normalizeIP(request.ip, 64)}`)}`
     return await this.#queued(key, async () => {
       const seconds = await this.#counts.secret(request, key)
-      if (seconds > 0) throw new errors.TooManyFailures(seconds)
+      if (seconds > 0) throw this.#lockedOut('secret', request, clientId, seconds)
       const isRight = check()
       if (isRight) await this.#reset(key)
+      else this.#refusals.note('secret', request.ip, clientId)
       return isRight
     })
+  }
+
+  #lockedOut (kind: 'password' | 'secret', { ip }: Request, name: string, seconds: number): Error {
+    this.#refusals.lockedOut(kind, ip, name, seconds)
+    return new errors.TooManyFailures(seconds)
   }
 
   /** Runs work in one of `limits.passwordRequests` places, of which each address has a share. @throws ShareError */

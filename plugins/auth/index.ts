@@ -121,6 +121,13 @@ export default fp(async (app) => {
   app.accessTokens.on('expired', (family) => { standings.expire(family) })
   endExpired(app, standings)
 
+  /** Notes a credential that identified nobody. Tokens of this gateway's authorization server have no prefix. */
+  const noteRefused = (request: FastifyRequest, sent: string | string[] | undefined): void => {
+    if (sent === undefined) return
+    const isToken = app.settings.current.system.oauthServer?.enabled === true && !String(sent).includes('thk_')
+    app.refusals.note(isToken ? 'token' : 'key', request.ip)
+  }
+
   /** Admits a principal to an MCP route. @throws Unauthorized, WrongUser */
   const admit = (principal: Principal | undefined, request: FastifyRequest, named: string | undefined): Principal => {
     const { headers } = request
@@ -131,6 +138,7 @@ export default fp(async (app) => {
     }
     const snapshot = app.settings.current
     if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
+    noteRefused(request, headers[headerOf(snapshot)] ?? headers.authorization)
     throw new errors.Unauthorized(missingOrWrong(headers, snapshot))
   }
 
@@ -150,6 +158,7 @@ export default fp(async (app) => {
         checkScopes(principal, request.routeOptions.config?.effect)
         return principal
       }
+      noteRefused(request, request.headers.authorization)
       const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
       throw new errors.Unauthorized(
         `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
@@ -169,7 +178,7 @@ export default fp(async (app) => {
     },
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
-}, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+}, { name: 'auth', dependencies: ['config', 'refusals', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
 
 /** Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count. @throws TokenTwice */
 function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {

@@ -57,5 +57,5 @@ export default fp(async (app) => {
     secret: count(limits.oauth.secrets, limits.oauth.window),
     template: count(limits.templates.requests, limits.templates.window),
     social: count(limits.social.logins, limits.social.window)
-  }, reset))
-}, { name: 'throttle', dependencies: ['counters'] })
+  }, reset, app.refusals))
+}, { name: 'throttle', dependencies: ['counters', 'refusals'] })

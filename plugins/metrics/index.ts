@@ -66,6 +66,17 @@ export default fp(async (app) => {
   new Gauge({ name: 'toolhub_build_info', help: 'The version that runs: always 1', labelNames: ['version', 'node'], registers: [register] })
     .set({ version: app.config.version, node: process.version }, 1)
 
+  const refused = new Counter({
+    name: 'toolhub_authentication_failures_total',
+    help: 'Credentials that were refused: passwords, bearer keys, access tokens, secrets of OAuth clients',
+    labelNames: ['credential'],
+    registers: [register],
+    collect () {
+      refused.reset()
+      for (const [credential, count] of Object.entries(app.refusals.counts)) refused.inc({ credential }, count)
+    }
+  })
+
   app.gateway.addHook('onDone', ({ provider, exchange, outcome, duration }) => {
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
@@ -86,4 +97,4 @@ export default fp(async (app) => {
       }).join('\n')
     }
   })
-}, { name: 'metrics', dependencies: ['config', 'access', 'gateway', 'downstream', 'upstream'] })
+}, { name: 'metrics', dependencies: ['config', 'refusals', 'access', 'gateway', 'downstream', 'upstream'] })

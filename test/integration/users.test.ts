@@ -571,6 +571,7 @@ test('register', async (t) => {
 
 const zero = async (): Promise<number> => 0
 const uncounted = { registration: zero, client: zero, secret: zero, authorization: zero, template: zero, social: zero }
+const unheard = { note: () => {}, lockedOut: () => {} }
 
 test('what counts as one user and one address', async () => {
   const keyOf = async (username: string, ip: string): Promise<string> => {
@@ -579,7 +580,7 @@ test('what counts as one user and one address', async () => {
       counted = key
       return 0
     }
-    await new Attempts({ failure, ...uncounted }, async () => {}).check({ ip }, username, async () => undefined)
+    await new Attempts({ failure, ...uncounted }, async () => {}, unheard).check({ ip }, username, async () => undefined)
     return counted
   }
   for (const [[name, ip], [otherName, otherIp], same] of [
@@ -603,7 +604,7 @@ test('what strangers may have open at once has a bound', async () => {
     counted.push(key)
     return 0
   }
-  const attempts = (): Attempts<{ ip: string }> => new Attempts({ failure, ...uncounted }, async () => {})
+  const attempts = (): Attempts<{ ip: string }> => new Attempts({ failure, ...uncounted }, async () => {}, unheard)
   const [one, many] = [attempts(), attempts()]
   for (let n = 0; n < limits.passwordChecksPerUser; n++) void one.check({ ip: '203.0.113.1' }, 'admin', async () => await never)
   await assert.rejects(one.check({ ip: '203.0.113.1' }, 'ADMIN', async () => await never), { statusCode: 429 })
