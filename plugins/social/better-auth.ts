@@ -1,5 +1,6 @@
 import type { BetterAuthOptions, BetterAuthPlugin } from 'better-auth'
 import type { OAuthProvider } from 'better-auth/oauth2'
+import { APIError } from 'better-auth/api'
 import { betterAuth } from 'better-auth/minimal'
 import type { CookieNames } from './cookies.ts'
 import { emailOf, identityHash } from './local-accounts.ts'
@@ -81,7 +82,15 @@ export function makeBetterAuth (deps: BetterAuthDeps) {
 export type BetterAuth = ReturnType<typeof makeBetterAuth>
 
 /** The plugin that gives better-auth our providers. */
-function providersOf ({ providers, enter, step }: BetterAuthDeps): BetterAuthPlugin {
+function providersOf ({ providers, enter, step: remembered }: BetterAuthDeps): BetterAuthPlugin {
+  // It prints errors that are not its own. What failed is remembered.
+  const step: BetterAuthDeps['step'] = async (run) => {
+    try {
+      return await remembered(run)
+    } catch {
+      throw new APIError('BAD_REQUEST')
+    }
+  }
   return { id: 'tool-hub', init: () => ({ context: { socialProviders: providers.map((provider) => adapt(provider, enter, step)) } }) }
 }
 

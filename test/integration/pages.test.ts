@@ -81,6 +81,14 @@ const everyPage: Record<string, Page> = {
   // Shown without its refresh, which would leave at once.
   leave: withoutRefresh(pages.leave({ client, href: '/done' })),
   problem: pages.problem({ title: 'This request is not valid', text: 'The application is not known here. Start again from it.', status: 400 }),
+  start: pages.start({ server: 'a-server', whose: 'the user alice', href: '/oauth/login/t/continue?proof=p', url: client.redirectUri }),
+  refused: pages.refused({
+    title: 'This request cannot be answered',
+    text: 'The scope is not known.',
+    status: 400,
+    client,
+    href: `${client.redirectUri}?error=invalid_scope`
+  }),
   done: pages.done({ title: 'Connected', text: 'You can close this page.' })
 }
 function withoutRefresh (page: Page): Page {

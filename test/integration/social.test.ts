@@ -305,7 +305,8 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     assert.equal((await form(`${hub.url}/oauth/token`, fields)).status, 200)
   })
 
-  await t.test('a provider that fails', async () => {
+  await t.test('a provider that fails', async (t) => {
+    const printed = t.capture(console, 'error')
     idp.broken = (_request, reply) => { reply.writeHead(500).end('CANARY') }
     const at = (url: URL): URL => url
     const browser = new Browser(origin)
@@ -317,6 +318,7 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     const end = await browser.get(callback.href)
     fails(end, 502, /answered with status 500/)
     assert.ok(!end.text.includes('CANARY'))
+    assert.deepEqual(printed().map(({ args }) => String(args[0])), [], 'the log of the process has a line that is none')
     idp.broken = undefined
     assert.equal((await logIn(hub, idp)).end.status, 302)
   })
