@@ -235,6 +235,12 @@ export const limits = {
   lookupsPerUser: 1,
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
+  /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */
+  steppedBody: 64 * 1024,
+  /** Max members of one object in such a body; beyond: 400. */
+  requestMembers: 10_000,
+  /** Max values in a server's config, its OpenAPI description apart; beyond: 400. */
+  configValues: 10_000,
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
   findingValues: 256,
   /** Max pages per list of a server; beyond: the rest is left out, with a warning. */
