@@ -8,6 +8,8 @@ import { limits } from '../limits/index.ts'
 import type { Answer, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 
+/** Who asks for an entry that was deleted is told so, and why. */
+const deletedToo = 'include_deleted=true'
 /** Max length of a cursor, in characters: a longer one is not handed on, so that the list ends there. */
 const longestCursor = 512
 
@@ -31,12 +33,12 @@ export class Registry {
 
   /** All versions of one entry. @throws as `Source.ask` */
   async versions (name: string, owner: string): Promise<Answer<RegistryPage>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions`, pageOf, owner)
+    return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${deletedToo}`, pageOf, owner)
   }
 
   /** One version of one entry. @param version `latest`, or an exact one @throws as `Source.ask` */
   async version (name: string, version: string, owner: string): Promise<Answer<RegistryEntry>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions/${segment(version)}`, entryOf, owner)
+    return await this.#ask(`/v0.1/servers/${segment(name)}/versions/${segment(version)}?${deletedToo}`, entryOf, owner)
   }
 
   async #ask<Value> (path: string, read: (answer: unknown) => Value, owner: string): Promise<Answer<Value>> {
