@@ -410,6 +410,7 @@ export const attacks: Record<string, Prepare> = {
     const schema = { openapi: '3.0.3', info: { title: 't', version: '1' }, servers: [{ url: 'http://127.0.0.1:9' }], paths }
     const bodyOf = (n: number): string => JSON.stringify({ name: 'described', config: { type: 'openapi', description: String(n), openapi: { schema } } })
     return {
+      env: { ALLOW_USER_STDIO: 'true' },
       begin: async (victim) => {
         const headers = { 'x-auth-token': victim.login }
         let n = 0
