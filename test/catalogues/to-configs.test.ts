@@ -2,7 +2,10 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { Registry } from '../../plugins/catalogues/registry.ts'
+import { Source } from '../../plugins/catalogues/source.ts'
 import { toConfigs } from '../../plugins/catalogues/to-configs.ts'
+import type { Fetched } from '../../plugins/outbound/fetch.ts'
 import { toStore } from '../../plugins/servers/to-store.ts'
 import type { Principal } from '../../plugins/access/view.ts'
 import type { Ready } from '../../schemas/catalogues.ts'
@@ -271,4 +274,26 @@ test('what is deleted is among the versions of an entry only where it is asked f
     return (await answer.json() as { servers: unknown[] }).servers.length
   }
   assert.deepEqual([await versions(''), await versions('?include_deleted=true')], [1, 2])
+})
+
+test('a large answer of a registry is read in the turns of who asks for it', async () => {
+  const servers = Array.from({ length: 1_000 }, (_, n) => ({
+    server: { name: `com.example/s${n}`, description: 'd'.repeat(100), version: '1.0.0', remotes: [{ type: 'sse', url: 'https://mcp.example.com/' }] }
+  }))
+  const body = Buffer.from(JSON.stringify({ servers, metadata: { count: servers.length, nextCursor: 'more' } }))
+  const causes: unknown[] = []
+  const fetch = async (_url: unknown, { cause }: { cause?: string }): Promise<Fetched> => {
+    causes.push(cause)
+    return { status: 200, headers: {}, body }
+  }
+  const registry = new Registry(new Source({ outbound: { fetch } as never, name: 'The registry', log: () => {} }), 'https://registry.example')
+  let others = 0
+  let isOver = false
+  const tick = (): void => { if (!isOver) { others++; setImmediate(tick) } }
+  setImmediate(tick)
+  const { value } = await registry.list({}, 'user ann')
+  isOver = true
+  assert.deepEqual([value.servers.length, value.servers[999]?.configs.length, value.metadata.nextCursor], [1_000, 1, 'more'])
+  assert.deepEqual(causes, ['user ann'])
+  assert.ok(others > 100, `other work ran ${others} times meanwhile`)
 })
