@@ -186,7 +186,7 @@ export class JsonScanner {
       if (this.elements++ < this.#maxElements) this.members.push({ key: '', keyStart: this.#start, start: this.#start, end })
       return
     }
-    if (this.#keyEnd - this.#keyStart > maxKey) return
+    if (this.#wanted.size === 0 || this.#keyEnd - this.#keyStart > maxKey) return
     const key = JSON.parse(this.#text.slice(this.#keyStart, this.#keyEnd)) as string
     if (this.#wanted.has(key)) this.members.push({ key, keyStart: this.#keyStart, start: this.#start, end })
   }

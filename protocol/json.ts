@@ -17,7 +17,7 @@ function skipSpace (text: string, at: number): number {
 }
 
 /** The index behind the closing quote of the string that begins at `at`. */
-function skipString (text: string, at: number): number {
+export function skipString (text: string, at: number): number {
   for (let from = at + 1; ;) {
     const quote = text.indexOf('"', from)
     if (quote === -1) return text.length

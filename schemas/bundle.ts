@@ -34,10 +34,10 @@ export const BundleManifest = Type.Object({
   server: Type.Object({
     type: StringEnum(['node', 'python', 'binary', 'uv']),
     entry_point: Type.String({ minLength: 1 }),
-    mcp_config: Type.Object({
+    mcp_config: Type.Optional(Type.Object({
       ...Command,
       platform_overrides: Type.Optional(Type.Record(Type.String(), Type.Partial(Type.Object(Command))))
-    })
+    }, { description: 'How it is started; of the type `uv`, where it is left out, by `uv run` in its folder' }))
   }),
   compatibility: Type.Optional(Type.Object({ platforms: Type.Optional(Type.Array(Type.String())) })),
   user_config: Type.Optional(Type.Record(Type.String(), BundleOption))

@@ -134,7 +134,7 @@ function failuresOf (method: string, path: string, { security, parameters = [], 
     ...(method === 'get' ? [] : [413, 415]),
     ...(open ? requestBody ? [401, 403, 429] : [] : [401, 403]),
     ...(parameters.some((parameter) => parameter.in === 'path') ? [404] : []),
-    ...(runs ? [502, 504] : method === 'get' ? [] : [409, 507]),
+    ...(runs ? [429, 502, 504] : method === 'get' ? [] : [409, 507]),
     ...(otherFailures[path] ?? []),
     503
   ]

@@ -17,7 +17,8 @@ const dimensions = () => ({
 
 /**
  * The recorded calls; `timestamp` in ms since 1970. Each column that calls are filtered by has an index in the order of a page. Most calls
- * succeed, so an index of the failed ones serves both.
+ * succeed, so an index of the failed ones serves both. The one of tools holds their servers too: a tool is mostly asked for with its
+ * server, and two indexes that are combined lead to each call by itself.
  */
 export const activities = pgTable('activities', {
   id: uuid().primaryKey(),
@@ -31,7 +32,7 @@ export const activities = pgTable('activities', {
 }, ({ id, timestamp, server, tool, status, group, username, keyId, keyName }) => [
   index('activities_timestamp').on(timestamp, id),
   index('activities_server').on(server, timestamp, id),
-  index('activities_tool').on(tool, timestamp, id),
+  index('activities_tool').on(tool, timestamp, id, server),
   index('activities_errors').on(timestamp, id).where(sql`${status} = 'error'`),
   index('activities_group').on(group, timestamp, id).where(sql`${group} is not null`),
   index('activities_username').on(username, timestamp, id),

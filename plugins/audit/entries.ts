@@ -41,8 +41,21 @@ function actionOf (before: Json | undefined, after: Json | undefined): AuditEntr
 }
 
 function textOf (part: Json, maxSize: number): string {
-  const text = JSON.stringify(part)
-  return text.length > maxSize ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
+  // What is much too large is not put into words first.
+  const text = leastSize(part, maxSize) > maxSize ? undefined : JSON.stringify(part)
+  return text === undefined || text.length > maxSize ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
+}
+
+/** A length that the JSON text of a value has at least, in characters; the count stops above `max`. */
+function leastSize (value: unknown, max: number): number {
+  if (typeof value === 'string') return value.length + 2
+  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1
+  let size = 2
+  for (const [name, each] of Object.entries(value)) {
+    if (size > max) break
+    if (each !== undefined) size += (Array.isArray(value) ? 0 : name.length + 3) + leastSize(each, max - size)
+  }
+  return size
 }
 
 /** The entity of a change, before and after it, without secrets. */

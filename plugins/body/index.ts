@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import { isDeeperThan } from '../../protocol/json.ts'
+import { JsonBuilder, TooManyMembers } from '../../protocol/json-builder.ts'
 import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
-import { largeText } from '../../protocol/large-message.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { turns } from '../limits/turns.ts'
@@ -62,12 +62,13 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
 /**
  * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner.
  * @param limit a size as `bytesOf` takes it
- * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`, ShareError, and what `readText` throws
+ * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
+ * `limits.requestMembers`; ShareError; what `readText` throws
  */
 export async function readJson (payload: IncomingMessage, limit: string, owner: string): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit))
   if (text === '') return undefined
-  return text.length > largeText ? await parseLarge(text, owner) : parse(text)
+  return text.length > limits.steppedBody ? await parseLarge(text, owner, { maxMembers: limits.requestMembers }) : parse(text)
 }
 
 /** A JSON value. @throws InvalidJson */
@@ -81,11 +82,16 @@ export function parse (text: string): unknown {
 }
 
 /**
- * The value of a large JSON text. It is checked in steps and parsed in one.
+ * The value of a large JSON text, which is checked and parsed in steps.
  * @param check looks at the valid text, in a step of its own
- * @throws InvalidJson, ShareError
+ * @param maxMembers max members of one object
+ * @throws InvalidJson, InvalidInput, ShareError
  */
-export async function parseLarge (text: string, owner: string, check: (text: string) => void = () => {}): Promise<unknown> {
+export async function parseLarge (
+  text: string,
+  owner: string,
+  { check = () => {}, maxMembers }: { check?: (text: string) => void, maxMembers?: number } = {}
+): Promise<unknown> {
   return await turns.run(owner, async (pause) => {
     const scanner = new JsonScanner(text, limits.requestDepth, none)
     try {
@@ -98,10 +104,16 @@ export async function parseLarge (text: string, owner: string, check: (text: str
     await pause()
     check(text)
     await pause()
-    const value: unknown = JSON.parse(text)
+    const builder = new JsonBuilder(text, maxMembers)
+    try {
+      while (!builder.step()) await pause()
+    } catch (error) {
+      if (!(error instanceof TooManyMembers)) throw error
+      throw new errors.InvalidInput(`An object in the body has more than ${maxMembers} members`)
+    }
     // Whoever works with it begins in a step of his own.
     await pause()
-    return value
+    return builder.value
   })
 }
 

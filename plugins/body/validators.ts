@@ -1,6 +1,7 @@
 import { Ajv, type ValidateFunction } from 'ajv'
 import type { FastifySchemaCompiler } from 'fastify'
 import { limits } from '../limits/index.ts'
+import { valuesIn } from './values.ts'
 
 // Values of bodies are not converted to other types. Those of paths and queries are, since they are text.
 const firstError = new Ajv({ strict: false })
@@ -24,20 +25,9 @@ export const compileValidator: FastifySchemaCompiler<object> = ({ schema, httpPa
   return (body: unknown) => {
     check ??= firstError.compile(schema)
     if (check(body)) return true
-    if (countOf(body, limits.findingValues) > limits.findingValues) return { error: check.errors ?? [] }
+    if (valuesIn(body, limits.findingValues) > limits.findingValues) return { error: check.errors ?? [] }
     checkAll ??= allErrors.compile(schema)
     checkAll(body)
     return { error: checkAll.errors ?? [] }
   }
-}
-
-/** The number of values within a JSON value, itself included; the count stops above `max`. */
-function countOf (value: unknown, max: number): number {
-  let count = 1
-  if (typeof value !== 'object' || value === null) return count
-  for (const each of Object.values(value)) {
-    if (count > max) break
-    count += countOf(each, max - count)
-  }
-  return count
 }

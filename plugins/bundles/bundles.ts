@@ -115,6 +115,9 @@ export class Bundles {
       warnings: [
         ...warnings,
         warning,
+        type === 'uv' && !entries.some((entry) => entry.path === 'pyproject.toml')
+          ? 'It does not have the file "pyproject.toml", by which uv installs what it needs'
+          : undefined,
         entries.some((entry) => entry.path === start) ? undefined : `It does not have its entry point ${JSON.stringify(start)}`,
         await this.#deps.closed(place)
       ].filter((each) => each !== undefined)

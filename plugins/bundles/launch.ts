@@ -42,7 +42,7 @@ function defaultOf ({ default: value, sensitive }: BundleOption): string[] | und
  * @throws ArchiveError for any other variable: it would be taken from the gateway's environment
  */
 export function launchOf (manifest: BundleManifest, { folder, home, platform }: LaunchPlace): Launch {
-  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config
+  const { platform_overrides: overrides, ...usual } = manifest.server.mcp_config ?? byUv(manifest)
   const override = overrides !== undefined && Object.hasOwn(overrides, platform) ? overrides[platform] : undefined
   const { command, args = [], env = {} } = { ...usual, ...override }
   const options = new Map(Object.entries(manifest.user_config ?? {}))
@@ -92,6 +92,13 @@ export function launchOf (manifest: BundleManifest, { folder, home, platform }: 
     required: [...options].filter(([key]) => mustBeSet(key)).map(([key, option]) => toRequired(key, option)),
     warnings: warningsOf(manifest, platform, [...args, command].flatMap(openOptions))
   }
+}
+
+/** How a bundle of the type `uv` is started that leaves it to us (MCPB 0.4): `uv` installs what its `pyproject.toml` asks for. */
+const byUv = ({ server }: BundleManifest): NonNullable<BundleManifest['server']['mcp_config']> => {
+  // eslint-disable-next-line no-template-curly-in-string
+  const folder = '${__dirname}'
+  return { command: 'uv', args: ['run', '--directory', folder, `${folder}/${server.entry_point.replace(/^\.\//, '')}`] }
 }
 
 const toRequired = (

@@ -21,6 +21,8 @@ export function readManifest (bytes: Buffer): BundleManifest {
   if (problem) refuse(`is not valid: ${problem.path === '' ? '' : `"${problem.path}": `}${problem.message}`)
   const valid = manifest as BundleManifest
   if (valid.manifest_version === undefined && valid.dxt_version === undefined) refuse('has no "manifest_version"')
+  const { type, mcp_config: start } = valid.server
+  if (start === undefined && type !== 'uv') refuse('has no "server.mcp_config", which only the type "uv" may leave out')
   const reason = bundleNameProblem(valid.name)
   if (reason !== undefined) refuse(`has a "name" that cannot be used: ${reason}`)
   return valid

@@ -3,11 +3,15 @@ import type { RegistryEntry, RegistryPage, RegistryQuery } from '../../schemas/c
 import { problemOf } from '../../schemas/problem.ts'
 import { official, RegistryMeta, ServerJson } from '../../schemas/server-json.ts'
 import { isObject } from '../../protocol/json.ts'
+import type { Pause } from '../../protocol/large-message.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
-import type { Answer, Source } from './source.ts'
+import type { Answer, Question, Source } from './source.ts'
 import { toConfigs } from './to-configs.ts'
 
+/** Who asks for an entry that was deleted is told so, and why. */
+const deletedToo = 'include_deleted=true'
+const entriesPerStep = 5
 /** Max length of a cursor, in characters: a longer one is not handed on, so that the list ends there. */
 const longestCursor = 512
 
@@ -31,15 +35,15 @@ export class Registry {
 
   /** All versions of one entry. @throws as `Source.ask` */
   async versions (name: string, owner: string): Promise<Answer<RegistryPage>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions`, pageOf, owner)
+    return await this.#ask(`/v0.1/servers/${segment(name)}/versions?${deletedToo}`, pageOf, owner)
   }
 
   /** One version of one entry. @param version `latest`, or an exact one @throws as `Source.ask` */
   async version (name: string, version: string, owner: string): Promise<Answer<RegistryEntry>> {
-    return await this.#ask(`/v0.1/servers/${segment(name)}/versions/${segment(version)}`, entryOf, owner)
+    return await this.#ask(`/v0.1/servers/${segment(name)}/versions/${segment(version)}?${deletedToo}`, entryOf, owner)
   }
 
-  async #ask<Value> (path: string, read: (answer: unknown) => Value, owner: string): Promise<Answer<Value>> {
+  async #ask<Value> (path: string, read: Question<Value>['read'], owner: string): Promise<Answer<Value>> {
     return await this.#source.ask({ key: path, url: `${this.#base}${path}`, read }, owner)
   }
 }
@@ -52,9 +56,13 @@ function segment (text: string): string {
 }
 
 /** @throws TypeError for what is not a list of entries */
-function pageOf (answer: unknown): RegistryPage {
+async function pageOf (answer: unknown, pause: Pause): Promise<RegistryPage> {
   if (!isObject(answer) || !Array.isArray(answer.servers)) throw new TypeError('there is no list of servers')
-  const servers = answer.servers.slice(0, limits.catalogues.entries).map(entryOf)
+  const servers: RegistryEntry[] = []
+  for (const each of answer.servers.slice(0, limits.catalogues.entries) as unknown[]) {
+    servers.push(entryOf(each))
+    if (servers.length % entriesPerStep === 0) await pause()
+  }
   const next = isObject(answer.metadata) ? answer.metadata.nextCursor : undefined
   const nextCursor = typeof next === 'string' && next !== '' && next.length <= longestCursor ? next : undefined
   return { servers, metadata: { count: servers.length, nextCursor } }

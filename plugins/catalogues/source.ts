@@ -1,9 +1,13 @@
 import { UpstreamError } from '../../protocol/errors.ts'
 import { isDeeperThan } from '../../protocol/json.ts'
+import { JsonBuilder } from '../../protocol/json-builder.ts'
+import { JsonScanner, TooDeep } from '../../protocol/json-scanner.ts'
+import type { Pause } from '../../protocol/large-message.ts'
 import { errors } from '../errors/list.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
-import { Shares } from '../limits/shares.ts'
+import { ShareError, Shares } from '../limits/shares.ts'
+import { turns } from '../limits/turns.ts'
 import type { Fetched } from '../outbound/fetch.ts'
 import type { Outbound } from '../outbound/outbound.ts'
 
@@ -14,8 +18,8 @@ export interface Question<Value> {
   readonly method?: 'GET' | 'POST'
   readonly headers?: Record<string, string>
   readonly body?: string
-  /** Makes what is kept of an answer. @throws Error for an answer that is not one */
-  readonly read: (answer: unknown) => Value
+  /** Makes what is kept of an answer; of a large one in steps, with a pause between them. @throws Error for an answer that is not one */
+  readonly read: (answer: unknown, pause: Pause) => Value | Promise<Value>
 }
 
 /** An answer, and the time at which the service gave it where that is not now, as ISO 8601. */
@@ -57,7 +61,8 @@ class NotAnswered extends Error {
 
 /**
  * Asks a service for parts of its catalogue, and keeps its answers: for a minute as they are, then it asks whether they have changed
- * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Those who ask the same wait for one request.
+ * (`If-None-Match`, RFC 9110 §13.1.2), and while the service is away they stay good. Of one owner, those who ask the same wait for one
+ * request. Large answers are read in the turns of the owner.
  */
 export class Source {
   readonly #deps: Required<SourceDeps>
@@ -80,10 +85,12 @@ export class Source {
     if (kept && kept.dueAt > this.#deps.now()) return answerOf(kept)
     const release = this.#shares.take(owner)
     try {
-      let asking = this.#asking.get(question.key)
+      // Of one owner: who has used up his CPU time waits for his own answers only.
+      const key = `${owner} ${question.key}`
+      let asking = this.#asking.get(key)
       if (!asking) {
-        asking = this.#request(question, kept).finally(() => { this.#asking.delete(question.key) })
-        this.#asking.set(question.key, asking)
+        asking = this.#request(question, kept, owner).finally(() => { this.#asking.delete(key) })
+        this.#asking.set(key, asking)
       }
       return answerOf(await asking)
     } catch (error) {
@@ -104,6 +111,7 @@ export class Source {
       if (error.status === 404) throw new errors.NoSuch('entry in this catalogue')
       throw new errors.InvalidInput(`${name} does not accept this query: check "cursor" and the other parameters`)
     }
+    if (error instanceof ShareError) throw error
     const kept = this.#kept.get(key)
     if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${reasonOf(error)}`)
     log(error, 'a catalogue gives no answer, so an earlier one is used')
@@ -112,7 +120,8 @@ export class Source {
     return answerOf(kept)
   }
 
-  async #request ({ key, url, method = 'GET', headers, body, read }: Question<unknown>, kept: Kept | undefined): Promise<Kept> {
+  async #request (question: Question<unknown>, kept: Kept | undefined, owner: string): Promise<Kept> {
+    const { key, url, method = 'GET', headers, body, read } = question
     const { outbound, now } = this.#deps
     const answer = await outbound.fetch(url, {
       // An admin, or the one who runs the gateway, has chosen this service.
@@ -122,6 +131,7 @@ export class Source {
       body,
       maxSize: limits.catalogues.answer,
       timeout: limits.catalogues.time,
+      cause: owner,
       signal: this.#ending.signal
     })
     const times = { givenAt: now(), dueAt: now() + limits.catalogues.fresh, isStale: false }
@@ -129,7 +139,10 @@ export class Source {
     checkStatus(answer, method === 'GET')
     const { etag = '' } = answer.headers
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
-    return this.#keep(key, { value: read(parse(answer.body)), etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
+    const value = answer.body.length <= limits.steppedBody
+      ? await read(parse(answer.body), async () => {})
+      : await turns.run(owner, async (pause) => await read(await parseInSteps(answer.body, pause), pause))
+    return this.#keep(key, { value, etag: isUsable ? etag : undefined, size: answer.body.length, ...times })
   }
 
   #keep (key: string, kept: Kept): Kept {
@@ -156,6 +169,22 @@ function checkStatus ({ status }: Fetched, isOfCaller: boolean): void {
     throw new UpstreamError('unauthorized', `it refuses the credentials (HTTP ${status})`, { isPublic: true })
   }
   throw new UpstreamError('refused', `it answered HTTP ${status}`, { isPublic: true })
+}
+
+/** The JSON of a large answer. @throws UpstreamError */
+async function parseInSteps (body: Buffer, pause: Pause): Promise<unknown> {
+  const text = body.toString()
+  const scanner = new JsonScanner(text, limits.catalogues.depth, new Set())
+  try {
+    while (!scanner.step()) await pause()
+  } catch (error) {
+    const isDeep = error instanceof TooDeep
+    if (!isDeep && !(error instanceof SyntaxError)) throw error
+    throw new UpstreamError('broken', isDeep ? 'its answer is nested too deeply' : 'its answer is not JSON', { isPublic: true })
+  }
+  const builder = new JsonBuilder(text)
+  while (!builder.step()) await pause()
+  return builder.value
 }
 
 /** The JSON of an answer. @throws UpstreamError */

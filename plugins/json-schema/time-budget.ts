@@ -14,11 +14,25 @@ const maxAttempts = 5
 /** Min CPU time that work is started with, unless its timeout is shorter, in ms. */
 const minAllowance = 5
 
+/**
+ * What is taken from an owner's budget for work. While work runs, nothing else does, so what is long costs more than its time: what was
+ * stopped, as hostile input is, and what exceeds `limits.schemaCpu.slice`.
+ * @param spent in ms of CPU time
+ */
+function costOf (spent: number, isStopped: boolean): number {
+  const { slice, longer } = limits.schemaCpu
+  return isStopped ? longer * spent : spent + (longer - 1) * Math.max(0, spent - slice)
+}
+
 /** The CPU time of all work on one owner's input: a token bucket. */
 export class CpuBudget {
   /** In ms of CPU time. */
   #left: number = limits.schemaCpu.burst
   #updated = performance.now()
+  readonly #isPatient: boolean
+
+  /** @param isPatient long work costs no more than its time: schemas of admins' servers are large, and not hostile */
+  constructor (isPatient = false) { this.#isPatient = isPatient }
 
   /** The CPU time that may be spent now, in ms. */
   get left (): number {
@@ -30,19 +44,26 @@ export class CpuBudget {
 
   get isFull (): boolean { return this.left >= limits.schemaCpu.burst }
 
-  /** @param time in ms of CPU time */
-  spend (time: number): void { this.#left -= time }
+  /** @param time in ms of CPU time @param isStopped it was not enough for the work */
+  spend (time: number, isStopped = false): void { this.#left -= this.#isPatient ? time : costOf(time, isStopped) }
 }
 
 /** The CPU budgets of owners, by name. One that is full is as good as a new one. */
 export class CpuBudgets {
   readonly #budgets = new BoundedMap<string, CpuBudget>(limits.schemaCpu.owners, { isEvictable: (_owner, { isFull }) => isFull })
 
-  of (owner: string): CpuBudget {
+  /** @param isPatient as `CpuBudget` takes it */
+  of (owner: string, isPatient = false): CpuBudget {
     let budget = this.#budgets.get(owner)
-    if (!budget) this.#budgets.set(owner, budget = new CpuBudget())
+    if (!budget) this.#budgets.set(owner, budget = new CpuBudget(isPatient))
     return budget
   }
+}
+
+/** In ms. */
+function cpuSince (before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1_000
 }
 
 const context = createContext({ work: () => {} })
@@ -71,6 +92,7 @@ class TimeBudget {
     let result: Result | undefined
     // The time that it takes to set the timeout is not the owner's.
     let spent = 0
+    let isStopped = false
     context.work = () => {
       const start = performance.now()
       try {
@@ -90,16 +112,18 @@ class TimeBudget {
           const isTooDeep = errorName === 'RangeError'
           if (code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT' && !isTooDeep) throw error
           // The timeout is in wall-clock time, of which other processes may have had a part.
-          const { user, system } = process.cpuUsage(before)
-          spent = (user + system) / 1_000
+          spent = cpuSince(before)
           if (!isTooDeep && spent < allowance && attempt < maxAttempts) continue
           // Work that was given much less than its timeout may be started again once more is left.
+          isStopped = true
           if (isTooDeep || allowance >= timeout / 2) this.#backoffs.set(name, Date.now() + backoff)
           return undefined
         }
       }
     } finally {
-      cpu?.spend(spent)
+      // Other processes may have had a part of a long time.
+      if (spent > limits.schemaCpu.slice) spent = Math.min(spent, cpuSince(before))
+      cpu?.spend(spent, isStopped)
     }
   }
 

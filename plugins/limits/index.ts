@@ -242,6 +242,12 @@ export const limits = {
   lookupsPerUser: 1,
   /** Max nesting depth of JSON from a client; beyond: 400. */
   requestDepth: 200,
+  /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */
+  steppedBody: 64 * 1024,
+  /** Max members of one object in such a body; beyond: 400. */
+  requestMembers: 10_000,
+  /** Max values in a server's config, its OpenAPI description apart; beyond: 400. */
+  configValues: 10_000,
   /** Max values in a request body for which all validation errors are reported; beyond: only the first one is. */
   findingValues: 256,
   /** Max pages per list of a server; beyond: the rest is left out, with a warning. */
@@ -299,10 +305,11 @@ export const limits = {
   untimedChecks: { schema: 32 * 1024, depth: 32, work: 4_096 },
   /**
    * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
-   * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. `owners`: max owners
-   * whose time is counted; beyond: the oldest that spent nothing lately is forgotten.
+   * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. Of users' servers, what
+   * takes longer than `slice`, in ms, and all that is stopped, counts `longer` times. `owners`: max owners whose time is counted; beyond:
+   * the oldest that spent nothing lately is forgotten.
    */
-  schemaCpu: { perSecond: 80, burst: 100, owners: 10_000 },
+  schemaCpu: { perSecond: 80, burst: 100, slice: 10, longer: 8, owners: 10_000 },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */

@@ -50,10 +50,10 @@ export class MemoryBudget {
     return new MemoryAccount(this.#shares, owner, (bytes) => {
       try {
         this.#take(owner, bytes)
-        return true
+        return undefined
       } catch (error) {
         if (!(error instanceof ShareError)) throw error
-        return false
+        return error
       }
     })
   }
@@ -71,11 +71,12 @@ export class MemoryBudget {
 export class MemoryAccount {
   readonly #shares: Shares
   readonly #owner: string
-  readonly #take: (bytes: number) => boolean
+  readonly #take: (bytes: number) => ShareError | undefined
   #bytes = 0
+  #refusal: ShareError | undefined
 
-  /** @param take takes memory in the owner's name, where there is some @param shares that it is given back to */
-  constructor (shares: Shares, owner: string, take: (bytes: number) => boolean) {
+  /** @param take takes memory in the owner's name, or says why there is none @param shares that it is given back to */
+  constructor (shares: Shares, owner: string, take: (bytes: number) => ShareError | undefined) {
     this.#shares = shares
     this.#owner = owner
     this.#take = take
@@ -84,11 +85,17 @@ export class MemoryAccount {
   /** Sets its size. @param size in bytes, as received @returns false when there is no memory left for it: the text must be given up */
   resize (size: number): boolean {
     const bytes = size > limits.smallText ? size * limits.answerCost : 0
-    if (bytes > this.#bytes && !this.#take(bytes - this.#bytes)) return false
+    if (bytes > this.#bytes) {
+      this.#refusal = this.#take(bytes - this.#bytes)
+      if (this.#refusal) return false
+    }
     if (bytes < this.#bytes) this.#shares.remove(this.#owner, this.#bytes - bytes)
     this.#bytes = bytes
     return true
   }
+
+  /** Whether there was no memory left because the owner has had his share. */
+  get isOwners (): boolean { return this.#refusal?.isOwners === true }
 
   /** Gives everything back, after those who got the text have passed it on. */
   close (): void {

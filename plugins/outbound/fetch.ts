@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { pipeline } from 'node:stream'
 import { request, type Dispatcher } from 'undici'
-import { UpstreamError } from '../../protocol/errors.ts'
+import { noRoom, UpstreamError } from '../../protocol/errors.ts'
 import { memory } from '../limits/memory.ts'
 import { decoderOf } from '../../protocol/transports/decode.ts'
 import { networkFailure } from '../../protocol/transports/http-answer.ts'
@@ -16,8 +16,8 @@ export interface FetchOptions {
   maxSize: number
   /** For the whole request, redirects and body included, in ms; absent: only the signal ends it. */
   timeout?: number
-  /** Who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
-  owner?: string
+  /** The owner who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
+  cause?: string
   signal?: AbortSignal
   /** Whether a redirect that is not followed is returned as the answer; default: it is an error. `all`: none is followed. */
   answersRedirects?: boolean | 'all'
@@ -46,7 +46,7 @@ const unsent = new Set([
 export async function fetchWhole (
   start: URL,
   dispatcher: Dispatcher,
-  { method = 'GET', headers = {}, body, maxSize, timeout, owner = '', signal, answersRedirects = false }: FetchOptions
+  { method = 'GET', headers = {}, body, maxSize, timeout, cause = '', signal, answersRedirects = false }: FetchOptions
 ): Promise<Fetched> {
   const ending = new AbortController()
   const end = (): void => { ending.abort() }
@@ -81,7 +81,7 @@ export async function fetchWhole (
         const next = nextOf(answersRedirects, url, sent.method, status, location, hops)
         if (!next) {
           const encoding = sent.method === 'HEAD' ? undefined : String(got['content-encoding'] ?? '')
-          return { status, headers: got, body: await whole(answer.body, encoding, maxSize, owner) }
+          return { status, headers: got, body: await whole(answer.body, encoding, maxSize, cause) }
         }
         url = next
       } finally {
@@ -130,19 +130,19 @@ async function whole (
   body: Dispatcher.ResponseData['body'],
   encoding: string | undefined,
   maxSize: number,
-  owner: string
+  cause: string
 ): Promise<Buffer> {
   const decoder = decoderOf(encoding)
   // Errors of the pipeline are thrown by the loop below.
   const bytes = decoder ? pipeline(body, decoder, () => {}) : body
   const chunks: Buffer[] = []
   let size = 0
-  const account = memory.open(owner)
+  const account = memory.open(cause)
   try {
     for await (const chunk of bytes as AsyncIterable<Buffer>) {
       size += chunk.length
       if (size > maxSize) throw new RangeError(`more than ${maxSize} bytes`)
-      if (!account.resize(size)) throw new UpstreamError('no-room', 'the gateway has no memory left for the answer; try again later')
+      if (!account.resize(size)) throw noRoom(account.isOwners)
       chunks.push(chunk)
     }
     return Buffer.concat(chunks, size)

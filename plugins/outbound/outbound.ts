@@ -26,6 +26,9 @@ export function reachOf ({ storedByUser, proxy, owner }: ServerConfig): Reach {
   return { trusted: !addressPlaces.some((place) => isUsers(...place)), proxy, owner }
 }
 
+/** Who causes what is read from such a server, where no client causes it. */
+export const causeOf = ({ trusted, owner }: Reach): string => trusted ? 'servers of admins' : `user ${owner}`
+
 export interface OutboundOptions {
   /** The text of OUTBOUND_ALLOW. */
   allow: string
@@ -71,7 +74,8 @@ export class Outbound {
     const problem = URL.canParse(text) ? this.#problem(new URL(text), { trusted, proxy }) : 'it is not an absolute http or https address'
     if (problem !== undefined) throw new UpstreamError('unreachable', problem)
     const address = new URL(text)
-    return await fetchWhole(address, this.dispatcher(address, { trusted, proxy, owner }), options)
+    const reach = { trusted, proxy, owner }
+    return await fetchWhole(address, this.dispatcher(address, reach), { cause: causeOf(reach), ...options })
   }
 
   /** The reason why an address will not be reached, as far as it is known without a DNS look-up; undefined when there is none. */

@@ -212,7 +212,7 @@ export function maskAll (value: unknown, cover: Cover = mask, hint = ''): unknow
 
 /**
  * A config sent by a client that was shown masks, with each mask replaced by the stored secret at the same path.
- * @returns the config, and the paths of masks that stand for no secret
+ * @returns the config, which is the one sent where no mask was replaced, and the paths of masks that stand for no secret
  */
 export function unmask (sent: unknown, stored: unknown, shown: unknown, path = ''): { value: unknown, unknown: string[] } {
   if (isMask(sent)) return sent === shown && stored !== undefined ? { value: stored, unknown: [] } : { value: sent, unknown: [path] }
@@ -222,10 +222,12 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
     const parts = sent.map((each, at) =>
       kept.has(at) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`)
     )
-    return { value: parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
+    const isSame = parts.every(({ value }, at) => value === sent[at])
+    return { value: isSame ? sent : parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
   }
   if (!isObject(sent)) return { value: sent, unknown: [] }
   const unknown: string[] = []
+  let isSame = true
   const entries = Object.entries(sent).map(([key, each]) => {
     const part = unmask(
       each,
@@ -233,10 +235,11 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
       isObject(shown) && Object.hasOwn(shown, key) ? shown[key] : undefined,
       path === '' ? key : `${path}.${key}`
     )
-    unknown.push(...part.unknown)
+    for (const mask of part.unknown) unknown.push(mask)
+    isSame &&= part.value === each
     return [key, part.value]
   })
-  return { value: Object.fromEntries(entries), unknown }
+  return { value: isSame ? sent : Object.fromEntries(entries), unknown }
 }
 
 /**

@@ -2,7 +2,10 @@ import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
+import { isObject } from '../../protocol/json.ts'
+import { valuesIn } from '../body/values.ts'
 import { errors } from '../errors/list.ts'
+import { limits } from '../limits/index.ts'
 import type { Principal } from '../access/view.ts'
 import { maskConfig, unmask } from '../secrets/mask.ts'
 import { defaultOwner, knownName } from '../users/username.ts'
@@ -32,6 +35,7 @@ export function toStore (
   if (stored) managed(snapshot, principal, name)
   // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
   const { storedByUser: _ours, ...own } = sent
+  checkValues(own)
   // Masks do not change how many entries there are, and each is compared with what is stored.
   if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)
@@ -55,6 +59,13 @@ function checkConfig (config: unknown): void {
   if (!wrong) return
   const path = ['config', wrong.path].filter((part) => part !== '').join('.')
   throw new errors.InvalidInput(`"${path}": ${wrong.message}`)
+}
+
+/** Members that nobody knows are kept, so they are bounded as well. @throws InvalidInput */
+function checkValues ({ openapi, ...config }: Record<string, unknown>): void {
+  const { schema: _description, ...others } = isObject(openapi) ? openapi : {}
+  if (valuesIn([config, others], limits.configValues) <= limits.configValues) return
+  throw new errors.InvalidInput(`"config": it has more than ${limits.configValues} values`)
 }
 
 /** Whether some member has more entries than one may have. */
@@ -100,8 +111,8 @@ function withSecrets (sent: Record<string, unknown>, stored: Server | undefined)
   if (unknown.length > 0) {
     throw new errors.InvalidInput(`"config.${unknown.join('", "config.')}": this is a mask, not a value; send the secret itself`)
   }
-  const hadMasks = JSON.stringify(sent) !== JSON.stringify(config)
-  if (stored && hadMasks && targetOf(config) !== targetOf(stored.config)) {
+  const hadMasks = stored !== undefined && config !== sent && JSON.stringify(sent) !== JSON.stringify(config)
+  if (hadMasks && targetOf(config) !== targetOf(stored.config)) {
     throw new errors.InvalidInput('"config": the address or command changed, so masked secrets must be sent anew')
   }
   return config

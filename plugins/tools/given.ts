@@ -46,7 +46,7 @@ export async function fromBody (text: string, owner: string): Promise<Record<str
  * @throws InvalidJson; InvalidInput when a number is not exact; ShareError
  */
 export async function exactJson (text: string, owner: string): Promise<unknown> {
-  if (text.length > largeText) return await parseLarge(text, owner, mustBeExact)
+  if (text.length > largeText) return await parseLarge(text, owner, { check: mustBeExact })
   if (text.trim() === '') return {}
   const value = parse(text)
   mustBeExact(text)

@@ -53,6 +53,7 @@ export class InFlightCalls {
       case 'unknown-resource': return new errors.NoSuch('resource')
       case 'timeout': return new errors.UpstreamSlow(message)
       case 'limit': return new errors.LimitReached(message)
+      case 'share': return new errors.ShareUsed(message)
       default:
         if (method === 'resources/read' && error.code === code.resourceNotFound) return new errors.NoSuch('resource')
         return error.code === code.invalidParams ? new errors.InvalidInput(message) : new errors.UpstreamFailed(message)

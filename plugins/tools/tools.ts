@@ -156,7 +156,10 @@ export class Tools {
 
   /** The input of a tool, by its own name. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
-    return inputOf(this.#gateway.catalogue(server), tool, () => this.#cpuBudgets.of(this.#ownerOf(server)))
+    return inputOf(this.#gateway.catalogue(server), tool, () => {
+      const owner = this.#ownerOf(server)
+      return this.#cpuBudgets.of(owner, owner === defaultOwner)
+    })
   }
 
   /** The owner of a server; all admins are one. */

@@ -2,7 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Transform } from 'node:stream'
 import type { Dispatcher } from 'undici'
-import { UpstreamError } from '../errors.ts'
+import { noRoom, UpstreamError } from '../errors.ts'
 import type { EventStreamParser } from '../event-stream.ts'
 import { decoderOf } from './decode.ts'
 import { inSteps, largeText, type LargeWork, type Pause } from '../large-message.ts'
@@ -138,9 +138,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   #hold (size: number): void {
     if (this.#account === undefined && size < transportLimits.small) return
     this.#account ??= (this.#reading.meter ?? noMeter).open(this.#owner)
-    if (!this.#account.resize(size)) {
-      throw new UpstreamError('no-room', 'the gateway has no memory left for its answer; try again later', { isPublic: true })
-    }
+    if (!this.#account.resize(size)) throw noRoom(this.#account.isOwners)
   }
 
   #end (): void {

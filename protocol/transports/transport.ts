@@ -51,6 +51,8 @@ export interface MemoryMeter {
   open: (owner: string) => {
     /** Sets the size of what is read so far, in bytes. @returns false when there is no memory left for it */
     resize: (size: number) => boolean
+    /** Whether `resize` returned false because the owner has had his share. */
+    readonly isOwners?: boolean
     close: () => void
   }
 }

@@ -2,14 +2,19 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { Registry } from '../../plugins/catalogues/registry.ts'
+import { Source } from '../../plugins/catalogues/source.ts'
 import { toConfigs } from '../../plugins/catalogues/to-configs.ts'
+import type { Fetched } from '../../plugins/outbound/fetch.ts'
 import { toStore } from '../../plugins/servers/to-store.ts'
 import type { Principal } from '../../plugins/access/view.ts'
 import type { Ready } from '../../schemas/catalogues.ts'
 import { newNameProblem } from '../../schemas/names.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { ServerJson } from '../../schemas/server-json.ts'
+import { mcpRegistry } from '../fakes/mcp-registry.ts'
 import { registryEntries } from '../fakes/registry-entries.ts'
+import { entryShape, errorShape, listShape, membersOf, pathsIn } from '../fakes/registry-shapes.ts'
 import { appFor } from '../helpers/app.ts'
 
 type Json = Record<string, unknown>
@@ -220,4 +225,75 @@ test('every entry that the API allows becomes configs that can be stored, or rea
   }), { numRuns: 300 })
   t.comment(`${configs} configs, ${reasons} reasons`)
   assert.ok(configs > 100 && reasons > 50, `${configs} configs, ${reasons} reasons`)
+})
+
+test('the entries of these tests have the shapes that the API allows, and every member of them', async () => {
+  const seen = new Set<string>()
+  for (const entry of fc.sample(registryEntries, 300)) {
+    const value = JSON.parse(JSON.stringify(entry)) as Json
+    assert.deepEqual(problemOf(entryShape, value), undefined, JSON.stringify(value))
+    for (const path of pathsIn(value)) seen.add(path)
+  }
+  assert.deepEqual(membersOf(entryShape).filter((path) => !seen.has(path)), [])
+})
+
+test('the registry of the tests answers as the API says', async (t) => {
+  const entries = fc.sample(registryEntries, 60).map((each, at) => {
+    const { server, _meta } = JSON.parse(JSON.stringify(each)) as { server: Json, _meta?: Json }
+    return { server: { ...server, name: `com.example/s${at % 50}`, version: `1.${Math.floor(at / 50)}.0` }, ...(_meta && { _meta }) }
+  })
+  const { api } = await mcpRegistry(t, entries)
+  const ask = async (path: string, shape: typeof listShape | typeof entryShape | typeof errorShape, status = 200): Promise<Json> => {
+    const answer = await fetch(`${api.url}/v0.1/servers${path}`)
+    const body = await answer.json() as Json
+    assert.equal(answer.status, status, path)
+    assert.deepEqual(problemOf(shape, body), undefined, path)
+    return body
+  }
+  const first = await ask('', listShape)
+  const { nextCursor } = first.metadata as { nextCursor?: string }
+  assert.ok(nextCursor)
+  const second = await ask(`?cursor=${encodeURIComponent(nextCursor)}&limit=5`, listShape)
+  assert.equal((second.servers as unknown[]).length, 5)
+  for (const query of ['search=s4', 'version=latest', 'version=1.0.0', 'updated_since=2026-01-01T00:00:00Z', 'include_deleted=true&limit=100']) {
+    await ask(`?${query}`, listShape)
+  }
+  const name = encodeURIComponent('com.example/s1')
+  assert.equal((await ask(`/${name}/versions?include_deleted=true`, listShape)).servers instanceof Array, true)
+  await ask(`/${name}/versions/1.0.0?include_deleted=true`, entryShape)
+  await ask(`/${name}/versions/9.9.9`, errorShape, 404)
+  await ask(`/${encodeURIComponent('com.example/none')}/versions`, errorShape, 404)
+})
+
+test('what is deleted is among the versions of an entry only where it is asked for', async (t) => {
+  const deleted = { 'io.modelcontextprotocol.registry/official': { status: 'deleted' } }
+  const server = { name: 'com.example/s', description: 'd' }
+  const { api } = await mcpRegistry(t, [{ server: { ...server, version: '1.0.0' } }, { server: { ...server, version: '2.0.0' }, _meta: deleted }])
+  const versions = async (query: string): Promise<number> => {
+    const answer = await fetch(`${api.url}/v0.1/servers/${encodeURIComponent(server.name)}/versions${query}`)
+    return (await answer.json() as { servers: unknown[] }).servers.length
+  }
+  assert.deepEqual([await versions(''), await versions('?include_deleted=true')], [1, 2])
+})
+
+test('a large answer of a registry is read in the turns of who asks for it', async () => {
+  const servers = Array.from({ length: 1_000 }, (_, n) => ({
+    server: { name: `com.example/s${n}`, description: 'd'.repeat(100), version: '1.0.0', remotes: [{ type: 'sse', url: 'https://mcp.example.com/' }] }
+  }))
+  const body = Buffer.from(JSON.stringify({ servers, metadata: { count: servers.length, nextCursor: 'more' } }))
+  const causes: unknown[] = []
+  const fetch = async (_url: unknown, { cause }: { cause?: string }): Promise<Fetched> => {
+    causes.push(cause)
+    return { status: 200, headers: {}, body }
+  }
+  const registry = new Registry(new Source({ outbound: { fetch } as never, name: 'The registry', log: () => {} }), 'https://registry.example')
+  let others = 0
+  let isOver = false
+  const tick = (): void => { if (!isOver) { others++; setImmediate(tick) } }
+  setImmediate(tick)
+  const { value } = await registry.list({}, 'user ann')
+  isOver = true
+  assert.deepEqual([value.servers.length, value.servers[999]?.configs.length, value.metadata.nextCursor], [1_000, 1, 'more'])
+  assert.deepEqual(causes, ['user ann'])
+  assert.ok(others > 100, `other work ran ${others} times meanwhile`)
 })

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { foldName } from '../../db/invariants.ts'
 import { Conflict, Invalid, type Change, type Snapshot } from '../../db/store.ts'
+import type { BuiltInPrompt, BuiltInResource } from '../../schemas/builtins.ts'
 import type { BearerKey, Group, SystemConfig, User } from '../../schemas/settings.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Opened } from './store.ts'
@@ -12,6 +13,8 @@ interface Model {
   groups: Map<string, Group>
   keys: Map<string, BearerKey>
   users: Map<string, User>
+  prompts: Map<string, BuiltInPrompt>
+  resources: Map<string, BuiltInResource>
   system: SystemConfig
 }
 
@@ -68,6 +71,41 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     )
   },
   {
+    weight: 2,
+    arbitrary: name.chain((key) =>
+      fc.record({
+        entity: fc.constant('prompts' as const),
+        key: fc.constant(key),
+        value: fc.option(
+          fc.record(
+            {
+              id: fc.constant(key),
+              name,
+              template: text,
+              arguments: fc.array(fc.record({ name, required: fc.boolean() }, { requiredKeys: ['name'] }), { maxLength: 2 }),
+              enabled: fc.boolean()
+            },
+            { requiredKeys: ['id', 'name', 'template'] }
+          ),
+          { nil: undefined }
+        )
+      })
+    )
+  },
+  {
+    weight: 2,
+    arbitrary: name.chain((key) =>
+      fc.record({
+        entity: fc.constant('resources' as const),
+        key: fc.constant(key),
+        value: fc.option(
+          fc.record({ id: fc.constant(key), uri: name, content: text, mimeType: text }, { requiredKeys: ['id', 'uri', 'content'] }),
+          { nil: undefined }
+        )
+      })
+    )
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       entity: fc.constant('systemConfig' as const),
@@ -84,6 +122,16 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 )
 
 const copy = (model: Model): Model => structuredClone(model)
+
+/** Whether all names in a change are names. */
+function isReadable (change: Change): boolean {
+  switch (change.entity) {
+    case 'groups': return change.value?.name !== ''
+    case 'prompts': return change.value?.name !== '' && change.value?.arguments?.some(({ name }) => name === '') !== true
+    case 'resources': return change.value?.uri !== ''
+    default: return true
+  }
+}
 
 /** The model after a change; undefined: it must be refused. */
 function changed (model: Model, all: readonly Change[]): Model | undefined {
@@ -107,11 +155,16 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
       }
       continue
     }
-    if (change.value !== undefined && (change.key === '' || (change.entity === 'groups' && change.value.name === ''))) return undefined
+    if (change.value !== undefined && (change.key === '' || !isReadable(change))) return undefined
     if (change.entity === 'users') { if (change.value) next.users.set(change.key, change.value); else next.users.delete(change.key) }
     if (change.entity === 'groups') {
       if (change.value) next.groups.set(change.key, structuredClone(change.value))
       else next.groups.delete(change.key)
+    }
+    if (change.entity === 'prompts') { if (change.value) next.prompts.set(change.key, change.value); else next.prompts.delete(change.key) }
+    if (change.entity === 'resources') {
+      if (change.value) next.resources.set(change.key, change.value)
+      else next.resources.delete(change.key)
     }
     if (change.entity === 'bearerKeys') {
       if (change.value) next.keys.set(change.key, structuredClone(change.value))
@@ -128,17 +181,19 @@ function changed (model: Model, all: readonly Change[]): Model | undefined {
 }
 
 /** Both in one form: as JSON says them, in order. */
-const told = ({ servers, groups, keys, users, system }: Snapshot): unknown =>
+const told = ({ servers, groups, keys, users, prompts, resources, system }: Snapshot): unknown =>
   JSON.parse(
     JSON.stringify({
       servers: [...servers.values()].map(({ name, config }) => [name, config]),
       groups: [...groups.values()],
       keys: [...keys],
       users: [...users],
+      prompts: [...prompts],
+      resources: [...resources],
       system
     })
   )
-const expected = ({ servers, groups, keys, users, system }: Model): unknown =>
+const expected = ({ servers, groups, keys, users, prompts, resources, system }: Model): unknown =>
   JSON.parse(
     JSON.stringify({
       servers: [...servers],
@@ -148,6 +203,8 @@ const expected = ({ servers, groups, keys, users, system }: Model): unknown =>
       })),
       keys: [...keys],
       users: [...users],
+      prompts: [...prompts],
+      resources: [...resources],
       system
     })
   )
@@ -155,7 +212,15 @@ const expected = ({ servers, groups, keys, users, system }: Model): unknown =>
 /** One random sequence of commands on a new store, compared with the model after each; what was answered. */
 async function follow (commands: readonly Command[], opened: Opened): Promise<string[]> {
   const answers: string[] = []
-  let model: Model = { servers: new Map(), groups: new Map(), keys: new Map(), users: new Map(), system: {} }
+  let model: Model = {
+    servers: new Map(),
+    groups: new Map(),
+    keys: new Map(),
+    users: new Map(),
+    prompts: new Map(),
+    resources: new Map(),
+    system: {}
+  }
   let store = opened.store
   let snapshot = await store.load()
   for (const command of commands) {

@@ -41,7 +41,17 @@ const bearer = (key: string, ...allowedServers: string[]): Change => ({
   key,
   value: { id: key, name: key, allowedServers }
 })
-const remove = (entity: 'users' | 'mcpServers' | 'groups' | 'bearerKeys', key: string): Change =>
+const prompt = (key: string, template: string): Change => ({
+  entity: 'prompts',
+  key,
+  value: { id: key, name: `name of ${key}`, template, arguments: [{ name: 'who', required: true }], enabled: false }
+})
+const resource = (key: string, content: string): Change => ({
+  entity: 'resources',
+  key,
+  value: { id: key, uri: `note://${key}`, mimeType: 'text/plain', content }
+})
+const remove = (entity: Exclude<Change['entity'], 'systemConfig'>, key: string): Change =>
   ({ entity, key, value: undefined }) as Change
 const timeout = 30_000
 
@@ -58,9 +68,10 @@ export function storeContract (name: string, open: Open, { alone = false, model 
   it('a new store is empty, and can be written', async ({ store }) => {
     const snapshot = await store.load()
     assert.deepEqual(
-      [snapshot.servers.size, snapshot.groups.size, snapshot.keys.size, snapshot.users.size, snapshot.problems.length],
-      [0, 0, 0, 0, 0]
+      [snapshot.servers, snapshot.groups, snapshot.keys, snapshot.users, snapshot.prompts, snapshot.resources].map(({ size }) => size),
+      [0, 0, 0, 0, 0, 0]
     )
+    assert.deepEqual(snapshot.problems, [])
     assert.deepEqual(snapshot.system, {})
     assert.equal(store.health(), undefined)
   })
@@ -95,6 +106,35 @@ export function storeContract (name: string, open: Open, { alone = false, model 
       assert.deepEqual(snapshot.users.get('root'), { username: 'root', isAdmin: true })
       assert.deepEqual(snapshot.system, { nameSeparator: '__' })
     }
+  })
+
+  it('built-in prompts and resources: written, changed in their place, removed, and there after opening it again', async ({ store, reopen }) => {
+    const first = await change(store, () => [prompt('p', 'Hi {{who}}'), prompt('q', ''), resource('r', 'ü\n'), resource('s', '')])
+    const next = await change(store, () => [prompt('p', 'Hello {{who}}'), remove('resources', 'r'), resource('t', '0'), remove('prompts', 'x')])
+    assert.deepEqual([...first.resources.keys()], ['r', 's'], 'a snapshot changed')
+    for (const snapshot of [next, await (await reopen()).load()]) {
+      assert.deepEqual([...snapshot.prompts], [
+        ['p', { id: 'p', name: 'name of p', template: 'Hello {{who}}', arguments: [{ name: 'who', required: true }], enabled: false }],
+        ['q', { id: 'q', name: 'name of q', template: '', arguments: [{ name: 'who', required: true }], enabled: false }]
+      ])
+      assert.deepEqual([...snapshot.resources], [
+        ['s', { id: 's', uri: 'note://s', mimeType: 'text/plain', content: '' }],
+        ['t', { id: 't', uri: 'note://t', mimeType: 'text/plain', content: '0' }]
+      ])
+    }
+  })
+
+  it('what could not be read again is not written', async ({ store }) => {
+    await change(store, () => [prompt('p', 'as it was')])
+    const { version } = await store.load()
+    for (const value of [{ id: 'p' }, { id: 'p', name: '', template: '' }, { id: 'p', name: 'n', template: 7 }]) {
+      await assert.rejects(store.commit([{ entity: 'prompts', key: 'p', value: value as never }], version), Invalid)
+    }
+    for (const value of [{ id: 'r', uri: '', content: '' }, { id: 'r', uri: 'note://r' }]) {
+      await assert.rejects(store.commit([{ entity: 'resources', key: 'r', value: value as never }], version), Invalid)
+    }
+    const snapshot = await store.load()
+    assert.deepEqual([snapshot.prompts.get('p')?.template, snapshot.resources.size], ['as it was', 0])
   })
 
   it('removing what is not there does no harm', async ({ store }) => {

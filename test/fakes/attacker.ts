@@ -21,7 +21,12 @@ export interface Victim {
 }
 
 /** What the gateway is to be started with. */
-export interface Setting { readonly servers: Json, readonly env: Record<string, string> }
+export interface Setting {
+  readonly servers: Json
+  readonly env: Record<string, string>
+  /** Members of `systemConfig`. */
+  readonly system: Json
+}
 
 export type Order = { readonly begin: Victim } | { readonly end: true }
 export type Report = { readonly setting: Setting } | { readonly held: true } | { readonly ended: Record<string, number> }
@@ -399,6 +404,77 @@ export const attacks: Record<string, Prepare> = {
     }
   },
 
+  'API descriptions of 0.6 MiB within configs, 2 a second': async () => {
+    const operation = (n: number): Json => ({ operationId: `run${n}`, responses: { 200: { description: 'done' } } })
+    const paths = mapOf(8_000, (n) => [`/p${n}`, { get: operation(n) }])
+    const schema = { openapi: '3.0.3', info: { title: 't', version: '1' }, servers: [{ url: 'http://127.0.0.1:9' }], paths }
+    const bodyOf = (n: number): string => JSON.stringify({ name: 'described', config: { type: 'openapi', description: String(n), openapi: { schema } } })
+    return {
+      env: { ALLOW_USER_STDIO: 'true' },
+      begin: async (victim) => {
+        const headers = { 'x-auth-token': victim.login }
+        let n = 0
+        count(`stored ${(await send(victim, '/api/servers', { headers, body: bodyOf(n) })).status}`)
+        const stop = keepTrying(2, async () => {
+          count(`changed ${(await send(victim, '/api/servers/described', { method: 'PUT', headers, body: bodyOf(++n) })).status}`)
+        })
+        return async () => {
+          stop()
+          await send(victim, '/api/servers/described', { method: 'DELETE', headers })
+        }
+      }
+    }
+  },
+
+  'searches of catalogues that nobody made before': async () => {
+    const api = await restApi(cleanup)
+    const argument = { type: 'named', name: '--key', isRequired: true, description: 'd'.repeat(200) }
+    const pack = { registryType: 'npm', identifier: '@ada/weather', version: '1.0.0', transport: { type: 'stdio' }, packageArguments: [argument] }
+    const servers = Array.from({ length: 1_000 }, (_, n) => ({
+      server: { name: `com.example/s${n}`, description: 'd'.repeat(100), version: '1.0.0', packages: [pack, pack] }
+    }))
+    const text = JSON.stringify({ servers, metadata: { count: servers.length } })
+    api.answer((_request, response) => {
+      count('asked')
+      response.writeHead(200, { 'content-type': 'application/json' }).end(text)
+    })
+    return {
+      env: { REGISTRY_URL: api.url },
+      begin: async (victim) => keepTrying(50, async () => {
+        const headers = { 'x-auth-token': victim.login }
+        count(String((await send(victim, `/api/registry/servers?search=${word()}`, { method: 'GET', headers })).status))
+      })
+    }
+  },
+
+  'results of 1 MiB that are compressed, 10 a second': async () => {
+    const lines = Array.from({ length: 10_000 }, (_, n) => `2026-11-23T09:00:00Z INFO request ${n * 7_919} took ${n % 97} ms at worker ${n % 13}, ${word(12)}`)
+    const result = new Raw(JSON.stringify({ content: [{ type: 'text', text: lines.join('\n') }] }))
+    const url = await upstream({ tools: [tool('log')], on: ({ method }) => method === 'tools/call' ? result : undefined })
+    return {
+      servers: { verbose: anns(url) },
+      system: { toolResultCompression: { enabled: true } },
+      begin: async (victim) => {
+        const { headers } = await begin(victim)
+        return keepTrying(10, async () => {
+          const { body } = await inSession(victim, headers['mcp-session-id'], 'tools/call', { name: 'verbose-log', arguments: {} })
+          count(body.includes('"error"') ? 'calls -32001' : body.length < 0.5 * MiB ? 'compressed' : 'as they were')
+        })
+      }
+    }
+  },
+
+  'uploads of bundles by who may not': async () => {
+    const limit = '--x\r\ncontent-disposition: form-data; name="mcpbFile"; filename="a.mcpb"\r\n\r\n'
+    const body = `${limit}${'x'.repeat(5 * MiB)}\r\n--x--\r\n`
+    return {
+      begin: async (victim) => keepTrying(20, async () => {
+        const headers = { 'x-auth-token': victim.login, 'content-type': 'multipart/form-data; boundary=x' }
+        count(String((await send(victim, '/api/mcpb/upload', { headers, body, own: true })).status))
+      })
+    }
+  },
+
   'slow senders': async () => ({
     begin: async ({ port }) => {
       const drips = new Set<Socket>()
@@ -427,7 +503,7 @@ const report = (message: Report): void => { process.send?.(message) }
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const prepare = attacks[process.argv[2] ?? '']
   if (!prepare) throw new Error(`there is no such attack: ${process.argv[2]}`)
-  const { servers = {}, env = {}, begin } = await prepare()
+  const { servers = {}, env = {}, system = {}, begin } = await prepare()
   let end: End = () => {}
   process.on('message', (order: Order) => {
     void (async () => {
@@ -441,5 +517,5 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     })()
   })
   process.on('disconnect', () => { process.exit() })
-  report({ setting: { servers, env } })
+  report({ setting: { servers, env, system } })
 }

@@ -58,7 +58,8 @@ function answer (entries: readonly Json[], { url }: Seen): { status: number, bod
   const [, , , name, , version] = pathname.split('/').map(decodeURIComponent)
   if (!pathname.startsWith('/v0.1/servers')) return { status: 404, body: { error: 'Not found' } }
   if (name === undefined) return list(entries, query)
-  const versions = entries.filter((each) => nameOf(each) === name)
+  const isShown = (each: Json): boolean => metaOf(each).status !== 'deleted' || query.get('include_deleted') === 'true'
+  const versions = entries.filter((each) => nameOf(each) === name && isShown(each))
   if (versions.length === 0) return { status: 404, body: { error: 'Server not found' } }
   if (version === undefined) return { status: 200, body: { servers: versions, metadata: { count: versions.length } } }
   const one = versions.find((each) => version === 'latest' ? metaOf(each).isLatest === true : versionOf(each) === version)

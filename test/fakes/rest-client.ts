@@ -59,7 +59,7 @@ export async function restClient (
   const warn = (sentence: string): void => {
     warnings.push(sentence)
   }
-  const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, passed, warn })
+  const transport = new OpenApiTransport({ config: { type: 'openapi', ...config }, outbound, sharedApi, passed, warn, owner: 'tests' })
   const made: UpstreamSession[] = []
   const link = new Link(
     (identity, handlers) => {

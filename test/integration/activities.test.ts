@@ -360,6 +360,7 @@ test('among 100,000 calls, pages, filters and sums are found by an index', { tim
     [{}, 'activities_timestamp'],
     [{ server: 's7' }, 'activities_server'],
     [{ tool: 't77' }, 'activities_tool'],
+    [{ server: 's27', tool: 't77' }, 'activities_tool'],
     [{ status: 'error' }, 'activities_errors'],
     [{ status: 'success' }, 'activities_timestamp'],
     [{ group: 'g20' }, 'activities_group'],
@@ -374,9 +375,12 @@ test('among 100,000 calls, pages, filters and sums are found by an index', { tim
       assert.doesNotMatch(plan, /Seq Scan/, plan)
     }
   }
-  for (const filter of [{ server: 's7' }, { username: 'u33' }, { tool: 't77' }]) {
-    assert.doesNotMatch(await planOf(countSome(driver.db, filter)), /Seq Scan/)
-  }
+  for (const filter of [
+    { server: 's7' }, { username: 'u33' }, { tool: 't77' }, { status: 'error' }, { group: 'g20' }, { keyId: 'k20' }, { keyName: 'name 20' },
+    { from: 1790000000000, to: 1790000100000 }, { username: 'u33', status: 'error' }, { server: 's7', keyName: 'name 20' }
+  ] as const) assert.doesNotMatch(await planOf(countSome(driver.db, filter)), /Seq Scan/, JSON.stringify(filter))
+  // A tool of a server is found in one index, without a look at its calls.
+  assert.match(await planOf(countSome(driver.db, { server: 's27', tool: 't77' })), /Index Only Scan using activities_tool/)
   // Whole hours come from their sums: of the calls, those of the hours at the ends are read.
   const summed = await planOf(sumUp(driver.db, { from: 1790000000001, to: 1790050000001 }))
   assert.equal(summed.match(/activities_timestamp/g)?.length, 2, summed)

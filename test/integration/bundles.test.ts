@@ -238,6 +238,21 @@ test('an upload answers what a server needs, and stores none', async (t) => {
     assert.equal(at(data, 'config', 'command'), process.execPath)
   })
 
+  await t.test('a bundle of the kind uv may leave it to the gateway how it is started, others may not', async () => {
+    const uv = { type: 'uv', entry_point: './src/server.py' }
+    const data = await upload(app, { manifest_version: '0.4', name: 'by-uv', server: uv }, [
+      { name: 'pyproject.toml', data: '[project]' }, { name: 'src/server.py', data: '' }
+    ])
+    const folder = join(root, 'by-uv/current')
+    assert.deepEqual(at(data, 'config', 'args'), ['run', '--directory', folder, join(folder, 'src/server.py')])
+    assert.equal(at(data, 'config', 'command'), 'uv')
+    const incomplete = await upload(app, { manifest_version: '0.4', name: 'by-uv-2', server: uv })
+    assert.match(JSON.stringify(at(incomplete, 'warnings')), /pyproject\.toml.*does not have its entry point/)
+    const node = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({ server: { type: 'node', entry_point: 'server/index.js' } }))))
+    assert.equal(node.statusCode, 400)
+    assert.match(node.body, /no \\"server\.mcp_config\\"/)
+  })
+
   await t.test('the files of a binary bundle can be run', async () => {
     // eslint-disable-next-line no-template-curly-in-string
     const server = { type: 'binary', entry_point: 'bin/run', mcp_config: { command: '${__dirname}/bin/run' } }

@@ -157,12 +157,38 @@ test('the schemas of one owner take no more CPU than its budget, of one request 
 })
 
 test('work that was given little time may be done once there is more', async () => {
-  const cpu = new CpuBudget()
+  const cpu = new CpuBudget(true)
   const { check } = toInput({ properties: { text: { type: 'string', pattern: 'a+b' } } }, cpu)
   const wrong = ['text must be string']
   assert.deepEqual(check({ text: 1 }), wrong)
   cpu.spend(cpu.left)
   assert.deepEqual(check({ text: 1 }), [], 'only the server validates')
-  await new Promise((resolve) => { setTimeout(resolve, 100) })
+  for (let n = 0; n < 100 && cpu.left < 20; n++) await new Promise((resolve) => { setTimeout(resolve, 50) })
   assert.deepEqual(check({ text: 1 }), wrong)
+})
+
+test('long work on schemas of users counts more than its time, short work and that of admins does not', async () => {
+  const leftAfter = (cpu: CpuBudget, time: number, isStopped = false): number => {
+    const before = cpu.left
+    cpu.spend(time, isStopped)
+    return Math.round(before - cpu.left)
+  }
+  assert.equal(leftAfter(new CpuBudget(), 10), 10)
+  assert.equal(leftAfter(new CpuBudget(), 30), 10 + 20 * 8)
+  assert.equal(leftAfter(new CpuBudget(), 5, true), 40)
+  assert.deepEqual([leftAfter(new CpuBudget(true), 30), leftAfter(new CpuBudget(true), 5, true)], [30, 5])
+})
+
+test('what is stopped is begun again seldom, and for a short time', async (t) => {
+  const cpu = new CpuBudget()
+  const inputs = Array.from({ length: 200 }, () => toInput({ properties: { text: hostile } }, cpu))
+  let spent = 0
+  for (const [at, { check }] of inputs.entries()) {
+    const one = cpuOf(() => { check(trap) })
+    // The first ones take what an owner has at the start.
+    if (at > 5) spent += one
+    await new Promise((resolve) => { setTimeout(resolve, 5) })
+  }
+  t.comment(`${spent.toFixed(0)} ms after the first ones`)
+  assert.ok(spent < 100, `${spent} ms`)
 })

@@ -334,3 +334,20 @@ test('a config has at most 400 entries of a kind', async (t) => {
     assert.equal(app.settings.current.servers.get('full')?.problem, undefined)
   })
 })
+
+test('what nobody knows in a config is bounded too, and told before it is looked at', async (t) => {
+  const app = await appFor(t, settings({}))
+  const store = async (config: object): Promise<{ status: number, message: string }> => {
+    const answer = await app.inject({
+      method: 'POST',
+      url: '/api/servers',
+      payload: { name: 'new', config: { url: 'http://127.0.0.1:9/', enabled: false, ...config } },
+      headers: { authorization: `Bearer ${KEY}` }
+    })
+    return { status: answer.statusCode, message: String(at(answer.json(), 'message')) }
+  }
+  assert.deepEqual(await store(mapOf(12_000, secret)), { status: 400, message: 'An object in the body has more than 10000 members' })
+  assert.deepEqual(await store({ mine: indices(10_001) }), { status: 400, message: '"config": it has more than 10000 values' })
+  assert.deepEqual(await store({ openapi: { mine: indices(10_001) } }), { status: 400, message: '"config": it has more than 10000 values' })
+  assert.equal((await store({ mine: indices(9_000), openapi: { schema: { known: indices(30_000) } } })).status, 200)
+})

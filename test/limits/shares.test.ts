@@ -5,10 +5,12 @@ import { noHooks } from '../../plugins/gateway/hooks.ts'
 import { ownerOf } from '../../plugins/access/owner.ts'
 import type { Principal } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
+import { memory } from '../../plugins/limits/memory.ts'
 import { Semaphore } from '../../plugins/limits/semaphore.ts'
 import { ShareError, Shares } from '../../plugins/limits/shares.ts'
 import { RestSessions } from '../../plugins/tools/sessions.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
+import { json, restApi } from '../fakes/rest-api.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'
 import { startHub } from '../helpers/hub.ts'
 
@@ -179,4 +181,40 @@ test('what the servers of one user list has a bound together', async (t) => {
     }
     assert.equal(lists, 1, 'it had 10 MiB, and 1 a second are read')
   })
+})
+
+test('large answers count in the name of who called: 429 beyond his share, 503 beyond the bound for all', async (t) => {
+  const MiB = 1024 * 1024
+  const api = await restApi(t)
+  api.answer(({ url }, response) => { json(response, 'x'.repeat(Number(url.slice(1)) * MiB)) })
+  const get = (operationId: string): Json => ({ get: { operationId, responses: { 200: { description: 'text' } } } })
+  const schema = { openapi: '3.0.3', info: { title: 't', version: '1' }, servers: [{ url: api.url }], paths: { '/4': get('t4'), '/7': get('t7') } }
+  const upstream = await startUpstream(t, {
+    tools: [tool('t4'), tool('t7')],
+    on: ({ method, params }) => method === 'tools/call'
+      ? new Raw(`{"content":[{"type":"text","text":"${'x'.repeat(Number(String(params.name).slice(1)) * MiB)}"}]}`)
+      : undefined
+  })
+  const servers = { up: { url: upstream.url, visibility: 'public' }, rest: { type: 'openapi', openapi: { schema }, visibility: 'public' } }
+  const hub = await startHub(t, { settings: settings(servers) })
+  await connected(hub, 2)
+  const call = async (server: string, name: string): Promise<number> => {
+    const answer = await fetch(`${hub.url}/api/tools/${server}/${name}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' })
+    await answer.text()
+    return answer.status
+  }
+  const bound = 256 * MiB
+  for (const server of Object.keys(servers)) {
+    // The answers cost four times their size: 16 and 28 MiB, a tenth of all being 25.6.
+    for (const others of ['somebody else', '']) {
+      const release = memory.take(others, bound * 0.74)
+      assert.equal(await call(server, 't4'), 200, `${server}: he holds little`)
+      assert.equal(await call(server, 't7'), 429, `${server}: beyond his share`)
+      release()
+    }
+    memory.add(bound * 0.97)
+    assert.equal(await call(server, 't4'), 503, `${server}: beyond the bound`)
+    memory.add(-bound * 0.97)
+    assert.equal(await call(server, 't7'), 200, `${server}: there is room`)
+  }
 })

@@ -523,7 +523,8 @@ test('message: JSON-RPC from text and back', async (t) => {
       broken: false,
       timeout: false,
       closed: false,
-      'no-room': false
+      'no-room': false,
+      'share-used': false
     }
     for (const [fault, didNotRun] of Object.entries(table)) {
       assert.equal(new UpstreamError(fault as UpstreamFault, '').didNotRun, didNotRun, fault)

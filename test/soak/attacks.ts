@@ -82,7 +82,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
     const attacker = start<Command, AttackReport>(t, 'attacker.ts', name)
     const [own, others] = await Promise.all([user.first, attacker.first])
     assert.ok('server' in own && 'setting' in others)
-    const { setting: { servers, env } } = others
+    const { setting: { servers, env, system } } = others
     const hashes = new Passwords()
     const hub = await spawnHub(t, {
       settings: {
@@ -90,7 +90,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
         users: await Promise.all(Object.entries(passwords).map(async ([username, password]) =>
           ({ username, password: await hashes.hash(password), isAdmin: username === 'admin' }))),
         bearerKeys: [keys.ann, keys.ben],
-        systemConfig: { routing: { enableBearerAuth: true } }
+        systemConfig: { routing: { enableBearerAuth: true }, ...system }
       },
       // The attacker may store servers on this machine, as users elsewhere may on public addresses.
       env: { OUTBOUND_ALLOW: '127.0.0.0/8', TRUST_PROXY: 'loopback', LOG_LEVEL: 'warn', ...env }

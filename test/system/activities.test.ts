@@ -65,8 +65,13 @@ test('the database is killed under load', { timeout: 300_000 }, async (t) => {
     `p99 ${p99(before).toFixed(1)} ms before; ${p99(during).toFixed(1)} ms (slowest ${during.at(-1)?.toFixed(1)}) without the database; ` +
     `${p99After.toFixed(1)} ms after; ${written} written, ${shed} shed`
   )
-  // The bound is 1.25 of the p99 before for each call, on an idle machine. A call that waited for the database would take seconds.
-  assert.ok(p99(during) <= Math.max(3 * p99(before), 200), `${p99(during)} and before ${p99(before)}`)
+  // The bound is 1.25 of the p99 before. What else the machine does shows in each of the three phases: a call without the database may take
+  // as long as those before, or as those after it. Half of the calls are less at its mercy than the slowest hundredth.
+  const after99 = p99(await after)
+  assert.ok(p99(during) <= Math.max(1.25 * p99(before), 1.25 * after99, 50), `${p99(during)}, before ${p99(before)}, after ${after99}`)
+  const median = (times: readonly number[]): number => times[times.length >> 1] ?? Infinity
+  const [half, halfBefore, halfAfter] = [median(during), median(before), median(await after)]
+  assert.ok(half <= 1.25 * Math.max(halfBefore, halfAfter) + 2, `${half}, before ${halfBefore}, after ${halfAfter}`)
   assert.ok((during.at(-1) ?? Infinity) < 2_000, String(during.at(-1)))
 
   const total = await counts(hub)

@@ -9,6 +9,7 @@ import { referenced, withoutSecrets } from '../../plugins/templates/config.ts'
 import { Variables } from '../../plugins/templates/variables.ts'
 import { expand } from '../../plugins/upstream/links/variables.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
+import { json, restApi } from '../fakes/rest-api.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { at, KEY, text, type Json } from '../helpers/client.ts'
@@ -175,6 +176,49 @@ test('from one gateway to another: servers run once the variables are set', { ti
   assert.deepEqual(second.settings.current.servers.get('remote')?.config.tools, { other: { enabled: false } })
   const again = await apiOf(second)('POST', '/templates/import', template)
   assert.deepEqual([again.statusCode, at(again.json(), 'data', 'serversSkipped'), at(again.json(), 'data', 'groupsSkipped')], [200, 3, 2])
+})
+
+test('a REST API from one gateway to another: its credentials stay, and its description goes along', { timeout: 60_000 }, async (t) => {
+  const secret = 'canary-5e81d2'
+  const api = await restApi(t)
+  const schema = {
+    openapi: '3.0.3',
+    info: { title: 'Weather', version: '1', description: 'Its sk-1234567890abcdefghijklmn is no secret' },
+    servers: [{ url: api.url }],
+    paths: { '/weather': { get: { operationId: 'weather', responses: { 200: { description: 'as it is' } } } } }
+  }
+  api.at('/api.json', ({ headers }, response) => { json(response, headers['x-static'] === secret ? schema : {}, headers['x-static'] === secret ? 200 : 401) })
+  const security = { type: 'apiKey', name: 'X-Key', in: 'header', value: secret }
+  const headers = { 'X-Static': secret }
+  const first = await appFor(t, world({
+    mcpServers: {
+      fetched: { type: 'openapi', url: api.url, openapi: { url: `${api.url}/api.json?key=${secret}`, security }, headers },
+      inline: { type: 'openapi', openapi: { schema, security: { type: 'http', scheme: 'bearer', token: secret }, passthroughHeaders: ['X-Request-Id'] }, visibility: 'public' },
+      text: { type: 'openapi', openapi: { schema: JSON.stringify(schema) } }
+    }
+  }))
+  const exported = await apiOf(first)('POST', '/templates/export', { name: 'apis' })
+  assert.equal(exported.statusCode, 200, exported.body)
+  assert.doesNotMatch(exported.body, new RegExp(secret))
+  const template = at(exported.json(), 'data') as { servers: Record<string, Json>, requiredEnvVars: string[] }
+  assert.deepEqual(at(template.servers, 'inline', 'openapi', 'schema'), schema)
+  const environment = { PATH: process.env.PATH, ...Object.fromEntries(template.requiredEnvVars.map((name) => [name, secret])) }
+  const second = await appFor(t, world({}), {}, { environment })
+  const imported = await apiOf(second)('POST', '/templates/import', template)
+  assert.deepEqual([imported.statusCode, at(imported.json(), 'data', 'serversCreated')], [200, 3], imported.body)
+  const names = ['fetched', 'inline', 'text']
+  await until(() => names.every((name) => second.upstreams.get(name)?.status === 'connected'), 15_000, () =>
+    JSON.stringify(names.map((name) => second.upstreams.get(name)?.error)))
+  for (const [name, header, value] of [['fetched', 'x-key', secret], ['inline', 'authorization', `Bearer ${secret}`], ['text', 'x-key', undefined]] as const) {
+    const called = await apiOf(second)('POST', `/tools/call/${name}`, { toolName: 'weather', arguments: {} })
+    assert.match(called.body, /ok/, called.body)
+    assert.equal(api.last().headers[header], value, name)
+  }
+  const sentOn = second.settings.current.servers.get('inline')?.config.openapi
+  assert.deepEqual([sentOn?.passthroughHeaders, sentOn?.schema], [['X-Request-Id'], schema])
+  // A template of the second gateway is the same: what is a variable already stays.
+  const again = at((await apiOf(second)('POST', '/templates/export', { name: 'apis' })).json(), 'data')
+  assert.deepEqual([at(again, 'servers'), at(again, 'requiredEnvVars')], [template.servers, template.requiredEnvVars])
 })
 
 test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {

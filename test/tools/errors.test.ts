@@ -83,6 +83,7 @@ test('toHttp: each reason has its status', async () => {
     upstream: [-5, 502],
     cancelled: [code.unavailable, 502],
     limit: [code.unavailable, 503],
+    share: [code.unavailable, 429],
     internal: [code.internal, 502]
   }
   for (const [reason, [number, status]] of Object.entries(table)) {

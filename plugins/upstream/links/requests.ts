@@ -70,8 +70,10 @@ export class RequestRunner {
     switch (error.fault) {
       case 'timeout': return new RpcError(code.unavailable, `Request timed out: server ${this.#name} gave ${why}`, 'timeout')
       case 'broken': return new RpcError(code.unavailable, `Server ${this.#name} failed: ${why}. The request may have run`, 'no-answer')
-      case 'no-room': {
-        return new RpcError(code.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, 'limit')
+      case 'no-room':
+      case 'share-used': {
+        const reason = error.fault === 'share-used' ? 'share' : 'limit'
+        return new RpcError(code.unavailable, `Server ${this.#name} answered, but ${why}. The request may have run`, reason)
       }
       case 'closed': return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'cancelled')
       default: return new RpcError(code.unavailable, `Server ${this.#name} did not answer: ${why}`, 'no-answer')

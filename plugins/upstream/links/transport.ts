@@ -10,7 +10,7 @@ import type { LargeWork } from '../../../protocol/large-message.ts'
 import { memory } from '../../limits/memory.ts'
 import { ShareError } from '../../limits/shares.ts'
 import { turns } from '../../limits/turns.ts'
-import { reachOf, type Outbound } from '../../outbound/outbound.ts'
+import { causeOf, reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { childEnvironment, type Install } from './environment.ts'
 import type { Passed } from './passthrough.ts'
 import { OpenApiTransport } from '../openapi/transport.ts'
@@ -25,7 +25,8 @@ const work: LargeWork = {
     try {
       return await turns.run(owner, read)
     } catch (error) {
-      throw error instanceof ShareError ? new UpstreamError('no-room', error.message, { isPublic: true }) : error
+      if (!(error instanceof ShareError)) throw error
+      throw new UpstreamError(error.isOwners ? 'share-used' : 'no-room', error.message, { isPublic: true })
     }
   }
 }
@@ -71,8 +72,8 @@ export function makeTransport (
   authorization?: Authorization
 ): Transport {
   // Whoever stored the server causes what no client has asked for.
-  const { owner, trusted } = reachOf(config)
-  const reading = { meter: memory, work, owner: trusted ? 'servers of admins' : `user ${owner}` }
+  const reach = reachOf(config)
+  const reading = { meter: memory, work, owner: causeOf(reach) }
   if (kind === 'stdio') {
     return new StdioTransport({
       command: config.command ?? '',
@@ -85,7 +86,7 @@ export function makeTransport (
       ...reading
     })
   }
-  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn })
+  if (kind === 'openapi') return new OpenApiTransport({ config, outbound, sharedApi, passed, warn, owner: reading.owner })
   if (config.url === undefined || !URL.canParse(config.url)) {
     throw new UpstreamError('refused', '"url" is not an absolute http or https address once its variables are filled in')
   }
@@ -96,7 +97,7 @@ export function makeTransport (
       throw new UpstreamError('refused', `the value of ${JSON.stringify(name)} in "headers" holds a character that headers cannot hold`)
     }
   }
-  const dispatcher = outbound.dispatcher(url, reachOf(config))
+  const dispatcher = outbound.dispatcher(url, reach)
   // An SSE connection sends the headers of its opening with each POST, too.
   return kind === 'sse'
     ? new SseTransport({ url, headers: { ...passed?.(), ...headers }, dispatcher, authorization, ...reading })

@@ -17,6 +17,8 @@ export interface OpenApiTransportOptions {
   sharedApi: SharedApi
   /** Headers of the client that the connection is for, used where a request has none of its own. */
   passed?: () => Readonly<Record<string, string>> | undefined
+  /** Who causes what no client causes. */
+  owner: string
   warn: (sentence: string) => void
 }
 
@@ -55,7 +57,7 @@ export class OpenApiTransport implements Transport {
   send (text: string, options?: SendOptions): void {
     const message = parseMessage(text, transportLimits.depth)
     if (Array.isArray(message) || message.kind !== 'request' || options?.id === undefined) return
-    void this.#respond(options.id, message, options.headers)
+    void this.#respond(options.id, message, options)
   }
 
   drop (id: number): void {
@@ -72,11 +74,11 @@ export class OpenApiTransport implements Transport {
   }
 
   /** Handles a request and hands its response to the receiver, unless the request is dropped meanwhile. */
-  async #respond (id: number, request: Request, headers: SendOptions['headers']): Promise<void> {
+  async #respond (id: number, request: Request, options: SendOptions): Promise<void> {
     const controller = new AbortController()
     this.#inFlight.set(id, controller)
     try {
-      const resultText = await this.#handle(request, headers, controller.signal)
+      const resultText = await this.#handle(request, options, controller.signal)
       if (this.#inFlight.has(id)) this.#receiver?.message({ kind: 'response', id, resultText }, id)
     } catch (error) {
       if (!this.#inFlight.has(id)) return
@@ -87,7 +89,7 @@ export class OpenApiTransport implements Transport {
     }
   }
 
-  async #handle ({ method, params, paramsText }: Request, headers: SendOptions['headers'], signal: AbortSignal): Promise<string> {
+  async #handle ({ method, params, paramsText }: Request, options: SendOptions, signal: AbortSignal): Promise<string> {
     if (!this.#api) throw new UpstreamError('closed', 'the connection is not open')
     const compiled = await this.#api.description.current()
     switch (method) {
@@ -98,7 +100,13 @@ export class OpenApiTransport implements Transport {
       case 'tools/list':
         return await this.#listPage(compiled, params.cursor)
       case 'tools/call':
-        return await this.#caller.call(this.#api, compiled, { name: params.name, paramsText, headers, signal })
+        return await this.#caller.call(this.#api, compiled, {
+          name: params.name,
+          paramsText,
+          headers: options.headers,
+          cause: options.owner ?? this.#options.owner,
+          signal
+        })
       default:
         throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }

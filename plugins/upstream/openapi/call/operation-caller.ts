@@ -23,6 +23,8 @@ export interface OperationCall {
   name: unknown
   paramsText: string
   headers: Readonly<Record<string, string>> | undefined
+  /** Who causes the answer. */
+  cause: string
   signal: AbortSignal
 }
 
@@ -58,7 +60,7 @@ export class OperationCaller {
    * @returns the text of the tool's result
    * @throws RpcError for an unknown tool; UpstreamError where the API gives no response
    */
-  async call (api: Api, compiled: CompiledDescription, { name, paramsText, headers, signal }: OperationCall): Promise<string> {
+  async call (api: Api, compiled: CompiledDescription, { name, paramsText, headers, cause, signal }: OperationCall): Promise<string> {
     const index = typeof name === 'string' ? compiled.names.indexOf(name) : -1
     const plan = JSON.parse(compiled.plans[index] ?? 'null') as OperationPlan | null
     if (!plan) throw new RpcError(code.invalidParams, `Unknown tool: ${memberOf(paramsText, 'name') ?? 'it has no name'}`)
@@ -77,13 +79,13 @@ export class OperationCaller {
       return errorResult('This operation is at another server than the credentials of this API are for, so it was not called')
     }
     const token = isConfigured && !plan.anonymous ? await credentials.authorize(request, securityDefaults) : undefined
-    const response = await this.#fetch(request, signal)
+    const response = await this.#fetch(request, cause, signal)
     if (response.status !== 401 || token === undefined) return toToolResult(response)
     // A request that was refused did not run: it is sent once more with a new token.
     credentials.invalidate(token)
     request.headers.delete('authorization')
     await credentials.authorize(request, securityDefaults)
-    return toToolResult(await this.#fetch(request, signal))
+    return toToolResult(await this.#fetch(request, cause, signal))
   }
 
   /**
@@ -103,7 +105,7 @@ export class OperationCaller {
     return true
   }
 
-  async #fetch (request: ApiRequest, signal: AbortSignal): Promise<ApiResponse> {
+  async #fetch (request: ApiRequest, cause: string, signal: AbortSignal): Promise<ApiResponse> {
     const { config, outbound } = this.#options
     const { method, origin, path, query, configuredQuery, cookies, body } = request
     const headers = Object.fromEntries(request.headers)
@@ -117,6 +119,7 @@ export class OperationCaller {
         body,
         maxSize: limits.openapi.answer,
         timeout: noTimeout,
+        cause,
         signal,
         answersRedirects: true
       })
