@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
 import { userOf } from '../access/owner.ts'
+import { unmatchedIn } from '../access/overrides.ts'
 import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
@@ -35,6 +36,10 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     initTimeout,
     requestTimeout,
     onLine: (server, line) => { app.logChild(server, line) },
+    remarks: (name, catalogue) => {
+      const server = app.settings.current.servers.get(name)
+      return server === undefined ? [] : unmatchedIn(server, catalogue)
+    },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)
