@@ -82,6 +82,8 @@ export interface AppOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** The credential of this machine's command line; undefined: there is none. */
+  localToken?: string
   /** The admin's password under the development script. */
   developmentPassword?: string
 }
@@ -147,7 +149,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(builtIns)
   await app.register(accessTokens, storage)
   await app.register(social, storage)
-  await app.register(auth)
+  await app.register(auth, { localToken: options.localToken })
   await app.register(oauth, storage)
   await app.register(downstream)
   await app.register(sse)

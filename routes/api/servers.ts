@@ -113,8 +113,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         tags,
         summary: 'Test a server before it is stored',
         description:
-          'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what it saw, or why it ' +
-          'does not connect. Nothing is stored. The rules for storing a server hold.',
+          'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what it saw, or why ' +
+          'it does not connect. Nothing is stored. The rules for storing a server hold.',
         body: ServerToTest,
         response: { 200: Success(ServerTested) }
       },
@@ -152,7 +152,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { config, newName } = request.body
       const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
-      return { success: true as const, data, message: withWarnings('The server was updated', app.servers.warnings(data.name, config as Record<string, unknown>)) }
+      const warnings = app.servers.warnings(data.name, config as Record<string, unknown>)
+      return { success: true as const, data, message: withWarnings('The server was updated', warnings) }
     }
   )
 
