@@ -20,12 +20,14 @@ export interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** false: no server is connected. */
+  connects?: boolean
   /** Why a server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
   problemOf?: TransportDeps['problemOf']
 }
 
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
-export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser, problemOf }) => {
+export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser, problemOf, connects = true }) => {
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
     transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
@@ -44,9 +46,10 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
   })
   app.decorate('upstreams', upstreams)
   app.gateway.addSource(upstreams)
+  app.addHook('onClose', async () => { await upstreams.close() })
+  if (!connects) return
   app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
   app.settings.on('changed', ({ servers }) => {
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
-  app.addHook('onClose', async () => { await upstreams.close() })
 }, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway', 'logins'] })
