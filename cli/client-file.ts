@@ -12,7 +12,11 @@ export interface Imported { readonly name: string, readonly config: Record<strin
 /** A group of MCPHub's. */
 export interface ImportedGroup { readonly name: string, readonly description?: string, readonly servers: unknown[] }
 
-export interface ClientFile { readonly servers: readonly Imported[], readonly groups: readonly ImportedGroup[], readonly warnings: readonly string[] }
+export interface ClientFile {
+  readonly servers: readonly Imported[]
+  readonly groups: readonly ImportedGroup[]
+  readonly warnings: readonly string[]
+}
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
 
@@ -56,7 +60,8 @@ function parse (path: string): unknown {
   try {
     text = readFileSync(path === '-' ? 0 : path, 'utf8')
   } catch (error) {
-    throw new Failure(`${path} cannot be read (${error instanceof Error && 'code' in error ? String(error.code) : String(error)})`, exits.usage)
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new Failure(`${path} cannot be read (${code})`, exits.usage)
   }
   try {
     return parseJsonc(text)
@@ -65,7 +70,7 @@ function parse (path: string): unknown {
   }
 }
 
-/** The values that an editor would fill in for this file: a project's stands in `.vscode/` or `.cursor/` of its folder, or in the folder. */
+/** The values that an editor would fill in. The file of a project stands in its folder, or in `.vscode/` or `.cursor/` there. */
 function editorVariables (path: string): Record<string, string> {
   const folder = dirname(resolve(path))
   const workspace = basename(folder).startsWith('.') ? dirname(folder) : folder
@@ -108,13 +113,18 @@ function groupsOf (document: unknown): ImportedGroup[] {
   })
 }
 
+/** Sections of MCPHub's settings that only a whole file brings along. */
+const ofMcpHub = ['users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources']
+
 function warningsOf (document: unknown, { members }: ForeignDocument, project: string | undefined): string[] {
   const projects = isObject(document) && isObject(document.projects) ? Object.entries(document.projects) : []
   const others = projects.filter(([folder, value]) =>
     folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
-  const whole = members.filter((name) => ['users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens'].includes(name))
+  const whole = members.filter((name) => ofMcpHub.includes(name))
   return [
     ...others.map(([folder]) => `The servers of the project ${folder} are left out: --project ${folder} reads them, too`),
-    ...whole.length === 0 ? [] : [`${whole.join(', ')} are not imported: start the gateway with the file itself for that (docs/coming-from-mcphub.md)`]
+    ...whole.length === 0
+      ? []
+      : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that (docs/coming-from-mcphub.md)`]
   ]
 }

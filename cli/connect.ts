@@ -25,7 +25,8 @@ export async function connect ({ url, needsGateway = false }: Where): Promise<Ap
   const local = await running(places.dataDir)
   if (local) return local
   if (needsGateway) {
-    throw new Failure(`No gateway runs over ${places.settings}. Start it (tool-hub serve), or name another one with --config or --url.`, exits.unreachable)
+    const sentence = `No gateway runs over ${places.settings}. Start it (tool-hub serve), or name another one with --config or --url.`
+    throw new Failure(sentence, exits.unreachable)
   }
   return await (await import('./offline.ts')).offlineApi(env, places)
 }
@@ -40,7 +41,9 @@ async function running (dataDir: string): Promise<Api | undefined> {
   }
   if (!access) return undefined
   // A gateway that was killed has left its file behind, and another program may have its port by now: it is asked without the credential.
-  const health = await fetch(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) }).then(async (answer) => await answer.json(), () => undefined)
+  const health: unknown = await fetch(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
+    .then(async (answer) => await answer.json())
+    .catch(() => undefined)
   return isHealth(health) && isAlive(access.pid) ? httpApi(access.url, access.token) : undefined
 }
 

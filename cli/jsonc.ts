@@ -5,6 +5,7 @@
  */
 export function parseJsonc (text: string): unknown {
   const blank = (part: string): string => part.replace(/[^\n]/g, ' ')
-  const withoutComments = text.replace(/^\uFEFF/, '').replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
+  const withoutComments = text.replace(/^\uFEFF/, '')
+    .replace(/"(?:[^"\\\n]|\\.)*"|\/\/[^\n]*|\/\*[^]*?\*\//g, (part) => part.startsWith('"') ? part : blank(part))
   return JSON.parse(withoutComments.replace(/"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])/g, (part) => part === ',' ? ' ' : part))
 }

@@ -47,7 +47,10 @@ addCheckCommand(program)
 addScripts(program)
 addLogsCommand(program)
 addCompletion(program)
-program.addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an error.')
+program.addHelpText(
+  'after',
+  '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an error.'
+)
 
 try {
   await program.parseAsync()
@@ -62,6 +65,6 @@ function exitOf (error: unknown): number {
   const message = error instanceof Error ? error.message : String(error)
   const { exit = exits.failed, code } = error instanceof Failure ? error : {}
   const isJson = program.opts<{ json?: boolean }>().json === true
-  process.stderr.write(isJson ? `${JSON.stringify({ success: false, message, ...(code === undefined ? {} : { code }) })}\n` : `tool-hub: ${message}\n`)
+  process.stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
   return exit
 }

@@ -37,7 +37,11 @@ export class Output {
   warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${plain(sentence)}`) }
 
   /** Columns with a heading each, as wide as their longest cell. The last one may be as long as it likes. */
-  table (headings: readonly string[], rows: ReadonlyArray<readonly string[]>, paint: (cell: string, column: number) => string = (cell) => cell): string {
+  table (
+    headings: readonly string[],
+    rows: ReadonlyArray<readonly string[]>,
+    paint: (cell: string, column: number) => string = (cell) => cell
+  ): string {
     const cells = [headings, ...rows.map((row) => row.map(plain))]
     const widths = headings.map((_heading, column) => Math.max(...cells.map((row) => [...row[column] ?? ''].length)))
     return cells.map((row, at) => row.map((cell, column) => {

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { readFileSync } from 'node:fs'
 import { segment, withApi } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
-import { jsonOf, serverPath, type ServerRecord } from './servers.ts'
+import { isObject, jsonOf, serverPath, type ServerRecord } from './servers.ts'
 
 interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }
 interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
@@ -18,7 +18,8 @@ export function addCallCommand (program: Command): void {
       await withApi(command, async ({ api, out }) => {
         const args = await argumentsOf(given, async () =>
           (await api.get<ServerRecord>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
-        const { data } = await api.whole<{ data: Result }>('POST', `/api/tools/call/${segment(server)}`, { toolName: tool, arguments: args })
+        const body = { toolName: tool, arguments: args }
+        const { data } = await api.whole<{ data: Result }>('POST', `/api/tools/call/${segment(server)}`, body)
         out.result(data, () => (data.content ?? []).map(textOf).join('\n'))
         if (data.isError === true) throw new Failure('The tool answered with an error', exits.toolError)
       }, true)
@@ -28,7 +29,7 @@ export function addCallCommand (program: Command): void {
 /** The text of a content as it is: a person asked for it. Control characters are for a program that reads a pipe. */
 function textOf ({ type, text, mimeType, uri, resource }: Content): string {
   const shown = text ?? resource?.text
-  if (shown === undefined) return `[${type}${mimeType === undefined ? '' : ` ${mimeType}`} ${uri ?? resource?.uri ?? ''}]`.replace(' ]', ']')
+  if (shown === undefined) return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
   return process.stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
 }
 
@@ -37,13 +38,15 @@ async function argumentsOf (given: readonly string[], toolOf: () => Promise<Tool
   const [first = '{}'] = given
   if (given.length <= 1 && (first === '-' || first.trimStart().startsWith('{'))) {
     const value = jsonOf(first === '-' ? readFileSync(0, 'utf8') : first, 'The argument')
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Failure('The argument must be a JSON object', exits.usage)
-    return value as Record<string, unknown>
+    if (!isObject(value)) throw new Failure('The argument must be a JSON object', exits.usage)
+    return value
   }
   const properties = (await toolOf())?.inputSchema?.properties ?? {}
   return Object.fromEntries(given.map((text) => {
     const [, name, isJson, value] = /^([^=:]+)(:?)=(.*)$/s.exec(text) ?? []
-    if (name === undefined || value === undefined) throw new Failure(`${JSON.stringify(text)}: expected name=text or name:=json`, exits.usage)
+    if (name === undefined || value === undefined) {
+      throw new Failure(`${JSON.stringify(text)}: expected name=text or name:=json`, exits.usage)
+    }
     return [name, isJson === ':' ? jsonOf(value, name) : typed(value, properties[name]?.type)]
   }))
 }

@@ -12,14 +12,15 @@ interface Finding { level: 'error' | 'warning', place: string, message: string }
 
 export function addCheckCommand (program: Command): void {
   program.command('check')
-    .description('check the environment and the settings file, without starting anything; fails on what keeps the gateway or a server from it')
+    .description('check the environment and the settings file, without starting anything')
     .action(async (_options, command: Command) => {
       const out = outputOf(command)
       const findings = await check()
       const errors = findings.filter(({ level }) => level === 'error').length
       out.result({ ok: errors === 0, findings }, () => findings.length === 0
         ? out.style('green', 'All is well')
-        : findings.map(({ level, place, message }) => `${out.style(level === 'error' ? 'red' : 'yellow', level)} ${place}: ${message}`).join('\n'))
+        : findings.map(({ level, place, message }) =>
+          `${out.style(level === 'error' ? 'red' : 'yellow', level)} ${place}: ${message}`).join('\n'))
       if (errors > 0) throw new Failure(`${errors} errors`)
     })
 }
@@ -38,7 +39,7 @@ async function check (): Promise<Finding[]> {
     add('error', 'environment', error)
   }
   if (env === undefined) return findings
-  if (env.DB_URL !== undefined) add('warning', 'database', 'settings in a database are checked by the gateway when it reads them; its log tells')
+  if (env.DB_URL !== undefined) add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
   const { settings: path } = placesOf(env)
   try {
     const document = await readSettings(path)
@@ -47,16 +48,17 @@ async function check (): Promise<Finding[]> {
       return findings
     }
     const { snapshot } = read(document, 1)
-    const fatal = new Set([...snapshot.servers.values()].flatMap(({ name, problem }) =>
-      problem === undefined ? [] : [`server ${JSON.stringify(name)} is not connected: ${problem}`]))
-    for (const problem of snapshot.problems) add(fatal.has(problem) || problem.includes(' is ignored: ') ? 'error' : 'warning', path, problem)
+    const warned = new Set([...snapshot.servers.values()].flatMap(({ name, warnings = [] }) =>
+      warnings.map((warning) => `server ${JSON.stringify(name)}: ${warning}`)))
+    for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
       if (problem !== undefined || config.enabled === false) continue
       for (const warning of expand(config, process.env).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
     for (const group of snapshot.groups.values()) {
       for (const { name } of group.members) {
-        if (!snapshot.servers.has(name)) add('warning', path, `group ${JSON.stringify(group.name)} has a server ${JSON.stringify(name)}, which is not there`)
+        if (snapshot.servers.has(name)) continue
+        add('warning', path, `group ${JSON.stringify(group.name)} has a server ${JSON.stringify(name)}, which is not there`)
       }
     }
   } catch (error) {

@@ -46,6 +46,7 @@ ${bash(nodes)}`
 
 const fish = (nodes: readonly Node[]): string => nodes.map(({ path, words }) => {
   const names = nodes.filter((each) => each.path !== '' && !each.path.includes(' ')).map((each) => each.path).join(' ')
-  const condition = path === '' ? `not __fish_seen_subcommand_from ${names}` : path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`).join('; and ')
+  const seen = path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`).join('; and ')
+  const condition = path === '' ? `not __fish_seen_subcommand_from ${names}` : seen
   return `complete -c tool-hub ${path === '' ? '' : '-f '}-n '${condition}' -a '${words.join(' ')}'`
 }).join('\n') + '\n'

@@ -27,7 +27,8 @@ export function addImportCommand (program: Command): void {
         if (at < 1) throw new Failure('--input: expected id=value', exits.usage)
         return [text.slice(0, at), text.slice(at + 1)] as const
       }))
-      const file = chosen(await readClientFile(path, async (input) => given.get(input.id) ?? await asked(input, path), options.project), options)
+      const answer = async (input: Input): Promise<string | undefined> => given.get(input.id) ?? await asked(input, path)
+      const file = chosen(await readClientFile(path, answer, options.project), options)
       for (const warning of file.warnings) out.warn(warning)
       for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
       if (options.dryRun) {

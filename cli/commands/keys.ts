@@ -24,13 +24,13 @@ export function addKeyCommands (program: Command): void {
   key.command('create')
     .description('create a key, and show it once')
     .argument('<name>')
-    .option('--kind <kind>', 'user: sees what its owner sees, and opens MCP only; system: sees everything, and opens the management API, too', 'user')
+    .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management API, too', 'user')
     .option('--owner <username>', 'the owner (default: admin for a user key)')
     .option('--group <name>', 'only the routes of this group (repeatable)', collect, [])
     .option('--server <name>', 'only the routes of this server (repeatable)', collect, [])
     .option('--expires <when>', 'a time from now, as 12h, 30d, or a date, as 2027-01-31')
     .action(async (name: string, { kind, owner, group, server, expires }: CreateOptions, command: Command) => {
-      const accessType = group.length > 0 && server.length > 0 ? 'custom' : group.length > 0 ? 'groups' : server.length > 0 ? 'servers' : 'all'
+      const accessType = server.length === 0 ? (group.length === 0 ? 'all' : 'groups') : group.length === 0 ? 'servers' : 'custom'
       const body = {
         name,
         kind,
@@ -44,7 +44,7 @@ export function addKeyCommands (program: Command): void {
         const { data, message } = await api.whole<{ data: Key, message?: string }>('POST', '/api/auth/keys', body)
         // The token alone on stdout, so that a script can take it.
         out.result(data, data.token)
-        if (!out.json) out.remark(`${message ?? ''}${data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`}`)
+        if (!out.json) out.remark(`${message ?? ''}${data.expiresAt === undefined ? '' : `. It expires at ${data.expiresAt}.`}`)
       })
     })
 
@@ -56,7 +56,8 @@ export function addKeyCommands (program: Command): void {
         out.result(keys, () => keys.length === 0
           ? 'There are no keys yet: tool-hub key create'
           : out.table(['ID', 'NAME', 'TOKEN', 'KIND', 'OWNER', 'OPENS', 'STATE', 'EXPIRES', 'LAST USED'], keys.map((each) => [
-            each.id, each.name, each.token, each.kind, each.owner ?? '', opens(each), stateOf(each), each.expiresAt ?? '', each.lastUsedAt ?? ''
+            ...[each.id, each.name, each.token, each.kind, each.owner ?? '', opens(each), stateOf(each)],
+            ...[each.expiresAt ?? '', each.lastUsedAt ?? '']
           ])))
       })
     })

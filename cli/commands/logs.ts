@@ -40,7 +40,8 @@ function textOf (out: Context['out'], { timestamp, level, processId, message }: 
 async function follow ({ api, out }: Context, options: LogOptions): Promise<void> {
   const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers })
   if (!answer.ok || answer.body === null) {
-    throw new Failure(`The gateway answered ${answer.status}`, answer.status === 401 || answer.status === 403 ? exits.forbidden : exits.failed)
+    const isRefused = answer.status === 401 || answer.status === 403
+    throw new Failure(`The gateway answered ${answer.status}`, isRefused ? exits.forbidden : exits.failed)
   }
   const write = (line: Line): void => { process.stdout.write(`${out.json ? JSON.stringify(line) : textOf(out, line)}\n`) }
   process.stdout.once('error', () => { process.exit(exits.ok) })

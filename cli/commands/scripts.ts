@@ -5,13 +5,13 @@ import { exits } from '../failure.ts'
 
 /** `backup` and `restore`, which are scripts of their own and explain their options themselves. */
 export function addScripts (program: Command): void {
-  for (const [name, description] of [
-    ['backup', 'write settings, tokens and bundles to one file; the gateway may run meanwhile'],
-    ['restore', 'put a backup back; the gateway must not run']
+  for (const [name, usage, description] of [
+    ['backup', '[file] [--with-key] [--force]', 'write settings, tokens and bundles to one file; the gateway may run meanwhile'],
+    ['restore', '<file> [--replace] [--keep-tokens] [--without-key]', 'put a backup back; the gateway must not run']
   ] as const) {
     program.command(name)
       .description(description)
-      .argument('[arguments...]', name === 'backup' ? '[file] [--with-key] [--force]' : '<file> [--replace] [--keep-tokens] [--without-key]')
+      .argument('[arguments...]', usage)
       .allowUnknownOption()
       .action(async (args: string[]) => { process.exitCode = await run(name, args) })
   }

@@ -101,10 +101,10 @@ function configOf ([first, ...rest]: string[], options: AddOptions): Record<stri
   }
   if (configJson !== undefined) {
     const config = jsonOf(configJson, '--config-json')
-    if (typeof config !== 'object' || config === null || Array.isArray(config)) throw new Failure('--config-json: expected an object', exits.usage)
+    if (!isObject(config)) throw new Failure('--config-json: expected an object', exits.usage)
     return { ...config, ...more }
   }
-  if (first === undefined) throw new Failure('What is it? Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
+  if (first === undefined) throw new Failure('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
   const isAddress = /^https?:\/\//i.test(first)
   if (isAddress && rest.length > 0) throw new Failure('An address has no arguments', exits.usage)
   const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
@@ -124,6 +124,9 @@ function pairs (texts: readonly string[], pattern: RegExp, option: string, shape
     return [name, value]
   }))
 }
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** @throws Failure */
 export function jsonOf (text: string, place: string): unknown {
@@ -149,8 +152,11 @@ async function status ({ api, out }: Context): Promise<void> {
 }
 
 const serverTable = (out: Output, api: Api, servers: ReadonlyArray<Pick<ServerRecord, 'name' | 'status' | 'error'>>): string =>
-  out.table(['NAME', 'STATUS', 'ERROR'], servers.map((server) => [server.name, statusOf(api, server), server.error ?? '']), (cell, column) =>
-    column === 1 ? out.status(cell) : cell)
+  out.table(
+    ['NAME', 'STATUS', 'ERROR'],
+    servers.map((server) => [server.name, statusOf(api, server), server.error ?? '']),
+    (cell, column) => column === 1 ? out.status(cell) : cell
+  )
 
 const statusOf = (api: Api, server: { status: string }): string =>
   api.url === undefined && server.status !== 'disabled' ? 'not running' : server.status

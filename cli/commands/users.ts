@@ -10,11 +10,20 @@ export function addUserCommands (program: Command): void {
     .argument('<username>')
     .option('--password-stdin', 'read it from stdin; without this, a random one is made and shown')
     .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
-      const newPassword = passwordStdin ? readFileSync(0, 'utf8').replace(/\r?\n$/, '') : randomBytes(12).toString('base64url')
+      const newPassword = passwordStdin ? readFileSync(0, 'utf8').replace(/\r?\n$/, '') : randomPassword()
       await withApi(command, async ({ api, out }) => {
         await api.whole('PUT', `/api/users/${segment(username)}`, { newPassword })
-        out.result({ username, ...(passwordStdin ? {} : { password: newPassword }) }, passwordStdin ? 'The password was changed' : newPassword)
+        const shown = passwordStdin ? undefined : newPassword
+        out.result({ username, password: shown }, shown ?? 'The password was changed')
         if (!passwordStdin && !out.json) out.remark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
       })
     })
+}
+
+/** 120 random bits, with all kinds of characters that the rules for passwords ask for. */
+function randomPassword (): string {
+  for (;;) {
+    const password = randomBytes(15).toString('base64url')
+    if (/[A-Za-z]/.test(password) && /[0-9]/.test(password) && /[-_]/.test(password)) return password
+  }
 }

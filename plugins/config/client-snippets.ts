@@ -23,7 +23,7 @@ export function clientSnippets ({ url, key }: Access): Snippet[] {
         mcpServers: {
           'tool-hub': {
             command: 'npx',
-            args: ['-y', 'mcp-remote', url, '--transport', 'http-only', '--header', `Authorization:${'${TOOL_HUB_AUTH}'}`],
+            args: ['-y', 'mcp-remote', url, '--transport', 'http-only', '--header', 'Authorization:$' + '{TOOL_HUB_AUTH}'],
             env: { TOOL_HUB_AUTH: authorization }
           }
         }

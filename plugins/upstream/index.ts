@@ -27,7 +27,8 @@ export interface UpstreamOptions {
 }
 
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
-export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser, problemOf, connects = true }) => {
+export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) => {
+  const { cache, initTimeout, requestTimeout, environment, childUser, problemOf } = options
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
     transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
