@@ -12,8 +12,8 @@ export function clientSnippets ({ url, key }: Access): Snippet[] {
   const header = `"Authorization: ${authorization}"`
   const server = { type: 'http', url, headers: { Authorization: authorization } }
   return [
-    { client: 'Claude Code', where: 'shell', text: `claude mcp add --transport http tool-hub ${url} --header ${header}` },
-    { client: 'Gemini CLI', where: 'shell', text: `gemini mcp add --transport http --header ${header} tool-hub ${url}` },
+    { client: 'Claude Code', where: 'shell', text: `claude mcp add --scope user --transport http tool-hub ${url} --header ${header}` },
+    { client: 'Gemini CLI', where: 'shell', text: `gemini mcp add --scope user --transport http --header ${header} tool-hub ${url}` },
     { client: 'Cursor', where: '~/.cursor/mcp.json', text: json({ mcpServers: { 'tool-hub': server } }) },
     { client: 'VS Code', where: '.vscode/mcp.json', text: json({ servers: { 'tool-hub': server } }) },
     {
