@@ -1,6 +1,7 @@
 // Configuration files of other programs become what their clients would run, and what has no effect is named. Then the same by the ways in:
 // the settings file, POST /api/servers/batch, POST /api/servers/test; and overrides under MCPHub's names.
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -214,6 +215,29 @@ test('the settings file takes such configs, and keeps their text', async (t) => 
   assert.equal(data.config.options.timeout, 5_000)
   assertWarnings(data.warnings, [/"timeout" is taken as 5 seconds/, /"autoApprove" has no effect/, /overrides of tools "nothing" match nothing/])
   assert.equal((await ask(app, 'GET', '/api/servers/off')).body.data.status, 'disabled')
+})
+
+test('the settings file of MCPHub: overrides under prefixed names, keys, groups', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('get-env'), tool('other')] })
+  const file = JSON.parse(readFileSync(sample('mcphub'), 'utf8')) as Json
+  const { command: _, args: __, ...everything } = file.mcpServers.everything as Json
+  const app = await appFor(t, { ...file, mcpServers: { ...file.mcpServers, everything: { ...everything, url: upstream.url } } })
+  const key = { authorization: 'Bearer a-token-of-mcphub' }
+  const server = async (): Promise<Json> => (await ask(app, 'GET', '/api/servers/everything', undefined, key)).body.data
+  await until(async () => (await server()).status === 'connected')
+  const { tools, warnings, config } = await server()
+  assert.deepEqual(
+    tools.map(({ name, enabled, description }: Json) => [name, enabled, description]),
+    [['echo', true, 'Says it again'], ['get-env', false, 'The tool get-env'], ['other', true, 'The tool other']]
+  )
+  assertWarnings(warnings, [/overrides of tools "everything-gone" match nothing/])
+  assert.equal(config.isolation, 'session')
+  const call = async (toolName: string): Promise<number> =>
+    (await ask(app, 'POST', '/api/tools/call/everything', { toolName, arguments: {} }, key)).status
+  assert.deepEqual([await call('echo'), await call('get-env')], [200, 404])
+  await ask(app, 'POST', '/api/servers/everything/tools/get-env/toggle', { enabled: true }, key)
+  assert.equal(await call('get-env'), 200)
+  assert.equal((await ask(app, 'GET', '/api/groups/daily', undefined, key)).status, 200)
 })
 
 test('POST /api/servers/batch takes the file of a client as it is', async (t) => {
