@@ -47,7 +47,10 @@ export async function readClientFile (
     servers: foreign.servers.map(({ name, config }) => {
       if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(path)), editor)
-      const { config: adopted, warnings } = adopt(read, { inputs, editor })
+      // Some clients hand numbers to commands; the gateway itself takes texts only.
+      const { args } = read
+      const withTexts = Array.isArray(args) ? { ...read, args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : read
+      const { config: adopted, warnings } = adopt(withTexts, { inputs, editor })
       return { name, config: adopted, warnings: [...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),

@@ -159,10 +159,8 @@ function readDisabledItems (adoption: Adoption): void {
   }
 }
 
-/** Numbers and booleans in places of texts. */
+/** Numbers and booleans in places of texts, as VS Code allows them. */
 function readValues (adoption: Adoption): void {
-  const { args } = adoption.config
-  if (Array.isArray(args) && args.some(isPlain)) adoption.put('args', args.map((arg: unknown) => isPlain(arg) ? String(arg) : arg))
   for (const map of ['env', 'headers'] as const) {
     const values = adoption.config[map]
     if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue

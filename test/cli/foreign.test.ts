@@ -1,3 +1,4 @@
+/* eslint-disable no-template-curly-in-string -- what clients write */
 // Configuration files of other programs become what their clients would run, and what has no effect is named. Then the same by the ways in:
 // the settings file, POST /api/servers/batch, POST /api/servers/test; and overrides under MCPHub's names.
 import assert from 'node:assert/strict'

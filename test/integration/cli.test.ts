@@ -1,3 +1,4 @@
+/* eslint-disable no-control-regex, no-template-curly-in-string -- escape sequences of terminals, and variables of configs */
 // The command line against a real gateway: each command, over a settings file and over a database, through a pipe and on a terminal, and
 // with the gateway down. The terminal is that of script(1).
 import assert from 'node:assert/strict'
