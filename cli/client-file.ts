@@ -49,8 +49,8 @@ export async function readClientFile (
       const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(path)), editor)
       // Some clients hand numbers to commands; the gateway itself takes texts only.
       const { args } = read
-      const withTexts = Array.isArray(args) ? { ...read, args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : read
-      const { config: adopted, warnings } = adopt(withTexts, { inputs, editor })
+      const texts = Array.isArray(args) ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : {}
+      const { config: adopted, warnings } = adopt({ ...read, ...texts }, { inputs, editor })
       return { name, config: adopted, warnings: [...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),
