@@ -12,7 +12,7 @@ import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugi
 import { newLocalToken, removeLocalAccess, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
 import { openVault } from './plugins/secrets/vault.ts'
 import type { FirstAdmin } from './plugins/users/users.ts'
-import { milliseconds, type Env } from './schemas/env.ts'
+import { doubtsOf, milliseconds, type Env } from './schemas/env.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
 const developmentPassword = process.argv.includes('--dev') ? 'admin123' : undefined
@@ -63,6 +63,7 @@ async function start (): Promise<void> {
     developmentPassword
   })
   log = app.log
+  for (const sentence of doubtsOf(process.env)) log.warn(sentence)
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
     if (err) app.log.fatal({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)

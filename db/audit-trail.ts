@@ -6,7 +6,7 @@ export interface AuditEntry {
   readonly timestamp: number
   readonly username: string
   readonly action: 'create' | 'update' | 'delete'
-  readonly entity: 'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig'
+  readonly entity: 'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient'
   readonly name: string
   readonly before?: string
   readonly after?: string

@@ -212,10 +212,10 @@ export interface Consents {
 
 /**
  * The state of a browser at the authorization server: a session in which somebody may have logged in, or an interaction, which is an
- * authorization request that waits for its user.
+ * authorization request that waits for its user. `upstream-login`: the beginning of a login at an upstream server.
  */
 export interface LoginState {
-  readonly kind: 'session' | 'interaction'
+  readonly kind: 'session' | 'interaction' | 'upstream-login'
   /** A name of the state that is no credential. */
   readonly uid?: string
   readonly username?: string

@@ -114,16 +114,20 @@ export function elementsOf (text: string, max = Infinity): string[] {
  * that occurs more than once is kept once, since parsers differ in which of the two they read.
  */
 export function withMembers (text: string, changes: Readonly<Record<string, string | undefined>>): string {
-  const parts: string[] = []
-  const left = new Set(Object.keys(changes))
+  const left = Object.keys(changes)
+  let members = ''
+  const add = (member: string): void => { members += members === '' ? member : `,${member}` }
   for (const { key, keyStart, start, end } of membersOf(text)) {
-    if (!Object.hasOwn(changes, key)) parts.push(text.slice(keyStart, end))
-    else if (left.delete(key) && changes[key] !== undefined) parts.push(`${text.slice(keyStart, start)}${changes[key]}`)
+    if (!Object.hasOwn(changes, key)) { add(text.slice(keyStart, end)); continue }
+    const at = left.indexOf(key)
+    if (at === -1) continue
+    left.splice(at, 1)
+    if (changes[key] !== undefined) add(`${text.slice(keyStart, start)}${changes[key]}`)
   }
   for (const key of left) {
-    if (changes[key] !== undefined) parts.push(`${JSON.stringify(key)}:${changes[key]}`)
+    if (changes[key] !== undefined) add(`${JSON.stringify(key)}:${changes[key]}`)
   }
-  return `{${parts.join(',')}}`
+  return `{${members}}`
 }
 
 /** True when objects and arrays are nested deeper than `limit`. */

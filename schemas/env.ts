@@ -7,7 +7,13 @@ import { StringEnum } from './string-enum.ts'
 
 /** A duration: `500ms`, `5s`, `10m`, `24h`, or a bare number of milliseconds. */
 const Duration = (value: string, description: string) =>
-  Type.String({ default: value, pattern: '^[0-9]+(ms|s|m|h|d)?$', expected: 'a duration, as "500ms", "30s", "10m", "24h"', description })
+  Type.String({
+    default: value,
+    isDuration: true,
+    pattern: '^[0-9]+(ms|s|m|h|d)?$',
+    expected: 'a duration, as "500ms", "30s", "10m", "24h"',
+    description
+  })
 
 /** A secret. */
 const Secret = (description: string) => Type.Optional(Type.String({ secret: true, description }))
@@ -223,16 +229,34 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   const env: unknown = Value.Default(Env, given)
   const problem = problemOf(Env, env)
   if (!problem) return env as Env
-  const { expected }: TSchema = Env.properties[problem.path as keyof Env]
-  const reason = typeof expected === 'string' ? `expected ${expected}` : problem.message
+  const { expected, type }: TSchema = Env.properties[problem.path as keyof Env]
+  const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
+  const reason = typeof words === 'string' ? `expected ${words}` : problem.message
   throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(environment[problem.path])}: ${reason}.`)
 }
 
 /** Converts the text of a variable to the type of its schema. Only digits are a number: not `1e3`, not `0x10`. */
 function valueOf (schema: TSchema, text: string): unknown {
   if (schema.type === 'integer') return /^[0-9]+$/.test(text) ? Number(text) : text
-  return schema.type === 'boolean' ? Value.Convert(schema, text) : text
+  return schema.type === 'boolean' ? switches.get(text.toLowerCase()) ?? text : text
 }
+
+/** What a switch may be set to. */
+const switches: ReadonlyMap<string, boolean> = new Map([
+  ...['true', 'yes', 'on', '1'].map((text) => [text, true] as const),
+  ...['false', 'no', 'off', '0'].map((text) => [text, false] as const)
+])
+
+/**
+ * Durations that are probably meant in seconds: bare numbers are ms, and none of these makes sense below one second.
+ * @returns a sentence for each
+ */
+export const doubtsOf = (environment: Readonly<Record<string, string | undefined>>): string[] =>
+  Object.entries<TSchema>(Env.properties).flatMap(([name, { isDuration }]) => {
+    const text = environment[name] ?? ''
+    if (isDuration !== true || !/^[0-9]+$/.test(text) || Number(text) === 0 || Number(text) >= 1_000) return []
+    return [`${name}=${text} is ${Number(text)} ms. Write ${Number(text)}s for seconds, or ${Number(text)}ms if that is what you mean`]
+  })
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

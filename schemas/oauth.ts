@@ -1,8 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './string-enum.ts'
 
-const Seconds = (value: number) =>
-  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum: 10 * 365 * 86_400, description: 'Seconds' }))
+const Seconds = (value: number, maximum: number) =>
+  Type.Optional(Type.Integer({ default: value, minimum: 1, maximum, description: `Seconds, at most ${maximum}` }))
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
 const grantTypes: Array<'authorization_code' | 'refresh_token'> = ['authorization_code', 'refresh_token']
 
@@ -12,9 +12,9 @@ export const Scope = Type.String({ pattern: '^[!#-\\[\\]-~]+$', maxLength: 256 }
 /** `systemConfig.oauthServer`: the gateway as an authorization server. */
 export const OAuthServer = Type.Object({
   enabled: Switch(false),
-  accessTokenLifetime: Seconds(3_600),
-  refreshTokenLifetime: Seconds(1_209_600),
-  authorizationCodeLifetime: Seconds(60),
+  accessTokenLifetime: Seconds(3_600, 86_400),
+  refreshTokenLifetime: Seconds(1_209_600, 365 * 86_400),
+  authorizationCodeLifetime: Seconds(60, 600),
   requireClientSecret: Switch(false, 'Refuse clients without a secret'),
   allowedScopes: Type.Optional(Type.Array(Scope, { default: ['mcp', 'manage', 'profile', 'openid'] })),
   requireState: Switch(false, 'Refuse authorization requests without `state`'),

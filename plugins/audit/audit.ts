@@ -3,7 +3,7 @@ import { timesOf, type DateRange } from '../body/dates.ts'
 import { errors } from '../errors/list.ts'
 import { askedRecords } from '../errors/storage.ts'
 import type { Committed } from '../settings/settings.ts'
-import { entriesOf } from './entries.ts'
+import { entriesOf, entryOf, type Parts } from './entries.ts'
 import { tooMany, type TrailBounds } from './memory-trail.ts'
 
 type Json = Record<string, unknown>
@@ -53,8 +53,18 @@ export class Audit {
 
   /** Adds an entry for each change of a commit. Commits without an author, such as the last use of keys, make no entries. */
   add (committed: Committed): void {
+    this.#add(entriesOf(committed, this.#deps.bounds.part))
+  }
+
+  /** Adds an entry for a change of what is no part of the settings. @param by the user who asked for it */
+  note (by: string, parts: Parts): void {
+    const entry = entryOf(by, parts, this.#deps.bounds.part)
+    if (entry) this.#add([entry])
+  }
+
+  #add (entries: readonly AuditEntry[]): void {
     const { bounds, notify, warn } = this.#deps
-    for (const entry of entriesOf(committed, bounds.part)) {
+    for (const entry of entries) {
       this.#waiting.push(entry)
       notify(entry)
     }

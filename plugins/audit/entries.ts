@@ -17,7 +17,11 @@ export function entriesOf (committed: Committed, maxSize: number): AuditEntry[] 
 }
 
 function toEntry (change: Change, { by = '', former, next }: Committed, maxSize: number): AuditEntry | undefined {
-  const { before, after, entity, name } = partsOf(change, former, next)
+  return entryOf(by, partsOf(change, former, next), maxSize)
+}
+
+/** The entry for a change; undefined: there was nothing, and there is nothing. @param maxSize as for `entriesOf` */
+export function entryOf (by: string, { before, after, entity, name }: Parts, maxSize: number): AuditEntry | undefined {
   if (before === undefined && after === undefined) return undefined
   return {
     id: randomUUID(),
@@ -41,8 +45,8 @@ function textOf (part: Json, maxSize: number): string {
   return text.length > maxSize ? JSON.stringify({ id: part.id, name: part.name, truncated: true }) : text
 }
 
-/** The entity of a change, before and after it. */
-interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
+/** The entity of a change, before and after it, without secrets. */
+export interface Parts { entity: AuditEntry['entity'], name: string, before?: Json, after?: Json }
 
 function partsOf (change: Change, former: Snapshot, next: Snapshot): Parts {
   switch (change.entity) {

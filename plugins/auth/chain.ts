@@ -25,10 +25,12 @@ export type Step = (credentials: Credentials, routes: RouteClass, snapshot: Snap
 
 /** The caller, as the first matching step identifies it (SPEC, "Authentication"; DECISIONS §3). */
 export function identify (chain: readonly Step[], credentials: Credentials, routes: RouteClass, snapshot: Snapshot): Identified {
-  for (const [at, step] of chain.entries()) {
+  let at = 0
+  for (const step of chain) {
+    at++
     const found = step(credentials, routes, snapshot)
     if (found instanceof Promise) {
-      return found.then((principal) => principal ?? identify(chain.slice(at + 1), credentials, routes, snapshot))
+      return found.then((principal) => principal ?? identify(chain.slice(at), credentials, routes, snapshot))
     }
     if (found) return found
   }

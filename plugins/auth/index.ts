@@ -3,6 +3,7 @@ import jwt from '@fastify/jwt'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { headerOf } from '../access/key-header.ts'
+import type { Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import type { User } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
@@ -33,7 +34,7 @@ export interface Auth {
   /**
    * The caller on an MCP route. A promise only where a step of the chain has to wait.
    * @param named the user in the route's path, if any: a credential is then required, whatever the settings say
-   * @throws Unauthorized, WrongUser
+   * @throws Unauthorized, WrongUser, TokenTwice
    */
   transport: (request: FastifyRequest, named?: string) => Principal | Promise<Principal>
   /**
@@ -140,17 +141,17 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     }
     const snapshot = app.settings.current
     if (named === undefined && snapshot.system.routing?.enableBearerAuth === false) return anonymous
-    const name = snapshot.system.routing?.bearerAuthHeaderName ?? 'Authorization'
-    const isMissing = headers[headerOf(snapshot)] === undefined
-    throw new errors.Unauthorized(isMissing ? `A bearer key is required in the ${name} header` : 'The bearer key is not valid')
+    throw new errors.Unauthorized(missingOrWrong(headers, snapshot))
   }
 
   app.decorate('auth', {
     transport: (request, named) => {
+      inOneWay(request)
       const found: Identified = identifyFresh(request as Credentials, 'mcp')
       return found instanceof Promise ? found.then((principal) => admit(principal, request, named)) : admit(found, request, named)
     },
     management: async (request, { query } = { query: true }) => {
+      inOneWay(request)
       const credentials = credentialsOf(request)
       const principal = await identifyFresh(query ? credentials : { ...credentials, query: {} }, 'api')
       // Browsers send cookies for pages of others, too (DECISIONS §3).
@@ -159,7 +160,10 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
         checkScopes(principal, request.routeOptions.config?.effect)
         return principal
       }
-      throw new errors.Unauthorized('Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key')
+      const wrong = request.headers.authorization === undefined ? '' : 'The credential in the Authorization header is not valid here. '
+      throw new errors.Unauthorized(
+        `${wrong}Log in with POST /api/auth/login and send the token in x-auth-token, or send a system bearer key`
+      )
     },
     token: async (request) => await token(credentialsOf(request), 'api', app.settings.current),
     optional: async (request) => {
@@ -176,6 +180,27 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     login: (user) => app.jwt.sign({ sub: user.username, mark: markOf(user) } satisfies LoginClaims)
   })
 }, { name: 'auth', dependencies: ['config', 'keys', 'settings', 'access', 'access-tokens', 'social'] })
+
+/** Refuses a request that sends a token in two ways (RFC 6750, section 2), whichever of the two would count. @throws TokenTwice */
+function inOneWay ({ headers: { authorization }, query }: FastifyRequest): void {
+  const { access_token: token } = query as { access_token?: unknown }
+  if (token !== undefined && authorization !== undefined && /^bearer /i.test(authorization)) throw new errors.TokenTwice()
+}
+
+/** What a caller of the MCP routes lacks, who was not identified. */
+function missingOrWrong (headers: FastifyRequest['headers'], snapshot: Snapshot): string {
+  const { routing, oauthServer } = snapshot.system
+  const takesTokens = oauthServer?.enabled === true
+  const name = routing?.bearerAuthHeaderName ?? 'Authorization'
+  const sent = headers[headerOf(snapshot)] ?? (takesTokens ? headers.authorization : undefined)
+  if (sent !== undefined) {
+    return takesTokens && !String(sent).includes('thk_') ? 'The access token or bearer key is not valid' : 'The bearer key is not valid'
+  }
+  if (!takesTokens) return `A bearer key is required in the ${name} header`
+  return headerOf(snapshot) === 'authorization'
+    ? 'An access token or a bearer key is required in the Authorization header'
+    : `An access token is required in the Authorization header, or a bearer key in the ${name} header`
+}
 
 /** Whether a request changes and runs nothing (RFC 9110, section 9.2.1). */
 const isReading = ({ method, routeOptions }: FastifyRequest): boolean =>

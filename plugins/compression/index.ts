@@ -10,7 +10,7 @@ import { originalsProvider, originalsPrefix } from './provider.ts'
 import type { ResultOptions } from './result.ts'
 
 const Options = SystemSections.properties.toolResultCompression
-type Settings = Omit<ResultOptions, 'uriPrefix'> & { enabled: boolean }
+interface Settings { enabled: boolean, options: Omit<ResultOptions, 'uriPrefix'> }
 
 const known = new WeakMap<SystemConfig, Settings>()
 
@@ -22,7 +22,8 @@ function settingsOf (system: SystemConfig): Settings {
       const schema = Options.properties[name as keyof typeof Options.properties]
       return schema !== undefined && Value.Check(schema, value)
     })
-    known.set(system, settings = Value.Default(Options, Object.fromEntries(stored)) as Settings)
+    const { enabled, ...options } = Value.Default(Options, Object.fromEntries(stored)) as Settings['options'] & { enabled: boolean }
+    known.set(system, settings = { enabled, options })
   }
   return settings
 }
@@ -44,7 +45,7 @@ export default fp(async (app) => {
   })
   app.gateway.addReader(originalsProvider(originals))
   app.gateway.addHook('onResult', ({ exchange }, result) => {
-    const { enabled, ...options } = settingsOf(app.settings.current.system)
+    const { enabled, options } = settingsOf(app.settings.current.system)
     // A text has no more tokens than bytes, and a character three bytes at most.
     if (!enabled || !ofTools.has(exchange.method) || result.length * 3 < options.minTokens) return result
     const { key } = exchange.view.principal

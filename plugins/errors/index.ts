@@ -52,6 +52,10 @@ const messageOf = (error: FastifyError): string =>
       ? 'Internal error'
       : error.message
 
+/** The challenge for a caller who was not identified: who has sent no credentials is told of no error (RFC 6750, section 3.1). */
+const challengeOf = ({ headers: { authorization } }: FastifyRequest): string =>
+  authorization !== undefined && /^bearer /i.test(authorization) ? 'Bearer error="invalid_token"' : 'Bearer'
+
 /** The dialect of the management API and the public routes: `{success: false, message, code, errors?}`. */
 export function envelope (
   given: FastifyError & { errors?: readonly string[], retryAfter?: number, scope?: string },
@@ -61,7 +65,8 @@ export function envelope (
   const error: typeof given = ours(given, request)
   const status = statusOf(error)
   if (status >= 500 && !error.code?.startsWith('TH_')) request.log.error({ err: error }, 'a request failed')
-  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
+  if (status === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', challengeOf(request))
+  if (error.code === 'TH_TOKEN_TWICE') reply.header('www-authenticate', 'Bearer error="invalid_request"')
   if (given.scope !== undefined) reply.header('www-authenticate', `Bearer error="insufficient_scope", scope="${given.scope}"`)
   retryLater(reply, status, given.retryAfter)
   const found = findingsOf(error)
@@ -151,11 +156,25 @@ export const pageError = (pages: Pages, title: string) => (given: FastifyError, 
   void reply.code(status).headers(headers).send(html)
 }
 
+/** The title of pages about errors of the authorization server. */
+export const unanswered = 'This request cannot be answered'
+
+/** The dialect of the pages of the authorization server, of which everything is a path without a route while it is off. */
+export const oauthPageError = (pages: Pages): ReturnType<typeof pageError> => {
+  const show = pageError(pages, unanswered)
+  return (error, request, reply) => { show(error.code === 'TH_NOT_FOUND' ? new errors.OAuthOff() : error, request, reply) }
+}
+
 /** The dialect for a path without a route: that of the routes around it. */
 export function byPath (basePath: string): typeof envelope {
+  const isOAuth = (path: string): boolean => path.startsWith(`${basePath}/oauth/`)
   const isMcp = (path: string): boolean =>
     path.startsWith(`${basePath}/`) && /^\/(?:messages$|(?:api\/|[^/]+\/)?(?:mcp|sse)(?:\/|$))/.test(path.slice(basePath.length))
-  return (error, request, reply) => { (isMcp(request.url.split('?', 1)[0] ?? '') ? jsonRpc : envelope)(error, request, reply) }
+  return (error, request, reply) => {
+    const path = request.url.split('?', 1)[0] ?? ''
+    const dialect = isMcp(path) ? jsonRpc : isOAuth(path) ? oauthError : envelope
+    dialect(error, request, reply)
+  }
 }
 
 /** The root's handlers, for everything outside the scopes that have a dialect of their own. */

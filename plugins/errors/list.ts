@@ -32,6 +32,7 @@ export const errors = {
   ShareUsed: createError('TH_SHARE_USED', '%s', 429),
   WeakPassword: createError('TH_WEAK_PASSWORD', '%s', 400),
   Unauthorized: createError('TH_UNAUTHORIZED', '%s', 401),
+  TokenTwice: createError('TH_TOKEN_TWICE', 'The request sends a token in two ways; send it in the Authorization header only', 400),
   ForeignOrigin: createError(
     'TH_FOREIGN_ORIGIN',
     'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be',
@@ -96,6 +97,7 @@ export const errors = {
     'Bad request: MCP protocol version %s is not supported (supported versions: %s)',
     400
   ),
+  OAuthOff: createError('TH_OAUTH_OFF', 'The authorization server of this gateway is switched off; whoever runs it can switch it on', 404),
   SocialLoginOff: createError('TH_SOCIAL_LOGIN_OFF', 'Social login is off: %s', 404),
   LoginExpired: createError('TH_LOGIN_EXPIRED', 'This login was begun in another browser, or too long ago: begin it again', 400),
   Draining: createError('TH_DRAINING', 'The gateway is shutting down', 503)

@@ -33,6 +33,8 @@ export class Keys {
   readonly #readonly: boolean
   readonly #warn: (sentence: string) => void
   #byHash = new Map<string, BearerKey>()
+  /** The keys that were found last, by their tokens: hashing a token takes as long as much of a call. */
+  readonly #found = new Map<string, BearerKey>()
   /** The keys that `#byHash` was made from. */
   #indexed: Snapshot['keys'] | undefined
 
@@ -53,8 +55,13 @@ export class Keys {
     if (keys !== this.#indexed) {
       this.#indexed = keys
       this.#byHash = indexOf(keys)
+      this.#found.clear()
     }
-    const key = this.#byHash.get(sha256(token))
+    let key = this.#found.get(token)
+    if (!key && (key = this.#byHash.get(sha256(token)))) {
+      if (this.#found.size >= limits.keysAtHand) this.#found.clear()
+      this.#found.set(token, key)
+    }
     return key && counts(key) ? key : undefined
   }
 

@@ -90,6 +90,8 @@ export const limits = {
 
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
+  /** Bearer keys that are found without hashing their tokens, as they were used since the last change of keys; beyond: all are hashed again. */
+  keysAtHand: 1_000,
   /** Max bearer keys per user who is not an admin; beyond: 503. */
   keysPerUser: 100,
   /** Max servers per user who is not an admin; beyond: 503. */

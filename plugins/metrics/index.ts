@@ -17,10 +17,13 @@ export interface Metrics {
   gauge: (name: string, help: string, read: () => number) => void
 }
 
+/** Max servers of which `toolhub_upstream_up` tells, in the order of configuration. */
+const shownServers = 2_000
+
 /** `app.metrics`: the metrics of the gateway, for Prometheus. They are collected by the gateway's hooks. */
 export default fp(async (app) => {
   const register = new Registry()
-  collectDefaultMetrics({ register, prefix: 'toolhub_' })
+  collectDefaultMetrics({ register })
   const calls = new CallMetrics()
   calls.register(register)
   const questions = new Counter({
@@ -48,6 +51,20 @@ export default fp(async (app) => {
     collect () { for (const [status, count] of Object.entries(app.upstreams.counts())) this.set({ status }, count) }
   })
   states.reset()
+  const up = new Gauge({
+    name: 'toolhub_upstream_up',
+    help: 'Whether an upstream server can be called: 1, or 0',
+    labelNames: ['server'],
+    registers: [register],
+    collect () {
+      this.reset()
+      let left = shownServers
+      for (const [server, isAvailable] of app.upstreams.reachable()) if (left-- > 0) this.set({ server }, isAvailable ? 1 : 0)
+    }
+  })
+  up.reset()
+  new Gauge({ name: 'toolhub_build_info', help: 'The version that runs: always 1', labelNames: ['version', 'node'], registers: [register] })
+    .set({ version: app.config.version, node: process.version }, 1)
 
   app.gateway.addHook('onDone', ({ provider, exchange, outcome, duration }) => {
     calls.add(provider, exchange.method, outcome, duration / 1_000)
@@ -69,4 +86,4 @@ export default fp(async (app) => {
       }).join('\n')
     }
   })
-}, { name: 'metrics', dependencies: ['access', 'gateway', 'downstream', 'upstream'] })
+}, { name: 'metrics', dependencies: ['config', 'access', 'gateway', 'downstream', 'upstream'] })

@@ -34,29 +34,24 @@ function list (metadata: Readonly<Record<string, unknown>>, name: string): reado
   return value as string[]
 }
 
-/** The grants that a client uses; all that are allowed, where it does not say. */
+/**
+ * The grants that a client uses; all that are allowed, where it does not say. A client that registers itself gets those that are allowed,
+ * in place of what it asks for (RFC 7591, section 3.2.1): many ask for all that they know of.
+ */
 function grantTypesOf (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): readonly string[] {
-  const { allowedGrantTypes } = settings.dynamicRegistration
-  const asked = list(metadata, 'grant_types')
-  if (asked === undefined) return allowedGrantTypes
-  const refused = asked.find((type) => !allowedGrantTypes.some((allowed) => allowed === type))
-  if (refused !== undefined || !asked.includes('authorization_code')) {
-    throw invalid(`"grant_types" must hold "authorization_code"; allowed are ${allowedGrantTypes.join(' and ')}`)
-  }
-  return [...new Set(asked)]
+  const allowed: readonly string[] = settings.dynamicRegistration.allowedGrantTypes
+  const asked = list(metadata, 'grant_types') ?? allowed
+  const granted = allowed.filter((type) => asked.includes(type))
+  if (granted.includes('authorization_code')) return granted
+  throw invalid(`"grant_types" must hold "authorization_code"; allowed are ${allowed.join(' and ')}`)
 }
 
 /**
- * Reads the metadata of a client (RFC 7591, section 2). Members that are not known are ignored, and `application_type` as well: every
- * client may have redirect URIs of either kind.
- * @param isAdmins whether an admin states it: only then may the client have the scope `manage`
+ * Reads the metadata of a client that registers itself (RFC 7591, section 2). Members that are not known are ignored, and
+ * `application_type` as well: every client may have redirect URIs of either kind. It cannot have the scope `manage`.
  * @throws OAuthError `invalid_client_metadata`, `invalid_redirect_uri`
  */
-export function readClientMetadata (
-  metadata: Readonly<Record<string, unknown>>,
-  settings: OAuthSettings,
-  isAdmins: boolean
-): ClientMetadata {
+export function readClientMetadata (metadata: Readonly<Record<string, unknown>>, settings: OAuthSettings): ClientMetadata {
   const redirectUris = checkRedirectUris(metadata.redirect_uris)
   const grantTypes = grantTypesOf(metadata, settings)
   const responseTypes = list(metadata, 'response_types') ?? ['code']
@@ -65,7 +60,7 @@ export function readClientMetadata (
   if (!authMethods(settings).includes(tokenEndpointAuthMethod)) {
     throw invalid(`"token_endpoint_auth_method" must be one of ${authMethods(settings).join(', ')}`)
   }
-  const allowed = settings.allowedScopes.filter((scope) => isAdmins || scope !== manageScope)
+  const allowed = settings.allowedScopes.filter((scope) => scope !== manageScope)
   const asked = text(metadata, 'scope')?.split(' ')
   const scope = asked === undefined ? allowed : allowed.filter((each) => asked.includes(each))
   const name = text(metadata, 'client_name')

@@ -3,6 +3,8 @@ import type { Client, Clients } from '../../db/ports.ts'
 import { errors } from '../errors/list.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
+import { checkChange, readStatement, type ClientStatement } from './client-statement.ts'
+import { allGrantTypes } from './metadata.ts'
 import { OAuthError } from '../errors/oauth-error.ts'
 import type { OAuthSettings } from './settings.ts'
 
@@ -10,6 +12,12 @@ export type { Client }
 
 /** A client, with the secrets that are shown only now. */
 export interface Issued { readonly client: Client, readonly secret?: string, readonly registrationToken?: string }
+
+/** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
+export type NoteChange = (by: string, before: Client | undefined, after: Client | undefined) => void
+
+/** What a new client cannot be without. */
+interface NewClient { readonly name: string, readonly redirectUris: string[] }
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -30,18 +38,23 @@ export class ClientRegistry {
   readonly #clients: Clients
   readonly #settings: () => OAuthSettings
   readonly #revoke: (clientId: string) => Promise<void>
+  readonly #audit: NoteChange
 
-  /** @param revoke ends all tokens of a client */
-  constructor (clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>) {
+  /**
+   * @param revoke ends all tokens of a client
+   * @param audit notes what admins do. What clients do themselves is not noted: anybody could fill the audit log with it
+   */
+  constructor (clients: Clients, settings: () => OAuthSettings, revoke: (clientId: string) => Promise<void>, audit: NoteChange) {
     this.#clients = clients
     this.#settings = settings
     this.#revoke = revoke
+    this.#audit = audit
   }
 
   /** Registers a client (RFC 7591). @throws OAuthError */
   async register (body: unknown): Promise<Issued> {
     const registrationToken = newToken()
-    return { ...await this.#create(readClientMetadata(asObject(body), this.#settings(), false), registrationToken), registrationToken }
+    return { ...await this.#create(readClientMetadata(asObject(body), this.#settings()), registrationToken), registrationToken }
   }
 
   /** A client that registered itself, by its registration token. @throws OAuthError `invalid_token`, also for an unknown client */
@@ -64,7 +77,8 @@ export class ClientRegistry {
     if (secret !== undefined && !(typeof secret === 'string' && matches(secret, client.secretHash))) {
       throw new OAuthError('invalid_request', '"client_secret" must be that of the client: it cannot be chosen')
     }
-    return await this.#update(clientId, readClientMetadata(sent, this.#settings(), false))
+    const metadata = readClientMetadata(sent, this.#settings())
+    return await this.#update(clientId, () => metadata)
   }
 
   /** @throws OAuthError */
@@ -81,29 +95,52 @@ export class ClientRegistry {
   /** @throws NoSuch */
   async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId)) }
 
-  /** Makes a client for an admin. @param metadata as RFC 7591 writes it @throws InvalidInput */
-  async create (metadata: Json): Promise<Issued> {
-    return await this.#create(this.#read(metadata, 'admin'))
+  /** Makes a client for an admin. @param by the admin @throws InvalidInput */
+  async create (by: string, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<Issued> {
+    const settings = this.#settings()
+    const stated = readStatement({ name, redirectUris, ...statement }, settings)
+    const issued = await this.#create({
+      name,
+      redirectUris,
+      grantTypes: allGrantTypes,
+      responseTypes: ['code'],
+      tokenEndpointAuthMethod: 'client_secret_basic',
+      scope: settings.allowedScopes.join(' '),
+      ...stated
+    })
+    this.#audit(by, undefined, issued.client)
+    return issued
   }
 
-  /** Replaces what an admin states of a client. @throws InvalidInput, NoSuch */
-  async update (clientId: string, metadata: (client: Client) => Json): Promise<Issued> {
-    const client = await this.get(clientId)
-    return await this.#update(clientId, this.#read(metadata(client), client.origin))
+  /** Changes what an admin states of a client, and nothing else. @throws InvalidInput, NoSuch */
+  async update (by: string, clientId: string, statement: ClientStatement): Promise<Issued> {
+    checkChange(statement)
+    const former = await this.get(clientId)
+    const issued = await this.#update(clientId, (client) => ({
+      ...client,
+      // An entry of a settings file does not say how its client authenticates, and one without a secret stays public.
+      ...(client.secretHash === undefined ? { tokenEndpointAuthMethod: 'none' } : {}),
+      ...readStatement(statement, this.#settings(), client)
+    }))
+    this.#audit(by, former, issued.client)
+    return issued
   }
 
   /** @throws NoSuch */
-  async remove (clientId: string): Promise<void> {
+  async remove (by: string, clientId: string): Promise<void> {
+    const former = await this.get(clientId)
     if (!await this.#remove(clientId)) throw new errors.NoSuch('client')
+    this.#audit(by, former, undefined)
   }
 
   /** Gives a client another secret; its tokens end. @throws NoSuch, InvalidInput for a public client */
-  async regenerateSecret (clientId: string): Promise<Issued> {
-    const { secretHash } = await this.get(clientId)
-    if (secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
+  async regenerateSecret (by: string, clientId: string): Promise<Issued> {
+    const former = await this.get(clientId)
+    if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
     const secret = newToken()
     const client = existing(await this.#clients.replace(clientId, (current) => ({ ...current, secretHash: sha256(secret) })))
     await this.#revoke(clientId)
+    this.#audit(by, former, client)
     return { client, secret }
   }
 
@@ -122,12 +159,13 @@ export class ClientRegistry {
   }
 
   /** A client that begins to need a secret gets one; one that needs none any more loses it. */
-  async #update (clientId: string, metadata: ClientMetadata): Promise<Issued> {
+  async #update (clientId: string, change: (client: Client) => ClientMetadata): Promise<Issued> {
     const secret = newToken()
     let isNew = false
     let former: readonly string[] = []
     const client = existing(await this.#clients.replace(clientId, (current) => {
       const { secretHash, registrationTokenHash, origin, createdAt, lastUsedAt } = current
+      const { secretHash: _, ...metadata } = { secretHash: undefined, ...change(current) }
       isNew = needsSecret(metadata) && secretHash === undefined
       former = current.scope.split(' ')
       const kept = needsSecret(metadata) ? secretHash ?? sha256(secret) : undefined
@@ -150,20 +188,6 @@ export class ClientRegistry {
     const existed = await this.#clients.remove(clientId)
     await this.#revoke(clientId)
     return existed
-  }
-
-  /** @throws InvalidInput */
-  #read (metadata: Json, origin: Client['origin']): ClientMetadata {
-    const settings = this.#settings()
-    const unknown = String(metadata.scope ?? '').split(' ').find((scope) => scope !== '' && !settings.allowedScopes.includes(scope))
-    if (unknown !== undefined) {
-      throw new errors.InvalidInput(`"scopes": ${JSON.stringify(unknown)} is not one of ${settings.allowedScopes.join(', ')}`)
-    }
-    try {
-      return readClientMetadata(metadata, settings, origin === 'admin')
-    } catch (error) {
-      throw error instanceof OAuthError ? new errors.InvalidInput(error.message) : error
-    }
   }
 }
 

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Provider } from 'oidc-provider'
-import type { Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
+import type { Client, Clients, Consent, Consents, Grants, LoginStates, Tokens } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { mcpScope, pathOf } from '../auth/check-token.ts'
+import type { Parts } from '../audit/entries.ts'
+import { unanswered } from '../errors/index.ts'
 import { errors } from '../errors/list.ts'
 import { subjectOf } from '../users/mark.ts'
 import { parseAccountId, userOf } from './accounts.ts'
@@ -11,6 +13,7 @@ import { ClientRegistry } from './clients.ts'
 import { Interactions } from './interactions.ts'
 import { issuerOf, issuerPath } from './issuer.ts'
 import { requestOf } from './provider/hand-over.ts'
+import type { Problem } from './provider/corrections.ts'
 import type { ProviderDeps } from './provider/provider.ts'
 import { Providers } from './providers.ts'
 import { resourcePath } from './resources.ts'
@@ -54,7 +57,10 @@ declare module 'fastify' {
 export default fp<OAuthPorts>(async (app, ports) => {
   const settings = (): OAuthSettings => oauthSettingsOf(app.settings.current.system)
   const { accessTokens } = app
-  const clients = new ClientRegistry(ports.clients, settings, async (clientId) => { await accessTokens.revoke({ clientId }) })
+  const revokeClient = async (clientId: string): Promise<void> => { await accessTokens.revoke({ clientId }) }
+  const clients = new ClientRegistry(ports.clients, settings, revokeClient, (by, before, after) => {
+    app.audit.note(by, auditOf(before, after))
+  })
   // Below the issuer: a proxy may take a part of its path off.
   const interactionPath = (issuer: string, uid: string): string => `${issuerPath(issuer)}/oauth/interaction/${uid}`
   const interactions = new Interactions({
@@ -89,8 +95,10 @@ export default fp<OAuthPorts>(async (app, ports) => {
     settings,
     outbound: app.outbound,
     interactionPath,
-    problemPage: ({ error, error_description: text }, status) =>
-      app.pages.problem({ title: 'This request cannot be answered', text: `${text ?? error}.`, status }),
+    problemPage: (problem, status) => app.pages.problem({ title: unanswered, text: sentenceOf(problem), status }),
+    refusalPage: (problem, status, client, href) =>
+      app.pages.refused({ title: unanswered, text: sentenceOf(problem), status, client, href }),
+    isAdmins: async (clientId) => (await ports.clients.find(clientId))?.origin === 'admin',
     scopesOf: async (clientId) => scopesFor(await ports.clients.find(clientId), settings()),
     consent: async (id, clientId) => await rememberedConsent(app, ports, parseAccountId(id).username, clientId),
     checkSecret: async (raw, clientId, check) => await app.attempts.checkSecret(requestOf(raw), clientId, check),
@@ -114,7 +122,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   })
   let told = ''
   const tellProblems = (): void => {
-    const problems = problemsOf(app.settings.current.system)
+    const problems = problemsOf(app.settings.current.system, { ...app.config.env, basePath: app.config.basePath })
     if (problems.join() !== told) for (const sentence of problems) app.log.warn(sentence)
     told = problems.join()
   }
@@ -126,15 +134,50 @@ export default fp<OAuthPorts>(async (app, ports) => {
       app.log.warn({ err: error }, 'what a removed account has left could not be removed')
     })
   })
-}, { name: 'oauth', dependencies: ['auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users'] })
+}, {
+  name: 'oauth',
+  dependencies: ['audit', 'auth', 'config', 'settings', 'access-tokens', 'outbound', 'pages', 'social', 'throttle', 'users']
+})
+
+/** A change of a client, for the audit log. */
+function auditOf (before: Client | undefined, after: Client | undefined): Parts {
+  const isSecretNew = before?.secretHash !== undefined && after?.secretHash !== undefined && before.secretHash !== after.secretHash
+  return {
+    entity: 'oauthClient',
+    name: (after ?? before)?.name ?? '',
+    before: before && withoutSecrets(before),
+    after: after && { ...withoutSecrets(after), ...(isSecretNew ? { secretChanged: true } : {}) }
+  }
+}
+
+const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
+
+/** An error of the library, for the person in front of the browser. */
+function sentenceOf ({ error, error_description: text }: Problem): string {
+  if (error === 'server_error') return 'Something went wrong within the gateway. Its log says what; try again, or ask who runs it.'
+  const sentence = text ?? error
+  return `${sentence.charAt(0).toUpperCase()}${sentence.slice(1)}.`
+}
 
 /** Loads the library where it is used. The compiler rewrites the extension of an import that is awaited, and none within an expression. */
 async function loadProvider (issuer: string, deps: ProviderDeps): Promise<Provider> {
-  const { createProvider } = await import('./provider/provider.ts')
+  const { createProvider } = await withoutNotice(async () => await import('./provider/provider.ts'))
   return createProvider(issuer, deps)
 }
 
+/** Loads the library without what it prints on Node 20, on which it is tested here: a log in JSON would have a line that is none. */
+async function withoutNotice<Module> (load: () => Promise<Module>): Promise<Module> {
+  const { warn } = console
+  console.warn = (...parts) => { if (!String(parts[0]).includes('oidc-provider WARNING: Unsupported runtime')) warn(...parts) }
+  try {
+    return await load()
+  } finally {
+    console.warn = warn
+  }
+}
+
 function challengeOf (app: FastifyInstance, request: FastifyRequest, code: string | undefined): string | undefined {
+  if (code === 'TH_TOKEN_TWICE') return 'Bearer error="invalid_request"'
   const isForbidden = code === 'TH_INSUFFICIENT_SCOPE'
   if (code !== 'TH_UNAUTHORIZED' && !isForbidden) return undefined
   const { basePath } = app.config

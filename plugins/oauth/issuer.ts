@@ -1,17 +1,31 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { configuredOrigin, listeningOrigin } from '../settings/base-url.ts'
 
+/** The names that this computer has for itself. */
+const ownNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
 /**
  * The issuer identifier (RFC 8414): `install.baseUrl` with the base path, else the address on which the gateway listens. A forwarded host
  * counts only where TRUST_PROXY says so, since a header is what a caller can set.
  */
 export function issuerOf (app: FastifyInstance, request: FastifyRequest): string {
   const { basePath, env } = app.config
-  return `${configuredOrigin(app) ?? forwardedOrigin(request, env.TRUST_PROXY) ?? listeningOrigin(app)}${basePath}`
+  return `${configuredOrigin(app) ?? forwardedOrigin(request, env.TRUST_PROXY) ?? ownOrigin(listeningOrigin(app), request)}${basePath}`
 }
 
 /** The path of an issuer, without a slash at the end. */
 export const issuerPath = (issuer: string): string => new URL(issuer).pathname.replace(/\/$/, '')
+
+/**
+ * The address on which the gateway listens, under that of the computer's own names which the caller uses: a client compares the resource
+ * with the address that it was given (RFC 9728, section 3.3), and that may be `localhost` or `127.0.0.1`. No other name counts.
+ */
+function ownOrigin (listening: string, { headers: { host = '' } }: FastifyRequest): string {
+  const [own, asked] = [new URL(listening), `http://${host}`]
+  if (!ownNames.has(own.hostname) || !URL.canParse(asked)) return listening
+  const { hostname, port, origin } = new URL(asked)
+  return ownNames.has(hostname) && port === own.port ? origin : listening
+}
 
 function forwardedOrigin ({ headers, host, protocol }: FastifyRequest, trustProxy: string | undefined): string | undefined {
   const isForwarded = trustProxy !== undefined && headers['x-forwarded-host'] !== undefined

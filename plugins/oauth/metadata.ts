@@ -1,5 +1,8 @@
 import { documentsAllowed, manageScope, type OAuthSettings } from './settings.ts'
 
+/** The grants of the token endpoint. */
+export const allGrantTypes = ['authorization_code', 'refresh_token'] as const
+
 /** How clients may authenticate at the token endpoint. */
 export const authMethods = (settings: OAuthSettings): string[] =>
   [...settings.requireClientSecret ? [] : ['none'], 'client_secret_basic', 'client_secret_post']

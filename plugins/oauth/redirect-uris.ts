@@ -21,12 +21,12 @@ function problemOf (uri: string): string | undefined {
   return protocol.includes('.') || knownSchemes.has(protocol) ? undefined : 'has a scheme that is neither https nor a reversed domain'
 }
 
-/** @throws OAuthError `invalid_redirect_uri` */
-export function checkRedirectUris (uris: unknown): readonly string[] {
+/** @param name of the member, for messages @throws OAuthError `invalid_redirect_uri` */
+export function checkRedirectUris (uris: unknown, name = 'redirect_uris'): readonly string[] {
   const isList = Array.isArray(uris) && uris.length > 0 && uris.every((uri): uri is string => typeof uri === 'string')
-  if (!isList) throw new OAuthError('invalid_redirect_uri', '"redirect_uris" must be a list of one URI or more')
+  if (!isList) throw new OAuthError('invalid_redirect_uri', `"${name}" must be a list of one URI or more`)
   if (uris.length > limits.oauth.redirectUris) {
-    throw new OAuthError('invalid_redirect_uri', `"redirect_uris" may list ${limits.oauth.redirectUris} URIs at most`)
+    throw new OAuthError('invalid_redirect_uri', `"${name}" may list ${limits.oauth.redirectUris} URIs at most`)
   }
   for (const uri of uris) {
     const problem = problemOf(uri)

@@ -2,6 +2,7 @@ import { Value } from '@sinclair/typebox/value'
 import type { Client } from '../../db/ports.ts'
 import type { SystemConfig } from '../../schemas/settings.ts'
 import { OAuthServer } from '../../schemas/oauth.ts'
+import { isLoopback } from '../config/loopback.ts'
 
 /** `systemConfig.oauthServer` with all defaults. Lifetimes are in seconds. */
 export type OAuthSettings = Required<Omit<OAuthServer, 'dynamicRegistration'>> & {
@@ -23,12 +24,37 @@ export function oauthSettingsOf (system: SystemConfig): OAuthSettings {
   return settings
 }
 
-/** What is wrong with the stored settings, in a sentence for each member that has its default instead; and an address that is not safe. */
-export function problemsOf ({ oauthServer, install }: SystemConfig): string[] {
+/** What beside the settings decides about the addresses that clients are told. */
+export interface Addressing { readonly HOST: string, readonly TRUST_PROXY?: string, readonly basePath: string }
+
+/** What is wrong with the stored settings, in a sentence each: members that have their default instead, and addresses. */
+export function problemsOf ({ oauthServer, install }: SystemConfig, addressing: Addressing): string[] {
   const sentences = [...Value.Errors(OAuthServer, oauthServer ?? {})]
     .map(({ path, message }) => `oauthServer${path.replaceAll('/', '.')} is not used: ${message.toLowerCase()}. Its default counts instead`)
-  const isOpen = oauthServer?.enabled === true && install?.baseUrl?.startsWith('http://') === true
-  return isOpen ? [...sentences, 'install.baseUrl is an http address: passwords, codes and tokens can be read on the way'] : sentences
+  const address = addressProblem(install?.baseUrl, addressing, oauthServer?.enabled === true)
+  return address === undefined ? sentences : [...sentences, address]
+}
+
+function addressProblem (
+  baseUrl: string | undefined,
+  { HOST: host, TRUST_PROXY: proxy, basePath }: Addressing,
+  isOn: boolean
+): string | undefined {
+  const url = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl) : undefined
+  if (url && basePath !== '' && url.pathname.replace(/\/+$/, '').endsWith(basePath)) {
+    return `install.baseUrl ends with BASE_PATH, which is added to it: clients are told of addresses below ${url.origin}` +
+      `${url.pathname.replace(/\/+$/, '')}${basePath}. Leave ${basePath} out of install.baseUrl, unless a proxy takes it off`
+  }
+  if (!isOn) return undefined
+  if (url) {
+    const isOpen = url.protocol === 'http:' && !isLoopback(url.hostname)
+    return isOpen ? 'install.baseUrl is an http address: passwords, codes and tokens can be read on the way' : undefined
+  }
+  if (isLoopback(host) || proxy !== undefined) return undefined
+  return host === '0.0.0.0' || host === '::'
+    ? `install.baseUrl is not set, and the gateway listens on ${host}: clients on other machines are told of addresses at localhost, ` +
+      'and cannot log in. Set it to the address that they use, with https'
+    : `install.baseUrl is not set: clients are told of http addresses at ${host}, where passwords, codes and tokens can be read on the way`
 }
 
 const withoutUndefined = (value: object): object =>

@@ -1,4 +1,5 @@
-import type { Item } from '../../protocol/lists.ts'
+import { smallMemberOf } from '../../protocol/json.ts'
+import type { Catalogue, Item } from '../../protocol/lists.ts'
 import type { CpuBudget } from '../json-schema/time-budget.ts'
 import { showItem, type Section } from '../gateway/section.ts'
 
@@ -26,6 +27,18 @@ export interface ListedServer {
   readonly share?: TranslationShare
 }
 
+/** Max length of a server's own words about itself, in characters. */
+const maxWords = 500
+
+/** A server's own words about itself: the description or title in its `serverInfo`, or else the first paragraph of its instructions. */
+function wordsOf ({ serverInfo, instructions }: Catalogue): string | undefined {
+  const [description, title] = [smallMemberOf(serverInfo, 'description'), smallMemberOf(serverInfo, 'title')]
+  const words = [description, title, instructions?.trimStart().slice(0, 4 * maxWords).split(/\n\s*\n/, 1)[0]]
+    .find((each): each is string => typeof each === 'string' && each.trim() !== '')
+    ?.trim()
+  return words !== undefined && words.length > maxWords ? `${words.slice(0, maxWords).replace(/[\ud800-\udbff]$/, '')}…` : words
+}
+
 /** The servers of a view that can be called now, in the order of configuration. A server that starts on demand is one of them. */
 export function collect (
   sections: readonly Section[],
@@ -39,7 +52,7 @@ export function collect (
     names.add(name)
     listed.push({
       name,
-      description: config.description,
+      description: config.description ?? wordsOf(catalogue),
       status: provider.status ?? 'connected',
       catalogue: catalogue.id,
       items: catalogue.lists.tools,

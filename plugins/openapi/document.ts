@@ -11,7 +11,7 @@ export interface BodyInput {
   readonly disabled: boolean
   /** The document is a group's: each operation has a server of its own, beside the document's. */
   readonly inGroup: boolean
-  /** The caller authenticated, and so needs credentials for the calls, too. */
+  /** The caller authenticated, and may need the credentials for the calls, too. Otherwise they are optional: they add tools. */
   readonly secured: boolean
 }
 
@@ -62,12 +62,12 @@ const shared: JsonObject = {
 
 /** The members of a document beside its head and its operations. Pure. */
 export function frameOf ({ servers, secured }: BodyInput): {
-  security?: JsonObject[]
+  security: JsonObject[]
   tags: JsonObject[]
-  components: { schemas: JsonObject; responses: JsonObject; securitySchemes?: JsonObject }
+  components: { schemas: JsonObject; responses: JsonObject; securitySchemes: JsonObject }
 } {
   return {
-    ...(secured ? { security: [{ bearerKey: [] }, { login: [] }] } : {}),
+    security: secured ? [{ bearerAuth: [] }, { login: [] }] : [{}, { bearerAuth: [] }],
     tags: servers.map(({ name, description }) => ({ name, ...(description === undefined ? {} : { description }) })),
     components: {
       schemas: shared,
@@ -77,14 +77,10 @@ export function frameOf ({ servers, secured }: BodyInput): {
         ServerFailed: failure('The server behind the tool failed'),
         ServerSlow: failure('The server behind the tool did not answer in time')
       },
-      ...(secured
-        ? {
-            securitySchemes: {
-              bearerKey: { type: 'http', scheme: 'bearer' },
-              login: { type: 'apiKey', in: 'header', name: 'x-auth-token' }
-            }
-          }
-        : {})
+      securitySchemes: {
+        bearerAuth: { type: 'http', scheme: 'bearer', description: 'A bearer key, or an access token' },
+        ...(secured ? { login: { type: 'apiKey', in: 'header', name: 'x-auth-token', description: 'The token of a login' } } : {})
+      }
     }
   }
 }

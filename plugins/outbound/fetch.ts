@@ -19,8 +19,8 @@ export interface FetchOptions {
   /** Who causes the answer, in whose name its memory is taken. Default: all that name none are one owner. */
   owner?: string
   signal?: AbortSignal
-  /** Whether a redirect that is not followed is returned as the answer; default: it is an error. */
-  answersRedirects?: boolean
+  /** Whether a redirect that is not followed is returned as the answer; default: it is an error. `all`: none is followed. */
+  answersRedirects?: boolean | 'all'
 }
 
 /** An answer of any status, with its decompressed body. */
@@ -103,7 +103,8 @@ const withoutContentHeaders = (headers: Record<string, string>): Record<string, 
   Object.fromEntries(Object.entries(headers).filter(([name]) => !/^content-/i.test(name)))
 
 /** The URL of the next request; undefined when this answer is the result. @throws UpstreamError as `follow`, unless `answersRedirects` */
-function nextOf (answersRedirects: boolean, ...redirect: Parameters<typeof follow>): URL | undefined {
+function nextOf (answersRedirects: boolean | 'all', ...redirect: Parameters<typeof follow>): URL | undefined {
+  if (answersRedirects === 'all') return undefined
   try {
     return follow(...redirect)
   } catch (error) {

@@ -12,6 +12,9 @@ export interface Destination {
 /** Schemes that no redirect URI may have. They are refused where redirect URIs are registered, and get no help here either. */
 const harmful = new Set(['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'filesystem:', 'about:', 'view-source:'])
 
+/** Whether a link may lead to an address that was checked as a redirect URI. */
+export const mayLink = (uri: string): boolean => URL.canParse(uri) && !harmful.has(new URL(uri).protocol)
+
 const isWeb = ({ protocol }: URL): boolean => protocol === 'https:' || protocol === 'http:'
 
 /** A host is read from its end, so it keeps the end where it is too long. */

@@ -1,7 +1,7 @@
 import { Eta } from 'eta'
 import { readAsset } from '../config/assets.ts'
 import { limits } from '../limits/index.ts'
-import { destinationOf, publisherOf, redirectSource, websiteOf, type Destination } from './destination.ts'
+import { destinationOf, mayLink, publisherOf, redirectSource, websiteOf, type Destination } from './destination.ts'
 import { pageHeaders, styleSource } from './headers.ts'
 import type { PageScope } from './scope-texts.ts'
 import { shown, shownName } from './shown.ts'
@@ -65,13 +65,24 @@ export interface Pages {
    * client's own page redirects on: browsers apply the form's `form-action` to every hop.
    */
   leave: (page: { client: PageClient, href: string }) => Page
+  /**
+   * An error of which a client is told only if its user wants that, since anybody can have registered it, with any redirect URI (RFC 9700,
+   * section 4.11.2).
+   * @param href the address of the client with the error
+   */
+  refused: (page: { title: string, text: string, status: number, client: PageClient, href: string }) => Page
   /** An error that must not be told to the client by a redirect. */
   problem: (page: { title: string, text: string, status: number }) => Page
+  /**
+   * Asks whether somebody wants to log in at an upstream server.
+   * @param whose who will act with the login @param href a path on this gateway, which leads to `url` in the end
+   */
+  start: (page: { server: string, whose: string, href: string, url: string }) => Page
   /** The end of a way that leads nowhere else. */
   done: (page: { title: string, text: string }) => Page
 }
 
-const templates = ['layout', 'login', 'consent', 'leave', 'message', 'hidden', 'destination'] as const
+const templates = ['layout', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
 /** The pages, with templates and style read from `assets/pages/` and compiled. */
 export async function loadPages (): Promise<Pages> {
@@ -134,6 +145,24 @@ export async function loadPages (): Promise<Pages> {
       const next = ownPath(href)
       const html = render('leave', 'Back to the application', { client: clientOf(client), next }, next)
       return { status: 200, headers: plainHeaders, html }
+    },
+    start ({ server, whose, href, url }) {
+      const data = {
+        server: shownName(server),
+        whose: shown(whose, limits.pageTexts.text),
+        client: { destination: destinationOf(url) },
+        next: ownPath(href)
+      }
+      return { status: 200, headers: plainHeaders, html: render('start', 'Log in at a server?', data) }
+    },
+    refused ({ title, text, status, client, href }) {
+      const data = {
+        title: shown(title),
+        text: shown(text, limits.pageTexts.text),
+        client: clientOf(client),
+        href: mayLink(href) ? href : undefined
+      }
+      return { status, headers: plainHeaders, html: render('refused', data.title, data) }
     },
     problem: ({ title, text, status }) => message(title, text, status),
     done: ({ title, text }) => message(title, text, 200)

@@ -7,7 +7,7 @@ import { subjectOf } from '../users/mark.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { originOf } from './origins.ts'
 import { GithubProvider } from './providers/github.ts'
-import { OidcProvider, googleDiscovery } from './providers/oidc.ts'
+import { OidcProvider, googleSettings } from './providers/oidc.ts'
 import type { IdentityProvider } from './providers/provider.ts'
 import { socialSettings, type SocialSettings } from './settings.ts'
 import { SocialLogin } from './social.ts'
@@ -77,10 +77,9 @@ const none = {
 }
 
 function providersOf ({ codehost, idp, oidc }: SocialSettings, outbound: Outbound): IdentityProvider[] {
-  const google = idp && { ...idp, id: 'idp', discoveryUrl: googleDiscovery, scopes: ['openid', 'profile', 'email'], pkce: true }
   return [
     ...(codehost ? [new GithubProvider(codehost, outbound)] : []),
-    ...(google ? [new OidcProvider(google, outbound, 'Google')] : []),
+    ...(idp ? [new OidcProvider(googleSettings(idp), outbound, 'Google')] : []),
     ...(oidc ? [new OidcProvider(oidc, outbound)] : [])
   ]
 }

@@ -150,6 +150,11 @@ export class Upstreams implements ProviderSource {
     return await probe(make, limits.serverTests.time, signal)
   }
 
+  /** The servers that are configured and not disabled, and whether each can be called now. */
+  * reachable (): Generator<[name: string, isAvailable: boolean]> {
+    for (const [name, upstream] of this.#upstreams) yield [name, upstream.available]
+  }
+
   async close (): Promise<void> {
     this.#closed = true
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))

@@ -8,6 +8,12 @@ import type { User } from '../../schemas/settings.ts'
 export const markOf = ({ username, password, createdAt, restoredAt }: User): string =>
   digest([username, password, createdAt, ...(restoredAt === undefined ? [] : [restoredAt])])
 
+/**
+ * A mark that also changes when the user becomes an admin, or is one no more: what a client was allowed by an admin ends with the admin's
+ * rights, and what it was allowed by another user does not grow with theirs.
+ */
+export const rightsMarkOf = (user: User): string => `${markOf(user)}${user.isAdmin === true ? '+' : ''}`
+
 /** Identifies an account, and never another one of the same name: `sub` in the terms of OpenID Connect. */
 export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { readText } from '../../plugins/body/index.ts'
+import { oauthPageError } from '../../plugins/errors/index.ts'
 import { handOver } from '../../plugins/oauth/provider/hand-over.ts'
 
 /** Max size of a form, in bytes. */
@@ -19,13 +20,19 @@ const routes: FastifyPluginAsync = async (app) => {
   const config = { effect: 'run' } as const
   // Each keeps something until its user has decided.
   const onRequest = async (request: FastifyRequest): Promise<void> => { await app.attempts.countAuthorization(request) }
-  app.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => { await answer(request, reply) })
-  // Where a browser goes on after a page.
-  app.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
-  app.post('/authorize', { config, onRequest }, async (request, reply) => {
-    const query = await readText(request.raw, maxForm)
-    request.raw.method = 'GET'
-    await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
+  // Browsers are sent there: who is in front of one reads a page.
+  await app.register(async (authorization) => {
+    authorization.setErrorHandler(oauthPageError(app.pages))
+    authorization.get('/authorize', { config, exposeHeadRoute: false, onRequest }, async (request, reply) => {
+      await answer(request, reply)
+    })
+    // Where a browser goes on after a page.
+    authorization.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
+    authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
+      const query = await readText(request.raw, maxForm)
+      request.raw.method = 'GET'
+      await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
+    })
   })
   // The library answers preflights, and lets pages of any origin read its answers: no cookie counts here, and a code needs its verifier.
   for (const path of ['/token', '/revoke']) app.options(path, async (request, reply) => { await answer(request, reply) })

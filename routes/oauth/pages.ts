@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import { oauthPageError } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { readText } from '../../plugins/body/index.ts'
 import { newCsrfKey, type Answer, type BrowserRequest, type Fields } from '../../plugins/oauth/interactions.ts'
@@ -13,6 +14,7 @@ const maxForm = 8 * 1024
 
 /** The pages of login and consent. */
 const routes: FastifyPluginAsync = async (app) => {
+  app.setErrorHandler(oauthPageError(app.pages))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/x-www-form-urlencoded', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
     fieldsOf(await readText(payload, maxForm)))

@@ -1,24 +1,27 @@
+import cookie from '@fastify/cookie'
 import { Type } from '@sinclair/typebox'
-import { sendPage } from '../../plugins/pages/index.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { pageError } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
+import { sendPage } from '../../plugins/pages/index.ts'
+import { isLinkToken, linkToken, newBrowserKey, taggedUrl } from '../../plugins/upstream/login/starts.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 
 /** Longer parameters are of no authorization server. */
 const text = () => Type.Optional(Type.String({ maxLength: 8_000 }))
+const Ticket = Type.Object({ ticket: Type.String({ maxLength: 100 }) })
+
+/** The names of the cookie that tells browsers apart: with https, no other host of the domain can set it. */
+const [secureCookie, plainCookie] = ['__Host-tool-hub-login', 'tool-hub-login']
+const keyOf = ({ cookies }: FastifyRequest): string | undefined => cookies[secureCookie] ?? cookies[plainCookie]
 
 /** What authorization servers of upstreams need of the gateway, which is their client. */
 const routes: FastifyPluginAsyncTypebox = async (app) => {
-  app.get('/oauth/callback', {
-    schema: {
-      hide: true,
-      querystring: Type.Object({ code: text(), state: text(), iss: text(), error: text(), error_description: text() })
-    },
-    config: { effect: 'run' },
-    exposeHeadRoute: false,
-    onRequest: async (request) => { await app.attempts.countAuthorization(request) }
-  }, async (request, reply) => {
-    const { ok, title, text } = await app.logins.finish(request.query)
-    return await sendPage(reply, ok ? app.pages.done({ title, text }) : app.pages.problem({ title, text, status: 400 }))
+  await app.register(async (pages: typeof app) => {
+    await pages.register(cookie)
+    pages.setErrorHandler(pageError(app.pages, 'This login cannot go on'))
+    pages.addHook('onRequest', async (request) => { await app.attempts.countAuthorization(request) })
+    await pages.register(browserRoutes)
   })
 
   app.get('/client-metadata.json', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
@@ -29,3 +32,67 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 }
 export default routes
+
+/** Where browsers begin and end a login at an upstream server. */
+const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
+  const problem = async (reply: FastifyReply, title: string, sentence: string): Promise<FastifyReply> =>
+    await sendPage(reply, app.pages.problem({ title, text: sentence, status: 400 }))
+  const unknown = async (reply: FastifyReply): Promise<FastifyReply> =>
+    await problem(reply, 'This login is not known', 'It was begun too long ago, or at another gateway. Start again with a new address.')
+
+  app.get('/oauth/login/:ticket', {
+    schema: { hide: true, params: Ticket },
+    config: { effect: 'read' },
+    exposeHeadRoute: false
+  }, async (request, reply) => {
+    const { ticket } = request.params
+    const start = await app.logins.start(ticket)
+    if (!start) return await unknown(reply)
+    const session = await app.social.identify(request.headers, app.settings.current)
+    if (session && start.user !== undefined && session.user !== start.user) {
+      return await problem(
+        reply,
+        'This login is somebody else\'s',
+        `You are signed in here as ${session.user}, and this address is for ${start.whose}. Nothing was changed.`
+      )
+    }
+    const redirectUri = new URL(new URL(start.url).searchParams.get('redirect_uri') ?? '')
+    const secure = redirectUri.protocol === 'https:'
+    const folder = redirectUri.pathname.replace(/\/[^/]*$/, '')
+    const key = request.cookies[secure ? secureCookie : plainCookie] ?? newBrowserKey()
+    reply.setCookie(secure ? secureCookie : plainCookie, key, { path: secure ? '/' : folder, httpOnly: true, sameSite: 'lax', secure })
+    const { server, whose, url } = start
+    const href = `${folder}/login/${ticket}/continue?proof=${linkToken(key, ticket)}`
+    return await sendPage(reply, app.pages.start({ server, whose, href, url }))
+  })
+
+  app.get('/oauth/login/:ticket/continue', {
+    schema: { hide: true, params: Ticket, querystring: Type.Object({ proof: Type.Optional(Type.String({ maxLength: 100 })) }) },
+    config: { effect: 'run' },
+    exposeHeadRoute: false
+  }, async (request, reply) => {
+    const { ticket } = request.params
+    const [start, key] = [await app.logins.start(ticket), keyOf(request)]
+    if (!start) return await unknown(reply)
+    if (key === undefined || !isLinkToken(request.query.proof ?? '', key, ticket)) {
+      return await problem(
+        reply,
+        'This login was begun in another browser',
+        'Open the address in this browser, which has to accept cookies of this gateway, and go on from its page.'
+      )
+    }
+    return await reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer').redirect(taggedUrl(start, key), 303)
+  })
+
+  app.get('/oauth/callback', {
+    schema: {
+      hide: true,
+      querystring: Type.Object({ code: text(), state: text(), iss: text(), error: text(), error_description: text() })
+    },
+    config: { effect: 'run' },
+    exposeHeadRoute: false
+  }, async (request, reply) => {
+    const { ok, title, text } = await app.logins.finish(request.query, keyOf(request))
+    return await sendPage(reply, ok ? app.pages.done({ title, text }) : app.pages.problem({ title, text, status: 400 }))
+  })
+}

@@ -178,6 +178,8 @@ const places: Readonly<Record<string, Place>> = {
   ),
   'GET /metrics': { target: 'metrics' },
   'GET /oauth/callback': nothing(),
+  'GET /oauth/login/:ticket': nothing(),
+  'GET /oauth/login/:ticket/continue': nothing(),
   // `install.baseUrl` is not https.
   'GET /client-metadata.json': { target: 'off' },
   'POST /api/auth/login': nothing({ username: 'dave', password: 'Dave-1234' }),

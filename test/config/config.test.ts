@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { Value } from '@sinclair/typebox/value'
 import Fastify from 'fastify'
 import { assetPath, readAsset } from '../../plugins/config/assets.ts'
@@ -9,7 +9,7 @@ import config from '../../plugins/config/index.ts'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Env } from '../../schemas/env.ts'
+import { doubtsOf, Env } from '../../schemas/env.ts'
 import { childEnvironment } from '../../plugins/upstream/links/environment.ts'
 import { expand, isOurs } from '../../plugins/upstream/links/variables.ts'
 import { path } from '../helpers/hub.ts'
@@ -91,4 +91,20 @@ test('CHILD_USER is a user of the system, and needs root', async () => {
   assert.throws(() => find('nobody-here'), /CHILD_USER: there is no user "nobody-here"/)
   for (const uid of [1000, undefined]) assert.throws(() => findChildUser('mcp', { uid, passwd }), /started by root/)
   for (const wrong of ['a b', '-1', '1:', 'a:b', '../x']) assert.throws(() => readEnvironment({ CHILD_USER: wrong }), /the name of a user, or its number/)
+})
+
+test('switches take the words that people write, and nothing else', async () => {
+  for (const [text, value] of Object.entries({ true: true, Yes: true, ON: true, 1: true, false: false, no: false, Off: false, 0: false })) {
+    assert.equal(readEnvironment({ READONLY: text }).READONLY, value, text)
+  }
+  for (const text of ['enabled', '2', 'ja', '__proto__', 'constructor', ' ']) {
+    assert.throws(() => readEnvironment({ READONLY: text }), /READONLY cannot be .*: expected true or false \(or yes, no, on, off, 1, 0\)\.$/, text)
+  }
+})
+
+test('a duration that was probably meant in seconds is doubted', async () => {
+  assert.deepEqual(doubtsOf({ DRAIN_TIMEOUT: '5', INIT_TIMEOUT: '60', REQUEST_TIMEOUT: '60000', ACTIVITY_RETENTION: '0', JWT_EXPIRES_IN: '24h', PORT: '80' }), [
+    'INIT_TIMEOUT=60 is 60 ms. Write 60s for seconds, or 60ms if that is what you mean',
+    'DRAIN_TIMEOUT=5 is 5 ms. Write 5s for seconds, or 5ms if that is what you mean'
+  ])
 })

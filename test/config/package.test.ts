@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { promisify } from 'node:util'
 import { readAsset } from '../../plugins/config/assets.ts'
 import { path } from '../helpers/hub.ts'
@@ -24,7 +24,7 @@ const filesIn = (folder: string): string[] =>
 test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there is no build yet: npm run build' }, async (t) => {
   const files = await packed()
 
-  await t.test('has the build, the migrations and the assets', () => {
+  await t.test('has the build, the migrations and the assets', async () => {
     for (const name of ['dist/server.js', 'dist/app.js', 'dist/cli/db.js', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
       assert.ok(files.has(name), name)
     }
@@ -32,7 +32,7 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
     assert.ok(filesIn('assets').length > 0 && filesIn('db/migrations').length > 0)
   })
 
-  await t.test('has no sources, tests or settings', () => {
+  await t.test('has no sources, tests or settings', async () => {
     const allowed = /^(dist|assets|db\/migrations)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
     assert.deepEqual([...files].filter((name) => !allowed.test(name)), [])
   })

@@ -41,9 +41,14 @@ try {
     return await record()
   }
   const login = async (address: string): Promise<void> => {
-    const { headers } = await fetch(address, { redirect: 'manual' })
-    const back = new URL(headers.get('location') ?? '', address)
-    const page = await fetch(`${hub.url}${back.pathname}${back.search}`)
+    // The address may be one that leads nowhere here.
+    const home = (url: string): string => { const { pathname, search } = new URL(url, hub.url); return `${hub.url}${pathname}${search}` }
+    const begun = await fetch(home(address))
+    const cookie = begun.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+    const link = /href="([^"]+\/continue\?proof=[^"]+)"/.exec(await begun.text())?.[1] ?? ''
+    const sent = await fetch(home(link), { redirect: 'manual', headers: { cookie } })
+    const { headers } = await fetch(sent.headers.get('location') ?? '', { redirect: 'manual' })
+    const page = await fetch(home(headers.get('location') ?? ''), { headers: { cookie } })
     if (!page.ok) console.error(await page.text())
   }
   for (let logins = 0; ; logins++) {

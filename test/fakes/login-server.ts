@@ -1,12 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import Provider from 'oidc-provider'
-import { Browser, type Visit } from '../helpers/oauth.ts'
+import { Browser, confirm, type Visit } from '../helpers/oauth.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 
-/** An MCP server (the SDK's, streamable HTTP) behind an authorization server (oidc-provider). */
+/** An MCP server (the SDK's, by streamable HTTP or SSE) behind an authorization server (oidc-provider). */
 export interface LoginServer {
   /** The address of the MCP server. */
   readonly url: string
@@ -21,6 +22,8 @@ export interface LoginServer {
   revoke: (all: boolean) => Promise<void>
   /** A person logs in with an address of the gateway's, and allows it. @returns the page at the end */
   login: (address: string, user: string) => Promise<Visit>
+  /** The same from an authorization request on. @param home the browser at the gateway @returns the page at the end */
+  authorize: (request: string, user: string, home: Browser) => Promise<Visit>
 }
 
 const listen = async (t: Cleanup, server: Server): Promise<string> => {
@@ -32,11 +35,11 @@ const listen = async (t: Cleanup, server: Server): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-export async function startLoginServer (t: Cleanup): Promise<LoginServer> {
+export async function startLoginServer (t: Cleanup, kind: 'mcp' | 'sse' = 'mcp'): Promise<LoginServer> {
   const authServer = createServer()
   const issuer = await listen(t, authServer)
   const mcpServer = createServer()
-  const url = `${await listen(t, mcpServer)}/mcp`
+  const url = `${await listen(t, mcpServer)}/${kind}`
   const issued: string[] = []
   const grants: Record<string, number> = {}
   const world = { life: 600 }
@@ -70,12 +73,14 @@ export async function startLoginServer (t: Cleanup): Promise<LoginServer> {
   const answer = provider.callback()
   authServer.on('request', (request, response) => { void answer(request, response) })
 
+  const streams = new Map<string, SSEServerTransport>()
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const json = (status: number, body: object, headers: Record<string, string> = {}): void => {
       response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body))
     }
-    const metadata = url.replace('/mcp', '/.well-known/oauth-protected-resource/mcp')
-    if (`${url.replace('/mcp', '')}${request.url}` === metadata) {
+    const { origin } = new URL(url)
+    const metadata = `${origin}/.well-known/oauth-protected-resource/${kind}`
+    if (`${origin}${request.url}` === metadata) {
       json(200, { resource: url, authorization_servers: [issuer], scopes_supported: ['use'] })
       return
     }
@@ -88,6 +93,20 @@ export async function startLoginServer (t: Cleanup): Promise<LoginServer> {
     const { accountId } = token
     const server = new McpServer({ name: 'guarded', version: '1' })
     server.registerTool('whoami', { description: 'Who is logged in' }, async () => ({ content: [{ type: 'text', text: accountId }] }))
+    if (kind === 'sse') {
+      const path = request.url ?? ''
+      if (request.method === 'POST') {
+        const known = streams.get(new URL(path, url).searchParams.get('sessionId') ?? '')
+        if (known) await known.handlePostMessage(request, response)
+        else json(404, {})
+        return
+      }
+      const stream = new SSEServerTransport('/messages', response)
+      streams.set(stream.sessionId, stream)
+      response.on('close', () => { streams.delete(stream.sessionId); void server.close() })
+      await server.connect(stream)
+      return
+    }
     const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined })
     response.on('close', () => { void transport.close(); void server.close() })
     await server.connect(transport)
@@ -108,12 +127,16 @@ export async function startLoginServer (t: Cleanup): Promise<LoginServer> {
         if (token?.grantId) await provider.RefreshToken.revokeByGrantId(token.grantId)
       }
     },
-    login: async (address: string, user: string) => {
+    async login (address: string, user: string) {
+      const home = new Browser(new URL(address).origin)
+      return await this.authorize((await confirm(home, address)).url, user, home)
+    },
+    authorize: async (request: string, user: string, home: Browser) => {
       const browser = new Browser(issuer)
-      let visit = await browser.get(address)
+      let visit = await browser.get(request)
       for (let step = 0; step < 12; step++) {
         const to = visit.location
-        if (to !== undefined && new URL(to, issuer).origin !== issuer) return await new Browser(new URL(to).origin).get(to)
+        if (to !== undefined && new URL(to, issuer).origin !== issuer) return await home.get(to)
         if (to !== undefined) visit = await browser.get(to)
         else visit = await browser.submit(visit, { login: user, password: 'any' })
       }

@@ -45,6 +45,23 @@ test('metrics: METRICS=public opens them, and names servers to who may see them'
   }
 })
 
+test('metrics: the names that dashboards know, the build, and which server is up', async (t) => {
+  const { app, read } = await started(t, undefined)
+  const { text } = await read(KEY)
+  for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']) {
+    assert.match(text, new RegExp(`^${name}\\b`, 'm'))
+  }
+  assert.match(text, new RegExp(`^toolhub_build_info\\{version="${app.config.version}",node="${process.version}"\\} 1$`, 'm'))
+  assert.match(text, /^toolhub_upstream_up\{server="open"\} 1$/m)
+  await app.settings.change(({ servers }) => {
+    const server = servers.get('open')
+    assert.ok(server)
+    return [{ entity: 'mcpServers', key: 'open', value: { ...server.config, url: 'http://127.0.0.1:9/mcp' } }]
+  })
+  await until(async () => (await read(KEY)).text.includes('toolhub_upstream_up{server="open"} 0'))
+  assert.match((await read(KEY)).text, /^toolhub_upstream_up\{server="closed"\} 1$/m)
+})
+
 test('metrics: METRICS=off closes them', async (t) => {
   const { read } = await started(t, 'off')
   for (const token of [undefined, KEY]) assert.equal((await read(token)).status, 404)

@@ -165,3 +165,13 @@ export async function tokensFor (
   assert.equal(reply.status, 200, await reply.clone().text())
   return { ...((await reply.json()) as Tokens), clientId: id }
 }
+
+/** A person goes on from the page that `authorizationUrl` of a server leads to. @returns the page, and where the browser is sent */
+export async function confirm (browser: Browser, address: string): Promise<{ page: Visit, url: string }> {
+  const page = await browser.get(address)
+  const link = /href="([^"]+\/continue\?proof=[^"]+)"/.exec(page.text)?.[1]
+  assert.ok(page.status === 200 && link !== undefined, `${page.status} ${page.text.slice(-800)}`)
+  const { location, status, text } = await browser.get(new URL(link, address).href)
+  assert.ok(status === 303 && location !== undefined, `${status} ${text.slice(-800)}`)
+  return { page, url: location }
+}

@@ -11,7 +11,9 @@ import { spawnHub, type Cleanup } from '../helpers/hub.ts'
 import { allow, Browser, form, request } from '../helpers/oauth.ts'
 import { callback, startWorld, type Json } from '../helpers/oauth-world.ts'
 
-interface Site { readonly url: string, readonly asked: string[], readonly documents: Map<string, Json | string | { location: string }> }
+interface Typed { readonly type: string, readonly document: Json }
+type Document = Json | string | { location: string } | Typed
+interface Site { readonly url: string, readonly asked: string[], readonly documents: Map<string, Document> }
 
 /** A site with documents, by their paths. */
 async function startSite (t: Cleanup): Promise<Site> {
@@ -22,6 +24,10 @@ async function startSite (t: Cleanup): Promise<Site> {
     const found = documents.get(incoming.url ?? '')
     if (found === undefined) { reply.writeHead(404).end(); return }
     if (typeof found === 'object' && 'location' in found) { reply.writeHead(302, { location: String(found.location) }).end(); return }
+    if (typeof found === 'object' && 'type' in found) {
+      reply.writeHead(200, { 'content-type': String(found.type) }).end(JSON.stringify(found.document))
+      return
+    }
     reply.writeHead(200, { 'content-type': 'application/json' }).end(typeof found === 'string' ? found : JSON.stringify(found))
   })
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
@@ -125,5 +131,22 @@ test('a client by its document', async (t) => {
       assert.doesNotMatch(text, /<script|href="javascript/, name)
     }
     assert.equal((await new Browser(hub.url).get(urlOf(`${site.url}/absent`).url)).status, 400)
+  })
+
+  await t.test('no redirect is followed, and JSON is called so; what is refused is asked for once', async () => {
+    const at = (name: string): Json => ({ ...good, client_id: `${site.url}/${name}` })
+    site.documents.set('/target', at('moved-to'))
+    site.documents.set('/moved-to', { location: `${site.url}/target` })
+    site.documents.set('/html', { type: 'text/html', document: at('html') })
+    site.documents.set('/plain', { type: 'text/plain; charset=application/json', document: at('plain') })
+    for (const name of ['moved-to', 'html', 'plain', 'gone']) {
+      site.asked.length = 0
+      const { status, location } = await new Browser(hub.url).get(urlOf(`${site.url}/${name}`).url)
+      assert.deepEqual([status, location, site.asked], [400, undefined, [`/${name}`]])
+    }
+    for (const [name, type] of [['utf8', 'application/json; charset=utf-8'], ['named', 'application/client-metadata+json']] as const) {
+      site.documents.set(`/${name}`, { type, document: at(name) })
+      assert.match((await new Browser(hub.url).get(urlOf(`${site.url}/${name}`).url)).location ?? '', /interaction/, name)
+    }
   })
 })

@@ -151,8 +151,9 @@ test('the settings take effect at once', async (t) => {
     const { client_id: clientId = '' } = await register(base)
     const { state: _, ...params } = request(clientId).params
     await world.configure({ requireState: true })
-    const { location = '' } = await world.authorize(params)
-    assert.equal(new URL(location, base).searchParams.get('error'), 'invalid_request', location)
+    const { status, text } = await world.authorize(params)
+    assert.equal(status, 400)
+    assert.match(text, /required parameter &quot;state&quot;|required parameter "state"/)
     assert.match((await world.authorize({ ...params, state: 's' })).location ?? '', /interaction/)
     await world.configure({ requireState: false })
     assert.match((await world.authorize(params)).location ?? '', /interaction/)
@@ -199,9 +200,15 @@ test('the settings take effect at once', async (t) => {
     assert.deepEqual([(await post()).status, (await post()).body.error], [403, 'access_denied'])
     await world.configure({ dynamicRegistration: { enabled: true, allowedGrantTypes: ['authorization_code'] } })
     assert.deepEqual((await metadata()).grant_types_supported, ['authorization_code'])
-    assert.equal((await post({ grant_types: ['authorization_code', 'refresh_token'] })).body.error, 'invalid_client_metadata')
-    const { body: { client_id: id, grant_types: grants } } = await post()
+    // What a client cannot have is left out, and the answer says so (RFC 7591, section 3.2.1).
+    const device = 'urn:ietf:params:oauth:grant-type:device_code'
+    const { body: { client_id: id, grant_types: grants } } = await post({ grant_types: [device, 'refresh_token', 'authorization_code'] })
     assert.deepEqual(grants, ['authorization_code'])
+    assert.deepEqual((await post()).body.grant_types, ['authorization_code'])
+    assert.equal((await post({ grant_types: ['refresh_token'] })).body.error, 'invalid_client_metadata')
+    // It is a setting for registrations.
+    const made = await world.as(admin, 'POST', '/api/oauth/clients', { name: 'x', redirectUris: [callback] })
+    assert.deepEqual((made.body.data as Json).grants, ['authorization_code', 'refresh_token'])
     const answer = await world.token(await world.code(alice, {}, String(id)))
     assert.deepEqual([answer.status, answer.body.refresh_token], [200, undefined])
     await world.configure({ dynamicRegistration: { allowedGrantTypes: null } })
@@ -236,7 +243,8 @@ test('the settings take effect at once', async (t) => {
 
   await t.test('settings that mean nothing are refused', async () => {
     for (const oauthServer of [
-      { enabled: 'yes' }, { accessTokenLifetime: 0 }, { accessTokenLifetime: -1 }, { accessTokenLifetime: 1.5 }, { allowedScopes: 'mcp' },
+      { enabled: 'yes' }, { accessTokenLifetime: 0 }, { accessTokenLifetime: -1 }, { accessTokenLifetime: 1.5 }, { accessTokenLifetime: 86_401 },
+      { authorizationCodeLifetime: 601 }, { refreshTokenLifetime: 365 * 86_400 + 1 }, { allowedScopes: 'mcp' },
       { allowedScopes: ['a b'] }, { dynamicRegistration: { allowedGrantTypes: ['implicit'] } }, { issuer: 'https://evil.example' }
     ]) {
       const { status } = await world.as(admin, 'PUT', '/api/system-config', { oauthServer })
@@ -618,13 +626,28 @@ test('a new secret ends the tokens of its client, and the old one', async (t) =>
   assert.equal((await world.token(next, basic(id, fresh))).status, 200)
 })
 
-test('demotion takes effect on the tokens that are there', async (t) => {
+test('who becomes an admin, or is one no more, logs in anew', async (t) => {
   const world = await startWorld(t)
+  const browser = world.browser()
+  const { client_id: clientId = '' } = await register(world.base)
+  const tokens = async (): Promise<{ access: string, refresh: string }> => {
+    const { body } = await world.token(await world.code(bob, {}, clientId, browser))
+    return { access: String(body.access_token), refresh: String(body.refresh_token) }
+  }
+  const user = await tokens()
+  const late = await world.code(bob, {}, clientId, browser)
   assert.equal((await world.as(admin, 'PUT', '/api/users/bob', { isAdmin: true })).status, 200)
-  const { access } = await world.tokens(bob)
-  assert.equal((await world.by(access, 'GET', '/api/users')).status, 200)
+  // What a client was allowed before does not grow.
+  assert.equal((await world.by(user.access, 'GET', '/api/users')).status, 401)
+  assert.equal((await world.token(late)).body.error, 'invalid_grant')
+  const asAdmin = await tokens()
+  assert.equal((await world.by(asAdmin.access, 'GET', '/api/users')).status, 200)
   assert.equal((await world.as(admin, 'PUT', '/api/users/bob', { isAdmin: false })).status, 200)
-  assert.equal((await world.by(access, 'GET', '/api/users')).status, 403)
+  assert.equal(await world.isValid(asAdmin.access), false)
+  assert.equal((await world.refresh(asAdmin.refresh, clientId)).body.error, 'invalid_grant')
+  // The browser's session ended as well, so that the next tokens are those of who bob is now.
+  assert.match((await browser.get((await browser.get(world.authorizeUrl(request(clientId).params))).location ?? '')).text, /name="password"/)
+  assert.equal((await world.by((await tokens()).access, 'GET', '/api/users')).status, 403)
 })
 
 test('the pages: whose they are, what they say, and whom they refuse', async (t) => {
@@ -763,6 +786,10 @@ test('READONLY leaves logins open, and closes what changes settings', async (t) 
     assert.ok(await readonly.isValid(access))
     assert.equal((await readonly.by(access, 'GET', '/oauth/userinfo')).status, 200)
     assert.equal((await readonly.by(access, 'POST', '/oauth/userinfo')).status, 200)
+    // DECISIONS §13 closes the list: what was allowed is not taken back while nothing can be changed.
+    const revoked = await readonly.revoke({ token: access, client_id: clientId })
+    assert.deepEqual([revoked.status, revoked.body.error], [403, 'access_denied'])
+    assert.ok(await readonly.isValid(access))
   })
 })
 
@@ -817,10 +844,42 @@ test('/api/oauth/clients is for admins, and shows a secret once', async (t) => {
       : await world.token(code, basic(id, clientSecret))
     assert.equal(answer.status, 200, JSON.stringify(answer.body))
   }
+  // A change that changes nothing, or cannot be, is refused in the words of this route.
+  for (const [sent, said] of [
+    [{}, /changes nothing.*redirectUris/], [{ clientId: 'other' }, /changes nothing/], [{ redirect_uris: [callback] }, /"redirect_uris" is not known/],
+    [{ name: '  ' }, /"name" must not be blank/], [{ grants: ['refresh_token'] }, /"grants" must hold/],
+    [{ redirectUris: Array(60).fill(callback) }, /"redirectUris" may list/], [{ scopes: ['nonsense'] }, /"scopes".*nonsense/]
+  ] as Array<[Json, RegExp]>) {
+    const answer = await world.as(admin, 'PUT', `${path}/${String(clientId)}`, sent)
+    assert.equal(answer.status, 400, JSON.stringify(sent))
+    assert.match(String(answer.body.message), said)
+  }
+  // A record may be sent back as it was shown.
+  const record = (await world.as(admin, 'GET', `${path}/${String(clientId)}`)).body.data as Json
+  assert.equal((await world.as(admin, 'PUT', `${path}/${String(clientId)}`, record)).status, 200)
+  // What is not stated stays, also where the settings would not allow it any more.
+  await world.configure({ allowedScopes: ['profile'], requireClientSecret: true })
+  const kept = await world.as(admin, 'PUT', `${path}/${String(clientId)}`, { name: 'Again' })
+  assert.deepEqual([kept.status, (kept.body.data as Json).scopes], [200, ['mcp']])
+  const open = await world.as(admin, 'PUT', `${path}/${String(clientId)}`, { requireSecret: false })
+  assert.match(String(open.body.message), /"requireSecret" cannot be false/)
+  await world.configure({ allowedScopes: null, requireClientSecret: false })
   const empty = await world.as(admin, 'POST', path, { ...members, scopes: [] })
   assert.deepEqual([empty.status, (empty.body.data as Json | undefined)?.scopes], [201, []])
   assert.equal((await world.as(admin, 'DELETE', `${path}/${String(clientId)}`)).status, 200)
   assert.equal((await world.as(admin, 'GET', `${path}/${String(clientId)}`)).status, 404)
+
+  // The audit log has all of it, and no secret.
+  const other = await world.client({ name: 'Other' })
+  assert.equal((await world.as(admin, 'POST', `${path}/${other.id}/regenerate-secret`)).status, 200)
+  const { body: audit } = await world.as(admin, 'GET', '/api/audit?entity=oauthClient&limit=100')
+  const entries = audit.data as Array<{ username: string, action: string, name: string, before?: Json, after?: Json }>
+  assert.deepEqual(entries.slice(0, 3).map(({ action, name }) => [action, name]), [['update', 'Other'], ['create', 'Other'], ['delete', 'Again']])
+  assert.equal(entries[0]?.after?.secretChanged, true)
+  assert.deepEqual(new Set(entries.map(({ username }) => username)), new Set(['admin']))
+  const renamed = entries.find(({ action, before, after }) => action === 'update' && before?.name === 'Dashboard' && after?.name === 'Renamed')
+  assert.deepEqual([renamed?.before?.scope, renamed?.after?.scope], ['mcp manage profile openid', 'mcp'])
+  for (const secret of [clientSecret, other.secret, 'ecretHash']) assert.ok(!JSON.stringify(entries).includes(secret))
 })
 
 test('what an admin changes of a client that registered itself leaves the rest of it', async (t) => {
@@ -838,6 +897,12 @@ test('what an admin changes of a client that registered itself leaves the rest o
   const { client_id: _, ...code } = await world.code(admin, { scope: 'mcp manage' }, id)
   const answer = await world.token({ ...code, client_id: id, client_secret: made.client_secret ?? '' })
   assert.ok(!scopeOf(answer).includes('manage'), JSON.stringify(body))
+  assert.match(String(body.message), /registered itself cannot have "manage"/)
+  // An entry of a settings file says little: a client without a secret stays public.
+  const file = await startWorld(t, { clients: [{ clientId: 'old', name: 'Old', redirectUris: [callback], grants: ['authorization_code'], scopes: ['mcp'] }] })
+  const changed = await file.as(admin, 'PUT', '/api/oauth/clients/old', { name: 'New' })
+  const { clientSecret, requireSecret, grants } = changed.body.data as Json
+  assert.deepEqual([changed.status, clientSecret, requireSecret, grants], [200, undefined, false, ['authorization_code']])
 })
 
 test('consents are their user\'s', async (t) => {

@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { Browser, form, register, request as authorization, type Visit } from '../helpers/oauth.ts'
-import { logIn, mount, socialHub, throughProvider, type Claims, type IdentityProvider } from '../helpers/identity-provider.ts'
-import { until, type Hub } from '../helpers/hub.ts'
+import type { RouteRow } from '../../plugins/scopes/index.ts'
+import { startReplica } from '../fakes/replica.ts'
+import { appFor } from '../helpers/app.ts'
+import { settings } from '../helpers/client.ts'
+import { database } from '../helpers/database.ts'
+import {
+  localUsers, logIn, mount, socialHub, startIdentityProvider, throughProvider, type Claims, type IdentityProvider
+} from '../helpers/identity-provider.ts'
+import { freePort, until, type Hub } from '../helpers/hub.ts'
 
 const timeout = 170_000
 const password = 'Same-1234'
@@ -313,9 +320,119 @@ test('callbacks, cookies and sessions', { timeout }, async (t) => {
     idp.broken = undefined
     assert.equal((await logIn(hub, idp)).end.status, 302)
   })
+  await t.test('a provider that does not answer keeps nobody else waiting', async () => {
+    const begun = await new Browser(origin).get(`${mount}/signIn/social?provider=oidc`)
+    const browser = new Browser(origin)
+    const own = await browser.get(`${mount}/signIn/social?provider=oidc`)
+    assert.equal(begun.status, 302)
+    const callback = await throughProvider(idp, own.location ?? '')
+    let release = (): void => {}
+    const held = new Promise<void>((resolve) => { release = resolve })
+    idp.broken = (_request, reply) => { void held.then(() => { reply.writeHead(500).end() }) }
+    let isOver = false
+    const waiting = browser.get(callback.href).finally(() => { isOver = true })
+    // Sessions, other logins and the rest of the gateway need nothing of it.
+    for (const path of ['/health', '/public-config', `${mount}/session`, `${mount}/signIn/social?provider=oidc`]) {
+      const reply = await fetch(`${hub.url}${path}`, { redirect: 'manual' })
+      assert.ok(reply.status === 200 || reply.status === 302, path)
+    }
+    const byPassword = await fetch(`${hub.url}/api/auth/login`, {
+      method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'bob', password: 'Same-1234' })
+    })
+    assert.equal(byPassword.status, 200)
+    assert.equal(isOver, false)
+    release()
+    fails(await waiting, 502, /answered with status 500/)
+    idp.broken = undefined
+  })
   await t.test('a login that another one floods', async () => {
     let status = 0
     for (let n = 0; n < 400 && status !== 429; n++) status = (await fetch(`${hub.url}${mount}/signIn/social?provider=none`)).status
     assert.equal(status, 429)
   })
+})
+
+test('the cookie of a social login on every route', { timeout }, async (t) => {
+  const { hub, idp } = await socialHub(t, { systemConfig: { oauthServer: { enabled: true } } })
+  const origin = new URL(hub.url).origin
+  // An admin by a verified address, who has a password as well. The first login by it stores another hash, which ends what was before.
+  const { token } = await (await fetch(`${hub.url}/api/auth/login`, {
+    method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'root@example.com', password: 'Same-1234' })
+  })).json() as { token: string }
+  idp.people.set('root-1', { email: 'root@example.com', email_verified: true })
+  const cookieFor = async (subject: string): Promise<string> => {
+    idp.current = subject
+    const { end } = await logIn(hub, idp)
+    assert.equal(end.status, 302, end.text)
+    return cookieOf(end)
+  }
+  const [admin, ada] = [await cookieFor('root-1'), await cookieFor('ada-1')]
+  const { routeTable } = await appFor(t, {})
+  const ask = async ({ method, url }: RouteRow, headers: Record<string, string>): Promise<number> => {
+    const isRead = method === 'GET' || method === 'HEAD'
+    const reply = await fetch(`${hub.url}${url.replace(/:[A-Za-z]+|\*/g, 'x')}`, {
+      method,
+      headers: { accept: 'application/json, text/event-stream', ...headers, ...(isRead ? {} : { 'content-type': 'application/json' }) },
+      body: isRead ? undefined : '{}',
+      redirect: 'manual'
+    })
+    await reply.body?.cancel()
+    return reply.status
+  }
+  // These end what the others need.
+  const left = new Set(['/api/auth/better/signOut', '/api/auth/better/sign-out', '/api/social-auth/user', '/api/auth/login'])
+  const wrong: string[] = []
+  let count = 0
+  for (const row of routeTable.filter(({ url, method }) => !left.has(url) && method !== 'OPTIONS')) {
+    const { method, url, scope, effect } = row
+    const isSafe = method === 'GET' || method === 'HEAD'
+    const expect = async (who: string, headers: Record<string, string>, wanted: number): Promise<void> => {
+      const status = await ask(row, headers)
+      count++
+      if (status !== wanted) wrong.push(`${who}: ${method} ${url}: ${status}, expected ${wanted}`)
+    }
+    if (scope === 'api' || scope === 'admin') {
+      const asUser = await ask(row, { 'x-auth-token': token })
+      await expect('an admin, from a page of ours', { cookie: admin, origin }, asUser)
+      if (!isSafe || effect !== 'read') await expect('from nowhere', { cookie: admin }, 403)
+      if (!isSafe || effect !== 'read') await expect('from a page of others', { cookie: admin, origin: 'https://evil.example' }, 403)
+      if (scope === 'admin') await expect('a user', { cookie: ada, origin }, 403)
+      await expect('a cookie that is none', { cookie: 'tool-hub-social=x.y', origin }, 401)
+    } else if (scope === 'mcp') await expect('on MCP', { cookie: admin, origin }, 401)
+    else if (scope === 'open') await expect('as nobody', { cookie: admin }, await ask(row, {}))
+  }
+  assert.deepEqual(wrong, [])
+  assert.ok(count > 300, String(count))
+})
+
+test('a login may begin on one replica and end on another, and its session is one', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const port = await freePort()
+  const base = `http://127.0.0.1:${port}`
+  const idp = await startIdentityProvider(t, [`${base}${mount}/callback/oidc`])
+  const env = {
+    SOCIAL_AUTH_URL: base, SOCIAL_AUTH_OIDC_DISCOVERY_URL: idp.discoveryUrl, OIDC_CLIENT_ID: 'hub', OIDC_CLIENT_SECRET: 'hub-secret'
+  }
+  const one = await startReplica(t, url, { settings: settings({}, { users: localUsers }), env: { ...env, PORT: String(port) } })
+  const other = await startReplica(t, url, { env })
+  const browser = new Browser(base)
+  const begun = await browser.get(`${mount}/signIn/social?provider=oidc`)
+  const state = begun.headers.getSetCookie().map((line) => line.split(';')[0]).join('; ')
+  const callback = await throughProvider(idp, begun.location ?? '')
+  const ended = await fetch(`${other.url}${callback.pathname}${callback.search}`, { headers: { cookie: state }, redirect: 'manual' })
+  assert.equal(ended.status, 302, await ended.text())
+  const cookie = ended.headers.getSetCookie().map((line) => line.split(';')[0] ?? '').find((pair) => /tool-hub-social=./.test(pair)) ?? ''
+  const who = async (hub: { url: string }): Promise<unknown> => {
+    const reply = await fetch(`${hub.url}/api/auth/user`, { headers: { cookie } })
+    return reply.ok ? ((await reply.json()) as { user: { username: string } }).user.username : reply.status
+  }
+  // The account that one has made is known to the other at once.
+  assert.deepEqual([await who(other), await who(one)], ['ada@example.com', 'ada@example.com'])
+  // A callback works once, wherever it comes.
+  const again = await fetch(`${one.url}${callback.pathname}${callback.search}`, { headers: { cookie: state }, redirect: 'manual' })
+  assert.ok(again.status >= 400, String(again.status))
+  // What ends it on one counts on the other at once.
+  const out = await fetch(`${one.url}${mount}/signOut`, { method: 'POST', headers: { cookie, origin: base, 'content-type': 'application/json' }, body: '{}' })
+  assert.equal(out.status, 200)
+  assert.deepEqual([await who(one), await who(other)], [401, 401])
 })

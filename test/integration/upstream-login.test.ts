@@ -1,14 +1,18 @@
 // The gateway as an OAuth client: a real authorization server (oidc-provider) before a real MCP server.
 import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import bcrypt from 'bcryptjs'
 import { test } from 'tap'
 import { startLoginServer, type LoginServer } from '../fakes/login-server.ts'
 import { manage, startReplica } from '../fakes/replica.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { at, KEY, OTHER, otherKey, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
-import { startHub, until, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until, type Hub } from '../helpers/hub.ts'
+import { Browser, confirm } from '../helpers/oauth.ts'
 
 const timeout = 60_000
 
@@ -35,6 +39,33 @@ async function filesOf (folder: string): Promise<string[]> {
   return await Promise.all(entries.filter((each) => each.isFile()).map(async (each) => await readFile(join(each.parentPath, each.name), 'utf8')))
 }
 
+/** The login of an address ends in the browser in which somebody went on from its page, and nowhere else. */
+async function assertBound (server: LoginServer, hub: Hub, address: string): Promise<void> {
+  const [own, other] = [new Browser(hub.url), new Browser(hub.url)]
+  const { page, url } = await confirm(own, address)
+  assert.match(page.text, /guarded/)
+  assert.match(page.text, /the user ann/)
+  assert.doesNotMatch(page.text, /<script|<form/)
+  assert.match(page.headers.getSetCookie().join(), /^tool-hub-login=[\w-]{43}; Path=\/oauth; HttpOnly; SameSite=Lax$/)
+  const elsewhere = await server.authorize(url, 'a victim', other)
+  assert.deepEqual([elsewhere.status, /begun in another browser/.test(elsewhere.text)], [400, true])
+  // With a cookie of its own, too, and where the tag is left out.
+  await confirm(other, address)
+  assert.match((await server.authorize(url, 'a victim', other)).text, /begun in another browser/)
+  const bare = new URL(url)
+  bare.searchParams.set('state', bare.searchParams.get('state')?.split('.')[0] ?? '')
+  for (const browser of [own, other]) assert.match((await server.authorize(bare.href, 'a victim', browser)).text, /begun in another browser/)
+  // The page cannot be left out, by a link to where it leads.
+  const proof = /proof=([\w-]+)/.exec(page.text)?.[1] ?? ''
+  for (const link of [`${address}/continue?proof=${proof}`, `${address}/continue`, `${address}/continue?proof=`]) {
+    const { status, location } = await new Browser(hub.url).get(link)
+    assert.deepEqual([status, location], [400, undefined], link)
+  }
+  for (const path of [`/oauth/login/${'x'.repeat(43)}`, '/oauth/login/x', `/oauth/login/${'x'.repeat(43)}/continue`]) {
+    assert.equal((await own.get(`${hub.url}${path}`)).status, 400, path)
+  }
+}
+
 void test('the life of a login on a settings file', { timeout }, async (t) => {
   const server = await startLoginServer(t)
   const plain = await startUpstream(t, { tools: [tool('echo')] })
@@ -47,7 +78,8 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   const merged = await Session.open(`${hub.url}/mcp`)
   assert.deepEqual(await merged.tools(), ['plain-echo'])
   assert.equal(text(await merged.call('plain-echo', { message: 'hi' })), 'hi')
-  const parameters = new URL(address).searchParams
+  const first = await confirm(new Browser(hub.url), address)
+  const parameters = new URL(first.url).searchParams
   assert.deepEqual(
     ['code_challenge_method', 'resource', 'redirect_uri', 'response_type'].map((name) => parameters.get(name)),
     ['S256', server.url, `${hub.url}/oauth/callback`, 'code']
@@ -62,8 +94,10 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   assert.match(page.text, /You are logged in/)
   await isConnected(hub)
   assert.equal(await whoami(hub), 'ann')
-  const used = await fetch(`${hub.url}/oauth/callback?state=${parameters.get('state')}&code=x`)
-  assert.match(await used.text(), /over already/)
+  assert.match(page.text, /for everybody who may use the server/)
+  const anew = new Browser(hub.url)
+  const again = new URL((await confirm(anew, address)).url).searchParams.get('state') ?? ''
+  assert.match((await anew.get(`${hub.url}/oauth/callback?state=${again}&code=x`)).text, /over already/)
 
   // Ten calls at once with a token that the server refuses: one refresh, by a token that is rotated.
   for (let round = 1; round <= 2; round++) {
@@ -87,30 +121,112 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
 
   // A restart keeps the login.
   await hub.stop()
-  const again = await startHub(t, { folder: hub.folder })
-  await isConnected(again)
-  assert.equal(await whoami(again), 'ann')
+  const restarted = await startHub(t, { folder: hub.folder })
+  await isConnected(restarted)
+  assert.equal(await whoami(restarted), 'ann')
   assert.equal(server.grants.authorization_code, 1)
 
   // Revoked upstream: it waits for a login again, and the call says so without the address.
   await server.revoke(true)
-  const session = await Session.open(`${again.url}/mcp/guarded`)
+  const session = await Session.open(`${restarted.url}/mcp/guarded`)
   const failure = await session.request('tools/call', { name: 'whoami', arguments: {} })
   assert.match(failure.error?.message ?? '', /waits for a login/)
-  await until(async () => (await record(again)).status === 'oauth_required', 15_000, again.output)
-  await server.login(await waits(again), 'bob')
-  await isConnected(again)
-  assert.equal(await whoami(again), 'bob')
+  await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
+  await server.login(await waits(restarted), 'bob')
+  await isConnected(restarted)
+  assert.equal(await whoami(restarted), 'bob')
 
   // Logging out ends it.
   const answers = [
-    (await manage(again, 'GET', '/servers')).text,
-    (await manage(again, 'GET', '/settings')).text,
-    (await manage(again, 'GET', '/mcp-settings/export')).text
+    (await manage(restarted, 'GET', '/servers')).text,
+    (await manage(restarted, 'GET', '/settings')).text,
+    (await manage(restarted, 'GET', '/mcp-settings/export')).text
   ]
-  assert.equal((await manage(again, 'DELETE', '/servers/guarded/oauth')).status, 200)
-  await until(async () => (await record(again)).status === 'oauth_required', 15_000, again.output)
-  assertNoToken(server, [...answers, hub.output(), again.output(), ...await filesOf(hub.folder)], 'the gateway')
+  assert.equal((await manage(restarted, 'DELETE', '/servers/guarded/oauth')).status, 200)
+  await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
+  assertNoToken(server, [...answers, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
+})
+
+void test('an SSE server that asks for a login', { timeout }, async (t) => {
+  const server = await startLoginServer(t, 'sse')
+  const hub = await startHub(t, { settings: settings({ guarded: { url: server.url, type: 'sse' } }) })
+  const page = await server.login(await waits(hub), 'ann')
+  assert.match(page.text, /You are logged in/)
+  await isConnected(hub)
+  assert.equal(await whoami(hub), 'ann')
+  // The stream stays open with the token that it was opened with; messages carry the one of the time.
+  await server.revoke(false)
+  assert.equal(await whoami(hub), 'ann')
+  assert.equal(server.grants.refresh_token, 1)
+  // Refused for good, it waits for a login again.
+  await server.revoke(true)
+  const session = await Session.open(`${hub.url}/mcp/guarded`)
+  assert.match((await session.request('tools/call', { name: 'whoami', arguments: {} })).error?.message ?? '', /waits for a login/)
+  await server.login(await waits(hub), 'bob')
+  await isConnected(hub)
+  assert.equal(await whoami(hub), 'bob')
+  assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
+})
+
+void test('metadata that leads into the private network of the gateway leads nowhere', { timeout }, async (t) => {
+  // The servers of a user who is no admin may reach this address only; the other loopback address stands for a private network.
+  const reached: string[] = []
+  const inner = createServer((request, reply) => { reached.push(request.url ?? ''); reply.end('{}') })
+  await new Promise<void>((resolve) => { inner.listen(0, '127.0.0.2', resolve) })
+  t.after(() => { inner.close(); inner.closeAllConnections() })
+  const privateUrl = `http://127.0.0.2:${(inner.address() as AddressInfo).port}`
+  const outer = createServer((request, reply) => {
+    const { origin, pathname } = new URL(request.url ?? '', `http://${request.headers.host}`)
+    const [, kind = ''] = /\/(resource|server|redirect|register|token)$/.exec(pathname) ?? []
+    const json = (body: object): void => { reply.setHeader('content-type', 'application/json').end(JSON.stringify(body)) }
+    const issuer = `${origin}/as/${kind}`
+    if (pathname === `/mcp/${kind}`) {
+      const metadata = kind === 'resource' ? `${privateUrl}/metadata` : `${origin}/.well-known/oauth-protected-resource/mcp/${kind}`
+      reply.writeHead(401, { 'www-authenticate': `Bearer resource_metadata="${metadata}"` }).end()
+    } else if (pathname.startsWith('/.well-known/oauth-protected-resource/mcp/')) {
+      json({ resource: `${origin}/mcp/${kind}`, authorization_servers: [kind === 'server' ? privateUrl : issuer] })
+    } else if (pathname.startsWith('/.well-known/oauth-authorization-server/as/')) {
+      if (kind === 'redirect') { reply.writeHead(302, { location: `${privateUrl}/moved` }).end(); return }
+      json({
+        issuer,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${kind === 'token' ? privateUrl : origin}/token`,
+        registration_endpoint: `${kind === 'register' ? privateUrl : origin}/clients`,
+        response_types_supported: ['code'],
+        code_challenge_methods_supported: ['S256']
+      })
+    } else if (pathname === '/clients') json({ client_id: 'c', redirect_uris: [] })
+    else reply.writeHead(404).end()
+  })
+  await new Promise<void>((resolve) => { outer.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { outer.close(); outer.closeAllConnections() })
+  const origin = `http://127.0.0.1:${(outer.address() as AddressInfo).port}`
+  const hub = await startHub(t, {
+    settings: settings({}, { users: [{ username: 'ann', password: bcrypt.hashSync('Same-1234', 4), createdAt: new Date().toISOString() }] }),
+    env: { OUTBOUND_ALLOW: '127.0.0.1' }
+  })
+  const login = await manage(hub, 'POST', '/auth/login', { username: 'ann', password: 'Same-1234' }, {})
+  const headers = { 'x-auth-token': String(at(login.body, 'token')) }
+  const kinds = ['resource', 'server', 'redirect', 'register', 'token']
+  for (const name of kinds) {
+    const made = await manage(hub, 'POST', '/servers', { name, config: { type: 'streamable-http', url: `${origin}/mcp/${name}` } }, headers)
+    assert.equal(made.status, 200, made.text)
+  }
+  const shown = async (name: string): Promise<Shown> => at((await manage(hub, 'GET', `/servers/${name}`, undefined, headers)).body, 'data') as Shown
+  for (const name of kinds) {
+    await until(async () => !['connecting', 'connected'].includes((await shown(name)).status), 15_000, hub.output)
+    const { error, oauth } = await shown(name)
+    const said = { redirect: /HTTP 404/, token: /wants a login/ }[name] ?? /127\.0\.0\.2 is a loopback address/
+    assert.match(error ?? '', said, name)
+    assert.equal(oauth !== undefined, name === 'token', name)
+  }
+  // The address of the token endpoint is asked at the end of a login only.
+  const browser = new Browser(hub.url)
+  const { url } = await confirm(browser, (await shown('token')).oauth?.authorizationUrl ?? '')
+  const state = new URL(url).searchParams.get('state') ?? ''
+  const end = await browser.get(`/oauth/callback?${new URLSearchParams({ code: 'c', state }).toString()}`)
+  assert.deepEqual([end.status, /The login failed/.test(end.text)], [400, true], end.text)
+  assert.deepEqual(reached, [])
 })
 
 void test('two replicas share a login, its refresh and its end', { timeout }, async (t) => {
@@ -145,7 +261,8 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   const keys = [['ann', KEY], ['bob', OTHER]].map(([owner, token], n) =>
     otherKey({ id: `3333333${n}-3333-4333-8333-333333333333`, name: owner, kind: 'user', owner, token }) as Json)
   const guarded = { url: server.url, type: 'streamable-http', isolation: 'user', visibility: 'public' }
-  const hub = await startHub(t, { settings: { users, bearerKeys: keys, mcpServers: { guarded } } })
+  const ofAdmin = bearerKey({ id: '44444444-4444-4444-8444-444444444444', name: 'admin', token: `thk_${'e'.repeat(64)}` })
+  const hub = await startHub(t, { settings: { users, bearerKeys: [...keys, ofAdmin], mcpServers: { guarded } } })
   interface Asked { code?: number, message: string, session: Session, data: unknown }
   const addressOf = async (key: string, capabilities: Json = {}): Promise<Asked> => {
     const session = await Session.open(`${hub.url}/mcp/guarded`, { key, capabilities })
@@ -155,7 +272,8 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   await until(() => hub.output().includes('waiting for a login'), 15_000, hub.output)
   const asked = await addressOf(KEY)
   const [address = ''] = /http\S+/.exec(asked.message) ?? []
-  assert.ok(address.startsWith(server.issuer), asked.message)
+  assert.ok(address.startsWith(`${hub.url}/oauth/login/`), asked.message)
+  await assertBound(server, hub, address)
   // A client that can show addresses is sent the elicitation, and hears of its end.
   const elicited = await addressOf(OTHER, { elicitation: { url: {} } })
   assert.equal(elicited.code, -32042)
@@ -169,8 +287,22 @@ void test('with isolation user, each user logs in for himself', { timeout }, asy
   await until(async () => (said = await whoami(hub, OTHER).catch(String)) === 'account of bob', 5_000, () => `${String(said)} ${hub.output()}`)
   // The other one still has none, and gets his own.
   assert.match((await addressOf(KEY)).message, /log in/)
-  await server.login(address, 'account of ann')
+  assert.match((await server.login(address, 'account of ann')).text, /for the user ann/)
   await until(async () => await whoami(hub) === 'account of ann', 5_000)
   assert.equal(await whoami(hub, OTHER), 'account of bob')
   assertNoToken(server, [hub.output(), ...await filesOf(hub.folder)], 'the gateway')
+
+  // A login goes with its user, and a later one of the same name has none.
+  const holders = async (): Promise<string> => JSON.stringify((JSON.parse(await readFile(hub.settingsPath, 'utf8')) as Json).upstreamTokens)
+  assert.match(await holders(), /user ann/)
+  const headers = { authorization: `Bearer ${ofAdmin.token}` }
+  assert.equal((await manage(hub, 'DELETE', '/users/ann', undefined, headers)).status, 200)
+  await until(async () => !(await holders()).includes('user ann'), 5_000, hub.output)
+  assert.match(await holders(), /user bob/)
+  assert.equal((await manage(hub, 'POST', '/users', { username: 'ann', password: 'Same-12345' }, headers)).status, 201)
+  const login = await manage(hub, 'POST', '/auth/login', { username: 'ann', password: 'Same-12345' }, {})
+  const later = await manage(hub, 'POST', '/auth/keys', { name: 'later' }, { 'x-auth-token': String(at(login.body, 'token')) })
+  const key = String((at(later.body, 'data') as Json).token)
+  assert.match((await addressOf(key)).message, /log in/)
+  assert.equal(await whoami(hub, OTHER), 'account of bob')
 })

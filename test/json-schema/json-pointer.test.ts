@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { test } from 'tap'
 import { escapeToken, parsePointer, resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
 
 /** The example of RFC 6901, 5. */
 const document = { foo: ['bar', 'baz'], '': 0, 'a/b': 1, 'c%d': 2, 'e^f': 3, 'g|h': 4, 'i\\j': 5, 'k"l': 6, ' ': 7, 'm~n': 8 }
 
-void test('JSON Pointers: the examples of RFC 6901', () => {
+test('JSON Pointers: the examples of RFC 6901', async () => {
   const cases: Array<[string, unknown]> = [
     ['', document], ['/foo', document.foo], ['/foo/0', 'bar'], ['/', 0], ['/a~1b', 1], ['/c%d', 2], ['/e^f', 3],
     ['/g|h', 4], ['/i\\j', 5], ['/k"l', 6], ['/ ', 7], ['/m~0n', 8],
@@ -15,13 +15,13 @@ void test('JSON Pointers: the examples of RFC 6901', () => {
   for (const [pointer, value] of cases) assert.deepEqual(resolvePointer(document, pointer), value, pointer)
 })
 
-void test('JSON Pointers: only own properties and elements are followed', () => {
+test('JSON Pointers: only own properties and elements are followed', async () => {
   for (const pointer of ['foo', '#foo', '/none', '/foo/2', '/foo/-', '/foo/01', '/foo/length', '/toString', '/__proto__', '/foo/0/0']) {
     assert.equal(resolvePointer(document, pointer), undefined, pointer)
   }
 })
 
-void test('JSON Pointers: tokens are escaped and unescaped', () => {
+test('JSON Pointers: tokens are escaped and unescaped', async () => {
   assert.deepEqual(parsePointer('/~01/a%20b'), ['~1', 'a%20b'])
   assert.deepEqual(parsePointer('#/~01/a%20b/%zz'), ['~1', 'a b', '%zz'])
   for (const name of ['~1', 'a/b~', '']) assert.deepEqual(parsePointer(`/${escapeToken(name)}`), [name])

@@ -80,7 +80,8 @@ test('the authorization endpoint refuses by a page, or by a redirect to the clie
     for (const [name, query] of pages) assertPage(await world.authorize(query), name)
   })
 
-  await t.test('a redirect, for all else', async () => {
+  await t.test('for all else, a redirect to a client of an admin\'s, and for one that registered itself a page', async () => {
+    const { id } = await world.client({ requireSecret: false })
     const redirects: Array<[string, Record<string, string> | URLSearchParams, string]> = [
       ['no response type', without('response_type'), 'invalid_request'],
       ...['token', 'id_token', 'code token', 'code id_token', 'none', 'password', 'CODE'].map((type): [string, Record<string, string>, string] =>
@@ -113,26 +114,52 @@ test('the authorization endpoint refuses by a page, or by a redirect to the clie
       ].map((resource): [string, Record<string, string>, string] => [`resource ${resource}`, { ...params, resource }, 'invalid_target']),
       ['nobody asked, and nobody logged in', { ...params, prompt: 'none' }, 'login_required'],
       ['a prompt that contradicts itself', { ...params, prompt: 'none login' }, 'invalid_request'],
+      ['no scope', { ...params, scope: '' }, 'invalid_scope'],
+      ['scopes that nobody knows', { ...params, scope: 'everything root' }, 'invalid_scope'],
       ['a request object', { ...params, request: 'e30.e30.' }, 'request_not_supported'],
       ['a request by reference', { ...params, request_uri: 'https://evil.example/request' }, 'request_uri_not_supported']
     ]
-    for (const [name, query, error] of redirects) assertRedirect(await world.authorize(query), error, name, { base })
+    for (const [name, query, error] of redirects) {
+      const visit = await world.authorize(query)
+      assertPage(visit, name)
+      assert.match(visit.text, new RegExp(`href="[^"]*error=${error}`), `${name}: no link to the client`)
+      const ofAdmin = new URLSearchParams(query)
+      ofAdmin.set('client_id', id)
+      assertRedirect(await world.authorize(ofAdmin), error, name, { base })
+    }
+    // Only an admin's client can have it.
+    assertPage(await world.authorize({ ...params, scope: 'manage' }), 'manage')
+    assert.match((await world.authorize({ ...params, client_id: id, scope: 'manage' })).location ?? '', /interaction/)
   })
 
   await t.test('a state that is named twice is not given back', async () => {
-    assertRedirect(await world.authorize(twice('state', 'another')), 'invalid_request', 'state', { base, state: null })
+    const { id } = await world.client({ requireSecret: false })
+    const query = twice('state', 'another')
+    query.set('client_id', id)
+    assertRedirect(await world.authorize(query), 'invalid_request', 'state', { base, state: null })
   })
 
   await t.test('by POST as well', async () => {
     const browser = world.browser()
     assertPage(await browser.post('/oauth/authorize', { ...params, client_id: 'somebody' }), 'unknown client')
-    assertRedirect(await browser.post('/oauth/authorize', without('code_challenge')), 'invalid_request', 'PKCE', { base })
-    assertRedirect(await browser.post('/oauth/authorize', { ...params, response_type: 'token' }), 'unsupported_response_type', 'implicit', { base })
+    assertPage(await browser.post('/oauth/authorize', without('code_challenge')), 'PKCE')
+    const { id } = await world.client({ requireSecret: false })
+    const post = async (query: Record<string, string>): Promise<Visit> => await browser.post('/oauth/authorize', { ...query, client_id: id })
+    assertRedirect(await post(without('code_challenge')), 'invalid_request', 'PKCE', { base })
+    assertRedirect(await post({ ...params, response_type: 'token' }), 'unsupported_response_type', 'implicit', { base })
   })
 
   await t.test('other ports of a loopback address are the same redirect URI (RFC 8252)', async () => {
     const visit = await world.authorize({ ...params, redirect_uri: 'http://127.0.0.1:50123/callback' })
     assert.match(visit.location ?? '', /\/oauth\/interaction\//, visit.text.slice(-500))
+    // Clients use localhost in the same way, though RFC 8252 (section 7.3) speaks of addresses (DECISIONS §9: loopback ports may differ).
+    const { client_id: id = '' } = await register(base, { redirect_uris: ['http://localhost:1/callback', 'http://[::1]/callback'] })
+    for (const uri of ['http://localhost:50123/callback', 'http://[::1]:50123/callback']) {
+      assert.match((await world.authorize({ ...params, client_id: id, redirect_uri: uri })).location ?? '', /interaction/, uri)
+    }
+    for (const uri of ['http://localhost:50123/other', 'http://127.0.0.1:50123/callback', 'https://localhost:50123/callback']) {
+      assertPage(await world.authorize({ ...params, client_id: id, redirect_uri: uri }), uri)
+    }
   })
 
   await t.test('what is too long or no form is refused as plainly', async () => {
@@ -394,7 +421,6 @@ test('registration (RFC 7591) refuses what it must, and ignores what it does not
   }
   for (const members of [
     { grant_types: ['implicit'] },
-    { grant_types: ['authorization_code', 'client_credentials'] },
     { grant_types: ['refresh_token'] },
     { grant_types: 'authorization_code' },
     { response_types: ['token'] },

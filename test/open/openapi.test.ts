@@ -1437,8 +1437,8 @@ test('a login counts in x-auth-token, and a page that is allowed may call', asyn
   assert.equal((await get(hub, '/api/tools/open/echo', { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' })).status, 200)
   const secured = await document(hub, '/api/openapi.json', { 'x-auth-token': String(token) })
   await valid(secured)
-  assert.deepEqual(at(secured, 'security'), [{ bearerKey: [] }, { login: [] }])
-  assert.equal(at(await document(hub), 'security'), undefined)
+  assert.deepEqual(at(secured, 'security'), [{ bearerAuth: [] }, { login: [] }])
+  assert.deepEqual(at(await document(hub), 'security'), [{}, { bearerAuth: [] }], 'without credentials, too')
 })
 
 test('what takes too long is stopped, and rests; what was only kept waiting is not', async () => {

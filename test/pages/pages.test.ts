@@ -72,6 +72,14 @@ const everyPage: Record<string, Page> = {
   'login of a user who came alone': pages.login({ csrf: 'c-1', action: '/oauth/authorize', hidden: {} }),
   consent: pages.consent(consent),
   leave: pages.leave({ client: consent.client, href: '/oauth/authorize/1?a=b&c=d' }),
+  start: pages.start({ server: 'issues', whose: 'the user ann', href: '/oauth/login/t/continue?proof=p', url: 'https://id.example/authorize?x=1' }),
+  refused: pages.refused({
+    title: 'This request cannot be answered',
+    text: 'The scope is not known.',
+    status: 400,
+    client: consent.client,
+    href: 'https://notes.example/callback?error=invalid_scope'
+  }),
   problem: pages.problem({ title: 'This request is not valid', text: 'The application is not known here.', status: 400 }),
   done: pages.done({ title: 'Connected', text: 'You can close this page.' })
 }

@@ -1,16 +1,18 @@
 // What is configured, without a running gateway where none is needed; GitHub by a fake of its endpoints; what file mode says.
 import assert from 'node:assert/strict'
+import { generateKeyPairSync, sign } from 'node:crypto'
 import { createServer } from 'node:http'
 import { test } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
 import { Outbound } from '../../plugins/outbound/outbound.ts'
 import { cookieNames } from '../../plugins/social/cookies.ts'
 import { parseOrigins } from '../../plugins/social/origins.ts'
 import { GithubProvider } from '../../plugins/social/providers/github.ts'
-import { OidcProvider } from '../../plugins/social/providers/oidc.ts'
+import { OidcProvider, googleSettings } from '../../plugins/social/providers/oidc.ts'
 import { socialSettings } from '../../plugins/social/settings.ts'
 import { appFor } from '../helpers/app.ts'
 import { addressOf } from '../helpers/identity-provider.ts'
-import { startHub } from '../helpers/hub.ts'
+import { startHub, type Cleanup } from '../helpers/hub.ts'
 import { settings } from '../helpers/client.ts'
 
 const oidc = { OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret', SOCIAL_AUTH_OIDC_DISCOVERY_URL: 'https://id.example/.well-known/openid-configuration' }
@@ -151,6 +153,129 @@ test('GitHub: the number of an account, and its primary address', async (t) => {
   await assert.rejects(identify(), { statusCode: 502 })
   answers['/token'] = { error: 'bad_verification_code' }
   await assert.rejects(identify(), { statusCode: 403 })
+})
+
+/** A provider with the discovery document and the tokens that Google has, on loopback; its issuer is Google's. */
+async function startGoogle (t: Cleanup) {
+  const keys = ['one', 'two', 'three'].map((kid) => ({ kid, ...generateKeyPairSync('rsa', { modulusLength: 2_048 }) }))
+  const world = {
+    url: '', published: ['one', 'two'], signedWith: 'one', claims: {} as Record<string, unknown>, fields: new URLSearchParams(), keyRequests: 0
+  }
+  const publicKeys = (): object => ({
+    keys: keys.filter(({ kid }) => world.published.includes(kid))
+      .map(({ kid, publicKey }) => ({ ...publicKey.export({ format: 'jwk' }), kid, use: 'sig', alg: 'RS256' }))
+  })
+  const idToken = (): string => {
+    const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const now = Math.floor(Date.now() / 1_000)
+    const text = `${encode({ alg: 'RS256', kid: world.signedWith, typ: 'JWT' })}.${encode({
+      iss: 'https://accounts.google.com',
+azp: 'id',
+aud: 'id',
+sub: '110169484474386276334',
+at_hash: 'HK6E_P6Dh8Y93mRNtsDB1Q',
+iat: now,
+exp: now + 3_600,
+      nonce: 'n',
+...world.claims
+    })}`
+    const key = keys.find(({ kid }) => kid === world.signedWith)
+    assert.ok(key)
+    return `${text}.${sign('sha256', Buffer.from(text), key.privateKey).toString('base64url')}`
+  }
+  const server = createServer((request, reply) => {
+    let body = ''
+    request.on('data', (chunk) => { body += String(chunk) })
+    request.on('end', () => {
+      if (request.url === '/certs') world.keyRequests++
+      if (request.url === '/token') world.fields = new URLSearchParams(body)
+      const answers: Record<string, () => object> = {
+        '/.well-known/openid-configuration': () => ({
+          issuer: 'https://accounts.google.com',
+          authorization_endpoint: `${world.url}/o/oauth2/v2/auth`,
+          device_authorization_endpoint: `${world.url}/device/code`,
+          token_endpoint: `${world.url}/token`,
+          userinfo_endpoint: `${world.url}/v1/userinfo`,
+          revocation_endpoint: `${world.url}/revoke`,
+          jwks_uri: `${world.url}/certs`,
+          response_types_supported: ['code', 'token', 'id_token', 'none'],
+          subject_types_supported: ['public'],
+          id_token_signing_alg_values_supported: ['RS256'],
+          scopes_supported: ['openid', 'email', 'profile'],
+          token_endpoint_auth_methods_supported: ['client_secret_post', 'client_secret_basic'],
+          claims_supported: ['aud', 'email', 'email_verified', 'exp', 'iat', 'iss', 'name', 'picture', 'sub'],
+          code_challenge_methods_supported: ['plain', 'S256']
+        }),
+        '/token': () => ({
+          access_token: 'ya29.a0', expires_in: 3_599, scope: 'openid https://www.googleapis.com/auth/userinfo.email', token_type: 'Bearer', id_token: idToken()
+        }),
+        '/certs': publicKeys
+      }
+      reply.setHeader('content-type', 'application/json').end(JSON.stringify(answers[request.url ?? '']?.() ?? {}))
+    })
+  })
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { server.close(); server.closeAllConnections() })
+  world.url = addressOf(server)
+  const outbound = new Outbound({ allow: '' })
+  t.after(async () => { await outbound.close() })
+  const settings = { ...googleSettings({ clientId: 'id', clientSecret: 'secret' }), discoveryUrl: `${world.url}/.well-known/openid-configuration` }
+  const login = { state: 's', nonce: 'n', codeVerifier: 'v'.repeat(43), redirectUri: 'https://hub.example/callback' }
+  const provider = new OidcProvider(settings, outbound, 'Google')
+  return { world, provider, login, identify: async () => await provider.identify({ ...login, code: '4/0A' }) }
+}
+
+test('Google, by what its discovery document and its tokens look like', async (t) => {
+  const { world, provider, login, identify } = await startGoogle(t)
+  assert.equal(googleSettings({ clientId: 'id', clientSecret: 's' }).discoveryUrl, 'https://accounts.google.com/.well-known/openid-configuration')
+  const { searchParams } = await provider.authorizationUrl(login)
+  assert.deepEqual(
+    ['response_type', 'client_id', 'scope', 'nonce', 'code_challenge_method', 'prompt'].map((name) => searchParams.get(name)),
+    ['code', 'id', 'openid profile email', 'n', 'S256', null]
+  )
+  // It sends `iss` in responses by now, and does not announce that; a foreign one is refused.
+  await provider.checkIssuer(undefined)
+  await provider.checkIssuer('https://accounts.google.com')
+  await assert.rejects(provider.checkIssuer('https://evil.example'), { statusCode: 403 })
+  const person = { provider: 'idp', subject: '110169484474386276334', name: 'Ada Lovelace' }
+  world.claims = { email: 'ada@example.com', email_verified: true, hd: 'example.com', name: 'Ada Lovelace', picture: 'https://lh3.example/a' }
+  assert.deepEqual(await identify(), { ...person, email: 'ada@example.com', isVerified: true })
+  assert.deepEqual(
+    ['grant_type', 'code', 'client_id', 'client_secret', 'code_verifier'].map((name) => world.fields.get(name)),
+    ['authorization_code', '4/0A', 'id', 'secret', 'v'.repeat(43)]
+  )
+  world.claims = { email: 'ada@example.com', email_verified: false, name: 'Ada Lovelace' }
+  assert.equal((await identify()).isVerified, false)
+  // Tokens that are not for this login, or not of Google.
+  for (const claims of [{ aud: 'other' }, { iss: 'https://evil.example' }, { nonce: 'other' }, { exp: 1 }, { sub: undefined }]) {
+    world.claims = claims
+    await assert.rejects(identify(), (error: Error) => 'statusCode' in error && [403, 502].includes(Number(error.statusCode)), JSON.stringify(claims))
+  }
+})
+
+test('keys of a provider that change', async (t) => {
+  const { world, identify } = await startGoogle(t)
+  world.claims = { email: 'ada@example.com', email_verified: true }
+  let now = performance.now()
+  t.intercept(performance, 'now', { value: () => now })
+  await identify()
+  world.signedWith = 'two'
+  await identify()
+  assert.equal(world.keyRequests, 1, 'both keys were there')
+  // A new key is looked for, though not more often than every `keysAge`: anybody can send a token that names one.
+  world.signedWith = 'three'
+  for (let times = 0; times < 3; times++) await assert.rejects(identify(), { statusCode: 502 })
+  assert.equal(world.keyRequests, 1)
+  now += limits.social.keysAge + 1
+  for (let times = 0; times < 3; times++) await assert.rejects(identify(), { statusCode: 502 })
+  assert.equal(world.keyRequests, 2)
+  world.published = ['three']
+  now += limits.social.keysAge + 1
+  await Promise.all([identify(), identify(), identify()])
+  assert.equal(world.keyRequests, 3)
+  // One that is not published any more is good no longer.
+  world.signedWith = 'one'
+  await assert.rejects(identify(), { statusCode: 502 })
 })
 
 test('requests to providers keep the outbound rules', async (t) => {

@@ -2,12 +2,12 @@ import type { Token } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import type { AccessTokens } from '../../access-tokens/access-tokens.ts'
 import type { Principal } from '../../access/view.ts'
-import { markOf } from '../../users/mark.ts'
+import { rightsMarkOf } from '../../users/mark.ts'
 import type { Step } from '../chain.ts'
 
 /**
  * An access token of the gateway's own authorization server, in `Authorization: Bearer`. It acts as its user, who is read from the
- * settings: demotion, deletion and another password take effect at once. What it may do there follows from its scopes (DECISIONS §3).
+ * settings: demotion, deletion and another password end it at once. What it may do there follows from its scopes (DECISIONS §3).
  */
 export const accessToken = (tokens: AccessTokens): Step => ({ headers: { authorization } }, _routes, snapshot) => {
   if (snapshot.system.oauthServer?.enabled !== true) return undefined
@@ -45,7 +45,7 @@ function audienceOf (resource: string | undefined, baseUrl: string | undefined):
 function toPrincipal (token: Token, { users, system }: Snapshot): Principal | undefined {
   const { family, clientId, username = '', mark, scope, resource } = token
   const user = users.get(username)
-  if (system.oauthServer?.enabled !== true || !user || mark !== markOf(user)) return undefined
+  if (system.oauthServer?.enabled !== true || !user || mark !== rightsMarkOf(user)) return undefined
   // A scope that the settings do not allow any more counts no more.
   const allowed = system.oauthServer.allowedScopes
   return {

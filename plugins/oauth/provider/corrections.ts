@@ -1,9 +1,18 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
-import type { Page } from '../../pages/index.ts'
+import type { Page, PageClient } from '../../pages/index.ts'
 import { defaultScope } from '../settings.ts'
 
-/** Makes the page for an error that is not told to the client. */
-export type ProblemPage = (problem: { error: string, error_description?: string }, status: number) => Page
+/** An error, as the library tells of it. */
+export interface Problem { readonly error: string, readonly error_description?: string }
+
+export interface CorrectionDeps {
+  /** Makes the page for an error that is not told to the client. */
+  readonly problemPage: (problem: Problem, status: number) => Page
+  /** Makes the page for an error of which the client is told if its user wants that. @param href the address of the client */
+  readonly refusalPage: (problem: Problem, status: number, client: PageClient, href: string) => Page
+  /** Whether an admin made a client. @throws StorageError */
+  readonly isAdmins: (clientId: string) => Promise<boolean>
+}
 
 /** Parameters of OpenID Connect that mean nothing without an ID token. */
 const unusedParameters = ['response_mode', 'nonce', 'claims', 'claims_locales', 'max_age', 'id_token_hint', 'acr_values']
@@ -11,7 +20,7 @@ const unusedParameters = ['response_mode', 'nonce', 'claims', 'claims_locales', 
 type Context = Parameters<Parameters<Provider['use']>[0]>[0]
 
 /** Changes requests before the library sees them, and its answers. */
-export async function correct (ctx: Context, next: () => Promise<void>, problemPage: ProblemPage): Promise<void> {
+export async function correct (ctx: Context, next: () => Promise<void>, deps: CorrectionDeps): Promise<void> {
   const isAuthorization = ctx.path.startsWith('/oauth/authorize')
   if (isAuthorization) {
     const query = new URLSearchParams(ctx.querystring)
@@ -30,11 +39,36 @@ export async function correct (ctx: Context, next: () => Promise<void>, problemP
   }
   await next()
   if (ctx.state.problem !== undefined) {
-    const { html, headers } = problemPage(ctx.state.problem, ctx.status)
-    ctx.set({ ...headers })
-    ctx.body = html
-  } else if (isAuthorization) errorsIntoQuery(ctx)
-  else if (isObject(ctx.body)) delete ctx.body.id_token
+    sendPage(ctx, deps.problemPage(ctx.state.isAway === true ? away : ctx.state.problem, ctx.status))
+  } else if (isAuthorization) {
+    errorsIntoQuery(ctx)
+    await holdBack(ctx, deps)
+  } else if (isObject(ctx.body)) delete ctx.body.id_token
+}
+
+function sendPage (ctx: Context, { html, headers, status }: Page): void {
+  ctx.status = status
+  ctx.set({ ...headers })
+  ctx.body = html
+}
+
+/**
+ * Shows a page in place of a redirect that tells a client of an error before its user was asked anything: anybody can register a client,
+ * and would have a redirector that looks like this gateway (RFC 9700, section 4.11.2). Clients that an admin made are told.
+ */
+async function holdBack (ctx: Context, { isAdmins, refusalPage }: CorrectionDeps): Promise<void> {
+  const { oidc } = ctx as Partial<KoaContextWithOIDC>
+  const location = locationOf(ctx)
+  if (oidc?.route !== 'authorization' || !URL.canParse(location)) return
+  const { searchParams } = new URL(location)
+  const error = searchParams.get('error')
+  const { client } = oidc
+  if (error === null || !client || await isAdmins(client.clientId).catch(() => false)) return
+  const [isFault, isAway] = [error === 'server_error', ctx.state.isAway === true]
+  const status = isAway ? 503 : isFault ? 500 : 400
+  const problem = isAway ? away : { error, error_description: searchParams.get('error_description') ?? undefined }
+  ctx.remove('location')
+  sendPage(ctx, refusalPage(problem, status, { name: client.clientName ?? client.clientId, redirectUri: location }, location))
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
@@ -52,10 +86,13 @@ function errorsIntoQuery (ctx: Context): void {
   ctx.set('location', url.href)
 }
 
-/** An answer while the storage is away, unless the client is told of it by a redirect. */
+const away: Problem = { error: 'temporarily_unavailable', error_description: 'The storage cannot be used now; try again in a moment' }
+
+/** An answer while the storage is away, unless the client is told of it by a redirect. Browsers get a page. */
 export function answerAway (ctx: KoaContextWithOIDC): void {
+  ctx.state.isAway = true
   if (locationOf(ctx) !== '') return
   ctx.status = 503
   ctx.set('retry-after', '5')
-  ctx.body = { error: 'temporarily_unavailable', error_description: 'The storage cannot be used now' }
+  ctx.body = away
 }

@@ -18,14 +18,21 @@ export function checkDocument (metadata: Record<string, unknown>): void {
   }
 }
 
-/** Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public. */
+/** A media type of JSON (draft-ietf-oauth-client-id-metadata-document, section 4.1; RFC 6839, section 3.1). */
+const isJson = (type: string | undefined): boolean => /^application\/(?:[\w.!#$&^+-]+\+)?json *(?:;|$)/i.test(type?.trim() ?? '')
+
+/**
+ * Fetches a Client ID Metadata Document, as from an address that a stranger gave: it must be public, the answer must be JSON, and no
+ * redirect is followed, since the address is the identity of the client.
+ */
 export async function fetchFor (outbound: Pick<Outbound, 'fetch'>, url: string): Promise<Response> {
   const options = { trusted: false, owner: 'clients of the authorization server', maxSize: limits.oauth.document, timeout: 5_000 }
   const { status, headers, body } = await outbound.fetch(url, {
     ...options,
     headers: { accept: 'application/json' },
-    answersRedirects: true
+    answersRedirects: 'all'
   })
+  if (status === 200 && !isJson(headers['content-type'])) throw new Error('the answer is not of the media type application/json')
   const kept = ['content-type', 'cache-control', 'expires'].flatMap((name): Array<[string, string]> => {
     const value = headers[name]
     return typeof value === 'string' ? [[name, value]] : []

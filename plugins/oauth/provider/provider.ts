@@ -10,17 +10,16 @@ import { issuerPath } from '../issuer.ts'
 import { resourcePath } from '../resources.ts'
 import { documentsAllowed, type OAuthSettings } from '../settings.ts'
 import { adapterOn, type AuthorizationStorage } from './adapter.ts'
-import { answerAway, correct, type ProblemPage } from './corrections.ts'
+import { answerAway, correct, type CorrectionDeps } from './corrections.ts'
 import { checkDocument, fetchFor } from './documents.ts'
 import { loadGrant, type RememberedConsent } from './grants.ts'
 
-export interface ProviderDeps {
+export interface ProviderDeps extends CorrectionDeps {
   readonly storage: AuthorizationStorage
   readonly settings: () => OAuthSettings
   readonly outbound: Pick<Outbound, 'fetch'>
   /** The path of a page that asks a user, below the host. */
   readonly interactionPath: (issuer: string, uid: string) => string
-  readonly problemPage: ProblemPage
   /** The scopes that a client may be granted. */
   readonly scopesOf: (clientId: string) => Promise<readonly string[]>
   readonly consent: RememberedConsent
@@ -41,6 +40,8 @@ const interactionLifetime = 10 * 60
  */
 export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   const { storage, settings, outbound } = deps
+  /** Requests for which a document was fetched. */
+  const fetched = new WeakSet<IncomingMessage>()
   const provider: Provider = new Provider(issuer, {
     adapter: adapterOn(storage),
     routes: { authorization: '/oauth/authorize', token: '/oauth/token', revocation: '/oauth/revoke' },
@@ -59,8 +60,12 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
     pkce: { required: () => true },
     // Checked where the library knows the redirect URI already.
     extraParams: {
-      state: (_ctx, value) => {
+      state: async (ctx, value, { clientId }) => {
         if (settings().requireState && value === undefined) throw new failures.InvalidRequest('missing required parameter "state"')
+        // The user would be asked to allow nothing.
+        const [possible, asked] = [await deps.scopesOf(clientId), ctx.oidc.requestParamScopes]
+        if (possible.some((scope) => asked.has(scope))) return
+        throw new failures.InvalidScope('no scope that this client can be granted was asked for', [...asked].join(' '))
       }
     },
     allowOmittingSingleRegisteredRedirectUri: false,
@@ -105,8 +110,13 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
         ack: 'draft-02',
         // Outside of a request of its own, it is a document that was fetched before.
         allowFetch: async (ctx: KoaContextWithOIDC | undefined) => {
-          if (ctx && documentsAllowed(settings())) await countFetch(deps, ctx)
-          return documentsAllowed(settings())
+          if (!documentsAllowed(settings())) return false
+          if (!ctx) return true
+          // The library looks for the client again to tell it of an error, also of the one that its document cannot be had.
+          if (fetched.has(ctx.req)) return false
+          fetched.add(ctx.req)
+          await countFetch(deps, ctx)
+          return true
         },
         allowClient: () => documentsAllowed(settings())
       },
@@ -130,7 +140,7 @@ export function createProvider (issuer: string, deps: ProviderDeps): Provider {
   provider.use(async (ctx, next) => {
     // The library finds the path of the issuer in the URL of the request, as long as nobody has changed its query.
     ctx.mountPath = issuerPath(issuer)
-    await correct(ctx, next, deps.problemPage)
+    await correct(ctx, next, deps)
   })
   provider.on('server_error', (ctx, error) => {
     deps.log(error, 'a request to the authorization server failed')

@@ -1,7 +1,7 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { errors } from '../../errors/list.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
-import type { OidcSettings } from '../settings.ts'
+import type { ClientCredentials, OidcSettings } from '../settings.ts'
 import { KeySet, type KeyHeader } from './key-set.ts'
 import {
   ProviderClient,
@@ -168,5 +168,11 @@ const listOf = (value: unknown): readonly unknown[] => Array.isArray(value) ? va
 /** The code challenge of a verifier (RFC 7636, section 4.2). */
 export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
 
-/** Google's discovery document. */
-export const googleDiscovery = 'https://accounts.google.com/.well-known/openid-configuration'
+/** Google, as a provider of OpenID Connect. */
+export const googleSettings = (client: ClientCredentials): OidcSettings => ({
+  ...client,
+  id: 'idp',
+  discoveryUrl: 'https://accounts.google.com/.well-known/openid-configuration',
+  scopes: ['openid', 'profile', 'email'],
+  pkce: true
+})

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js'
-import type { Grants, UpstreamTokens } from '../../../db/ports.ts'
+import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import type { Client } from '../../../protocol/exchange.ts'
 import type { UpstreamOAuth } from '../../../schemas/upstream-oauth.ts'
@@ -13,6 +13,7 @@ import { newFlowId, type Flow } from './problems.ts'
 import { knownClient, register, type Self } from './registration.ts'
 import { chooseScopes } from './scopes.ts'
 import { loadSdk } from './sdk.ts'
+import { storeStart } from './starts.ts'
 import { asRegistration, essence, type LoginClient, type LoginFrame } from './stored.ts'
 
 /** What the logins of one server need. */
@@ -25,6 +26,7 @@ export interface FlowDeps {
   readonly makeFetch: (onStatus?: (status: number) => void) => FetchLike
   readonly grants: Grants
   readonly tokens: UpstreamTokens
+  readonly states: LoginStates
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<Self>
@@ -126,7 +128,7 @@ export class Flows {
   }
 
   async #begin (holder: string, need: Need): Promise<Flow> {
-    const { server: name, grants, self: findSelf, binding } = this.#deps
+    const { server: name, grants, states, self: findSelf, binding } = this.#deps
     const [found, self] = [await this.discovered(need.challenge), await findSelf()]
     const scopes = this.scopes(found, need)
     const client = await this.#client(found, scopes, self)
@@ -156,7 +158,9 @@ export class Flows {
     await grants.put(hashOfState(state), newFlowId(), saved, begunAt + limits.login.flowTime)
     const told = new Set<Client>()
     const tell = (client: Client): void => { if (told.size < limits.login.told) told.add(client) }
-    const flow = { url: authorizationUrl.href, id: newFlowId(), scopes, begunAt, told, tell }
+    const start = { server: name, holder, url: authorizationUrl.href }
+    const url = await storeStart(states, start, self.redirectUri, begunAt + limits.login.flowTime)
+    const flow = { url, id: newFlowId(), scopes, begunAt, told, tell }
     this.#flows.setNewest(holder, flow)
     return flow
   }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import type { Grants, UpstreamTokens } from '../../../db/ports.ts'
+import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import { configuredOrigin, listeningOrigin } from '../../settings/base-url.ts'
 import type { Environment } from '../links/variables.ts'
 import { Logins } from './logins.ts'
@@ -14,6 +14,7 @@ declare module 'fastify' {
 export interface LoginOptions {
   grants: Grants
   upstreamTokens: UpstreamTokens
+  loginStates: LoginStates
   environment: Environment
 }
 
@@ -23,10 +24,11 @@ const interval = 2_000
 const listenTime = 5_000
 
 /** `app.logins`: the gateway as an OAuth client of upstream servers. */
-export default fp<LoginOptions>(async (app, { grants, upstreamTokens, environment }) => {
+export default fp<LoginOptions>(async (app, { grants, upstreamTokens, loginStates, environment }) => {
   const logins = new Logins({
     grants,
     tokens: upstreamTokens,
+    states: loginStates,
     outbound: app.outbound,
     environment,
     settings: () => app.settings.current,

@@ -1,4 +1,4 @@
-import type { Grants, UpstreamTokens } from '../../../db/ports.ts'
+import type { Grants, LoginStates, UpstreamTokens } from '../../../db/ports.ts'
 import type { Server, Snapshot } from '../../../db/store.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -13,11 +13,13 @@ import { outboundFetch } from './outbound-fetch.ts'
 import { failureOf } from './problems.ts'
 import { clientDocument, type Self } from './registration.ts'
 import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
+import { findStart, untagged, type Start } from './starts.ts'
 import { exchange } from './token-requests.ts'
 
 export interface LoginsDeps {
   readonly grants: Grants
   readonly tokens: UpstreamTokens
+  readonly states: LoginStates
   readonly outbound: Outbound
   readonly environment: Environment
   readonly settings: () => Snapshot
@@ -34,6 +36,9 @@ export interface LoginOutcome { readonly ok: boolean, readonly title: string, re
 export type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
 
 const prefix = holderOf('')
+/** A system key without an owner logs in for itself; no username holds a space. */
+const keyPrefix = holderOf('key ')
+const isKeys = (holder: string): boolean => holder.startsWith(keyPrefix)
 /** How far back changes on other replicas are looked for, in ms: longer than a storage is slow. */
 const lookBack = 30_000
 
@@ -52,7 +57,7 @@ export class Logins {
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
-    const { grants, tokens, outbound, environment, self, listening } = this.#deps
+    const { grants, tokens, states, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
     const login = new ServerLogin({
       server: name,
@@ -62,6 +67,7 @@ export class Logins {
       makeFetch: (onStatus) => outboundFetch(outbound, reachOf(config), onStatus),
       grants,
       tokens,
+      states,
       binding: (holder) => sha256(`${bindingOf(config)} ${this.#subject(holder)}`),
       self: async () => {
         await listening()
@@ -85,13 +91,33 @@ export class Logins {
   }
 
   /**
-   * Ends an authorization request with the response that a browser brings. Its `state` is good once, for the server, the holder and the
-   * request that it was made for.
+   * Finds the beginning of a login.
+   * @returns undefined: it is unknown, or has expired. `user`: the name of the user who holds the login; undefined: it is nobody's alone
    * @throws StorageError
    */
-  async finish (response: LoginResponse): Promise<LoginOutcome> {
-    const { state = '', error, error_description: description } = response
-    const taken = /^[\w-]{1,200}$/.test(state) ? await this.#deps.grants.take(hashOfState(state)) : undefined
+  async start (ticket: string): Promise<Start & { readonly whose: string, readonly user?: string } | undefined> {
+    const start = await findStart(this.#deps.states, ticket)
+    if (!start) return undefined
+    const user = start.holder.startsWith(prefix) && !isKeys(start.holder) ? start.holder.slice(prefix.length) : undefined
+    return { ...start, whose: this.#whose(start.holder), ...(user === undefined ? {} : { user }) }
+  }
+
+  /**
+   * Ends an authorization request with the response that a browser brings. Its `state` is good once, for the server, the holder, the
+   * request that it was made for, and the browser in which it began.
+   * @param browserKey the value of the browser's cookie
+   * @throws StorageError
+   */
+  async finish (response: LoginResponse, browserKey: string | undefined): Promise<LoginOutcome> {
+    const { state: text = '', error, error_description: description } = response
+    const sent = untagged(text, browserKey)
+    if (sent?.isOwn === false) {
+      return failed(
+        'This login was begun in another browser',
+        'It ends in the browser in which it began, and nothing was changed. Open the address there, and go on from its page.'
+      )
+    }
+    const taken = sent && await this.#deps.grants.take(hashOfState(sent.state))
     if (taken?.first === false) return failed('This login is over already', 'The address was used before. To log in anew, start again.')
     const saved = taken?.value
     if (!isSavedFlow(saved)) {
@@ -117,12 +143,15 @@ export class Logins {
       const { message } = failureOf(reason, 'the exchange of the code')
       return failed('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
     }
-    const whose = saved.holder.startsWith(prefix) ? ` as ${saved.holder.slice(prefix.length)}` : ''
-    return {
-      ok: true,
-      title: 'You are logged in',
-      text: `Tool-Hub now uses this login at server ${JSON.stringify(saved.server)}${whose}. You can close this window.`
-    }
+    const use = `Tool-Hub now uses this login at server ${JSON.stringify(saved.server)}, for ${this.#whose(saved.holder)}.`
+    return { ok: true, title: 'You are logged in', text: `${use} You can close this window.` }
+  }
+
+  /** Who will act with a login, for the person in front of the browser. */
+  #whose (holder: string): string {
+    if (!holder.startsWith(prefix)) return 'everybody who may use the server'
+    if (!isKeys(holder)) return `the user ${holder.slice(prefix.length)}`
+    return `the bearer key ${JSON.stringify(this.#deps.settings().keys.get(holder.slice(keyPrefix.length))?.name ?? '')}`
   }
 
   /** Looks for what other replicas have stored and removed lately. @throws StorageError */

@@ -3,10 +3,11 @@ import type { Authorization, Challenge } from '../../../protocol/transports/auth
 import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import { parseChallenge, type BearerChallenge } from './challenge.ts'
-import { clientHolder, Flows, type FlowDeps, type Need } from './flows.ts'
-import { codeOf, failureOf, LoginRequired, type Flow, type Who } from './problems.ts'
-import { asLogin, bearer, isDue, type Login } from './stored.ts'
-import { clientCredentials, refresh, revoke } from './token-requests.ts'
+import { Flows, type FlowDeps, type Need } from './flows.ts'
+import { HeldLogins, type Held } from './held-logins.ts'
+import { failureOf, LoginRequired, type Flow, type Who } from './problems.ts'
+import { bearer, isDue, type Login } from './stored.ts'
+import { revoke } from './token-requests.ts'
 
 /** The holder of a login that all clients of a server share. */
 export const sharedHolder = 'shared'
@@ -28,14 +29,6 @@ export interface LoginListener {
   ended: (holder: string) => void
 }
 
-/** A login in memory. `version` undefined: it is stored nowhere. */
-interface Held { readonly version: string | undefined, readonly login: Login }
-
-/** How long a replica has the right to refresh a login, in ms; beyond, another one tries. */
-const claimTime = 30_000
-/** The pause between two looks whether another replica has refreshed it, in ms. */
-const claimPause = 100
-
 /**
  * The logins at one server: one that its clients share, or one of each user. Gives its transports their header, refreshes tokens before
  * they expire, and says what to open where a login is needed.
@@ -43,14 +36,9 @@ const claimPause = 100
 export class ServerLogin {
   readonly deps: ServerLoginDeps
   readonly flows: Flows
-  /** null: there is none. */
-  readonly #held = new BoundedMap<string, Held | null>(limits.login.holders)
-  readonly #loading = new Map<string, Promise<Held | null>>()
-  readonly #renewing = new Map<string, Promise<Held | null>>()
+  readonly #held: HeldLogins
   /** The needs of those who have to log in, by holder. */
   readonly #wanted = new BoundedMap<string, Need>(limits.login.holders)
-  /** Holders whose login turned out to be of no use; their links end once it is said what is needed. */
-  readonly #dropped = new Set<string>()
   /** The server asked for a login. */
   #challenge: BearerChallenge | undefined
   readonly #listener: LoginListener
@@ -59,6 +47,7 @@ export class ServerLogin {
   constructor (deps: ServerLoginDeps, listener: LoginListener) {
     this.deps = deps
     this.flows = new Flows(deps)
+    this.#held = new HeldLogins(deps, this.flows)
     this.#listener = listener
     this.#isOwn = deps.oauth.grantType === 'client_credentials'
   }
@@ -96,7 +85,7 @@ export class ServerLogin {
   async prepare (holder: string): Promise<void> {
     if (holder === nobody || this.#isOwn || this.#challenge === undefined) return
     try {
-      const held = await this.#get(holder)
+      const held = await this.#held.get(holder)
       if (!held && !this.#wanted.has(holder)) this.#wanted.set(holder, { challenge: this.#challenge })
       const need = this.#wanted.get(holder)
       if (need) await this.flows.begin(holder, need)
@@ -112,7 +101,7 @@ export class ServerLogin {
 
   /** Ends a holder's login, here and at the authorization server. @returns whether there was one */
   async leave (holder: string): Promise<boolean> {
-    const held = await this.#get(holder)
+    const held = await this.#held.get(holder)
     await this.deps.tokens.remove(this.deps.server, holder)
     this.#end(holder)
     if (holder === sharedHolder) await this.flows.forget()
@@ -122,11 +111,11 @@ export class ServerLogin {
 
   /** Another replica has stored or removed something. */
   async changed (holder: string, version: string | undefined): Promise<void> {
-    const held = this.#held.get(holder)
+    const held = this.#held.peek(holder)
     const isKnown = held !== undefined || this.#wanted.has(holder)
-    if (!isKnown || held?.version === version || this.#renewing.has(holder)) return
-    this.#held.delete(holder)
-    const now = await this.#get(holder)
+    if (!isKnown || held?.version === version || this.#held.isRenewing(holder)) return
+    this.#held.forget(holder)
+    const now = await this.#held.get(holder)
     if (now) this.#ready(holder, now)
     else if (held) this.#end(holder)
   }
@@ -136,14 +125,14 @@ export class ServerLogin {
   }
 
   #header (holder: string): string | undefined | Promise<string | undefined> {
-    const held = this.#held.get(holder)
+    const held = this.#held.peek(holder)
     if (held && !isDue(held.login)) return bearer(held.login)
     if (held === null && !this.#isOwn) return undefined
     return this.#fresh(holder)
   }
 
   async #fresh (holder: string): Promise<string | undefined> {
-    const held = await this.#get(holder)
+    const held = await this.#held.get(holder)
     if (!held) return this.#isOwn && this.#challenge ? this.#headerOf(await this.#renew(holder, null)) : undefined
     if (!isDue(held.login)) return bearer(held.login)
     try {
@@ -161,7 +150,7 @@ export class ServerLogin {
     const challenge = parseChallenge(wwwAuthenticate)
     this.#challenge = status === 401 ? challenge : this.#challenge ?? challenge
     if (holder === undefined || holder === nobody) throw this.#toError(holder, undefined)
-    const held = await this.#get(holder)
+    const held = await this.#held.get(holder)
     if (held && sent !== bearer(held.login)) {
       // Somebody else has got another token meanwhile.
       if (!again) return true
@@ -173,7 +162,7 @@ export class ServerLogin {
     if (this.#isOwn) {
       throw new UpstreamError('unauthorized', 'the upstream refuses the token that its authorization server gave (HTTP 401)')
     }
-    if (held) await this.#drop(holder, held)
+    if (held) await this.#held.drop(holder, held)
     return await this.#require(holder, { challenge })
   }
 
@@ -199,7 +188,7 @@ export class ServerLogin {
       throw failureOf(error, 'the login')
     } finally {
       // Links end after the request has failed with what is needed.
-      if (this.#dropped.delete(holder)) setImmediate(() => { this.#listener.ended(holder) })
+      if (this.#held.takeDropped(holder)) setImmediate(() => { this.#listener.ended(holder) })
     }
     throw this.#toError(holder, flow)
   }
@@ -212,102 +201,19 @@ export class ServerLogin {
     return new LoginRequired(who, flow, message)
   }
 
-  /** The login of a holder, read once. */
-  async #get (holder: string): Promise<Held | null> {
-    const known = this.#held.get(holder)
-    if (known !== undefined) return known
-    const loading = this.#loading.get(holder) ?? this.#load(holder).finally(() => { this.#loading.delete(holder) })
-    this.#loading.set(holder, loading)
-    return await loading
-  }
-
-  async #load (holder: string): Promise<Held | null> {
-    const { tokens, server, binding } = this.deps
-    const stored = this.#isOwn ? undefined : await tokens.find(server, holder)
-    const login = stored && asLogin(stored.value, binding(holder))
-    const held = login ? { version: stored.version, login } : null
-    // One that has logged in meanwhile is newer than what was read.
-    if (this.#held.get(holder) === undefined) this.#held.setNewest(holder, held)
-    return this.#held.get(holder) ?? null
-  }
-
-  /** Gets another token, once for all who wait for it. @returns null: the authorization server takes the login for ended */
   async #renew (holder: string, held: Held | null, scopes?: readonly string[]): Promise<Held | null> {
-    const renew = async (): Promise<Held | null> =>
-      this.#isOwn ? await this.#obtain(holder, scopes) : held && await this.#refresh(holder, held)
-    const renewing = this.#renewing.get(holder) ?? renew().finally(() => { this.#renewing.delete(holder) })
-    this.#renewing.set(holder, renewing)
-    return await renewing
-  }
-
-  /** The gateway's own login, which is kept in memory only. */
-  async #obtain (holder: string, scopes?: readonly string[]): Promise<Held> {
-    const { oauth: { clientId = '', clientSecret }, binding } = this.deps
-    const challenge = this.#challenge ?? {}
-    try {
-      const found = await this.flows.discovered(challenge)
-      const client = { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
-      const wanted = scopes ?? this.flows.scopes(found, { challenge })
-      const login = await clientCredentials(found, { binding: binding(holder), client }, wanted, this.#requests)
-      const held = { version: undefined, login }
-      this.#held.setNewest(holder, held)
-      return held
-    } catch (error) {
-      throw failureOf(error, 'the login with client_credentials')
-    }
-  }
-
-  /** Refreshes a login; of several replicas one does, and the others wait for its result. */
-  async #refresh (holder: string, held: Held): Promise<Held | null> {
-    const { tokens, server, binding } = this.deps
-    const { version = '' } = held
-    for (const end = Date.now() + claimTime; !await tokens.claim(server, holder, version, claimTime);) {
-      const stored = await tokens.find(server, holder)
-      if (stored?.version !== version) return this.#hold(holder, stored?.version, asLogin(stored?.value, binding(holder)))
-      if (Date.now() > end) throw new UpstreamError('timeout', 'another replica refreshes its login, and has not finished in time')
-      await new Promise((resolve) => { setTimeout(resolve, claimPause) })
-    }
-    try {
-      const login = await refresh(held.login, this.#requests)
-      const next = await tokens.swap(server, holder, { version }, login)
-      if (next !== undefined) return this.#hold(holder, next, login)
-      // It was logged out, or in again, meanwhile.
-      const stored = await tokens.find(server, holder)
-      return this.#hold(holder, stored?.version, asLogin(stored?.value, binding(holder)))
-    } catch (error) {
-      const refused = codeOf(error)
-      if (refused === 'invalid_client' || refused === 'unauthorized_client') await tokens.remove(server, clientHolder)
-      else if (refused !== 'invalid_grant') throw failureOf(error, 'refreshing the login')
-      await this.#drop(holder, held)
-      return null
-    }
-  }
-
-  #hold (holder: string, version: string | undefined, login: Login | undefined): Held | null {
-    const held = login ? { version, login } : null
-    this.#held.setNewest(holder, held)
-    return held
-  }
-
-  /** Removes a login that is of no use any more, unless another one is stored meanwhile. */
-  async #drop (holder: string, { version, login }: Held): Promise<void> {
-    const { tokens, server } = this.deps
-    if (this.#held.get(holder)?.login !== login) return
-    const stored = await tokens.find(server, holder)
-    if (stored?.version === version) await tokens.remove(server, holder)
-    this.#held.setNewest(holder, null)
-    this.#dropped.add(holder)
+    return await this.#held.renew(holder, held, this.#challenge ?? {}, scopes)
   }
 
   #ready (holder: string, held: Held): void {
-    this.#held.setNewest(holder, held)
+    this.#held.set(holder, held)
     this.#wanted.delete(holder)
     this.flows.end(holder)
     this.#listener.ready(holder)
   }
 
   #end (holder: string): void {
-    this.#held.setNewest(holder, null)
+    this.#held.set(holder, null)
     this.#listener.ended(holder)
   }
 }

@@ -1,7 +1,9 @@
 import { Type } from '@sinclair/typebox'
+import type { ShownEntry } from '../../../plugins/audit/audit.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
+const entities: Array<ShownEntry['entity']> = ['user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient']
 const Open = Type.Object({}, { additionalProperties: true })
 const Entry = Type.Object(
   {
@@ -9,7 +11,7 @@ const Entry = Type.Object(
     timestamp: Type.String({ description: 'ISO 8601' }),
     username: Type.String(),
     action: StringEnum(['create', 'update', 'delete']),
-    entity: StringEnum(['user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig']),
+    entity: StringEnum(entities),
     name: Type.String(),
     before: Type.Optional(Open),
     after: Type.Optional(Open)
@@ -45,7 +47,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 50 })),
           username: Type.Optional(Type.String()),
           action: Type.Optional(StringEnum(['create', 'update', 'delete'])),
-          entity: Type.Optional(StringEnum(['user', 'server', 'group', 'key', 'systemConfig'])),
+          entity: Type.Optional(StringEnum(entities)),
           name: Type.Optional(Type.String()),
           startDate: Type.Optional(Type.String({ description: 'ISO 8601: a date (in UTC), or a date with time; inclusive' })),
           endDate: Type.Optional(Type.String({ description: 'The same; a date includes its whole day' })),

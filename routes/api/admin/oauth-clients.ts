@@ -1,9 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { toRegistered } from '../../../plugins/oauth/client-metadata.ts'
-import type { Client, Issued } from '../../../plugins/oauth/clients.ts'
+import type { FastifyRequest } from 'fastify'
+import type { Issued } from '../../../plugins/oauth/clients.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import { NewOAuthClient, OAuthClientId, OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { principalOf } from '../principal.ts'
 
 const tags = ['OAuth']
 
@@ -30,9 +31,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'change' }
   }, async (request, reply) => {
-    const issued = await clients.create(toMetadata(request.body))
+    const issued = await clients.create(callerOf(request), request.body)
     reply.code(201)
-    return { success: true as const, data: toRecord(issued), message: 'Keep the secret: it is not shown again' }
+    const message = messageOf(issued, 'The client was created; it is public, and has no secret')
+    return { success: true as const, data: toRecord(issued), message }
   })
 
   app.get('/oauth/clients/:clientId', {
@@ -44,6 +46,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: {
       tags,
       summary: 'Change an OAuth client',
+      description: 'What is not given stays. A scope that is taken away ends the tokens of the client.',
       params: OAuthClientId,
       body: OAuthClientUpdate,
       response: { 200: Success(OAuthClientRecord) }
@@ -52,15 +55,15 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // 404 before the body is validated (DECISIONS §1).
     onRequest: async (request) => { await clients.get(request.params.clientId) }
   }, async (request) => {
-    const issued = await clients.update(request.params.clientId, (client) => changed(client, request.body))
-    return { success: true as const, data: toRecord(issued), message: 'The client was changed' }
+    const issued = await clients.update(callerOf(request), request.params.clientId, request.body)
+    return { success: true as const, data: toRecord(issued), message: messageOf(issued, 'The client was changed') }
   })
 
   app.delete('/oauth/clients/:clientId', {
     schema: { tags, summary: 'Remove an OAuth client', description: 'Its tokens end.', params: OAuthClientId, response: { 200: Done } },
     config: { effect: 'change' }
   }, async (request) => {
-    await clients.remove(request.params.clientId)
+    await clients.remove(callerOf(request), request.params.clientId)
     return { success: true as const, message: 'The client was removed' }
   })
 
@@ -74,40 +77,17 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'change' }
   }, async (request) => {
-    const issued = await clients.regenerateSecret(request.params.clientId)
+    const issued = await clients.regenerateSecret(callerOf(request), request.params.clientId)
     return { success: true as const, data: toRecord(issued), message: 'Keep the secret: it is not shown again' }
   })
 }
 export default routes
 
-/** What an admin states, as RFC 7591 writes it. */
-const toMetadata = ({
-  name,
-  redirectUris,
-  grants,
-  scopes,
-  requireSecret = true
-}: Static<typeof NewOAuthClient>): Record<string, unknown> => ({
-  client_name: name,
-  redirect_uris: redirectUris,
-  grant_types: grants,
-  scope: scopes?.join(' '),
-  token_endpoint_auth_method: requireSecret ? 'client_secret_basic' : 'none'
-})
+/** The name of the admin, for the audit log. */
+const callerOf = (request: FastifyRequest): string => principalOf(request).username ?? ''
 
-/** What a client is after a change by an admin. What the admin does not state stays, also the way in which the client sends its secret. */
-function changed (client: Client, body: Static<typeof OAuthClientUpdate>): Record<string, unknown> {
-  const isSecret = client.secretHash !== undefined
-  const { token_endpoint_auth_method: method, ...members } = toMetadata({
-    name: client.name,
-    redirectUris: [...client.redirectUris],
-    requireSecret: isSecret,
-    ...body
-  })
-  const stated = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
-  const isKept = (body.requireSecret ?? isSecret) === isSecret
-  return { ...toRegistered(client), ...stated, ...(isKept ? {} : { token_endpoint_auth_method: method }) }
-}
+const messageOf = ({ secret }: Issued, otherwise: string): string =>
+  secret === undefined ? otherwise : 'Keep the secret: it is not shown again'
 
 const listOf = (scope: string): string[] => scope.split(' ').filter((each) => each !== '')
 

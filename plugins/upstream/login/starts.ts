@@ -1,0 +1,65 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { LoginStates } from '../../../db/ports.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { sha256 } from '../../secrets/hash.ts'
+
+/**
+ * The beginning of a login in a browser. Its address says nothing, and leads to a page that names server and user; only the browser in
+ * which somebody goes on from there can end the login, since the `state` carries a tag of that browser's cookie. So who sends his address
+ * to somebody else does not get that one's login without a word (login CSRF; MCP 2025-11-25, Elicitation, "Phishing").
+ */
+export interface Start {
+  readonly server: string
+  readonly holder: string
+  /** The authorization request. */
+  readonly url: string
+}
+
+const hashOfTicket = (ticket: string): string => sha256(`upstream login start ${ticket}`)
+
+/** Stores the beginning of a login. @param redirectUri of the gateway: its address stands beside it @returns the address to open */
+export async function storeStart (states: LoginStates, start: Start, redirectUri: string, expiresAt: number): Promise<string> {
+  const ticket = randomBytes(32).toString('base64url')
+  await states.put(hashOfTicket(ticket), { kind: 'upstream-login', value: start, createdAt: Date.now() }, expiresAt)
+  return new URL(`login/${ticket}`, redirectUri).href
+}
+
+/** @returns undefined: it is unknown, or has expired */
+export async function findStart (states: LoginStates, ticket: string): Promise<Start | undefined> {
+  const state = /^[\w-]{43}$/.test(ticket) ? await states.find(hashOfTicket(ticket)) : undefined
+  return state?.kind === 'upstream-login' && isObject(state.value) ? state.value as unknown as Start : undefined
+}
+
+/** The value of a browser's cookie. */
+export const newBrowserKey = (): string => randomBytes(32).toString('base64url')
+
+/** What a browser with this key proves to have seen: a page (`start`), or the request that it was sent away with (`state`). */
+const proofOf = (key: string, what: 'start' | 'state', of: string): string =>
+  createHmac('sha256', key).update(`${what} ${of}`).digest('base64url')
+
+function isProof (given: string, key: string | undefined, what: 'start' | 'state', of: string): boolean {
+  if (key === undefined || key.length < 43) return false
+  const [one, other] = [Buffer.from(given), Buffer.from(proofOf(key, what, of))]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+/** The token of the link on the page of a start: nobody makes it who does not have the browser's cookie. */
+export const linkToken = (key: string, ticket: string): string => proofOf(key, 'start', ticket)
+export const isLinkToken = (token: string, key: string | undefined, ticket: string): boolean => isProof(token, key, 'start', ticket)
+
+/** The authorization request of a start, as this browser sends it: its `state` is tagged. */
+export function taggedUrl ({ url }: Start, key: string): string {
+  const tagged = new URL(url)
+  const state = tagged.searchParams.get('state') ?? ''
+  tagged.searchParams.set('state', `${state}.${proofOf(key, 'state', state)}`)
+  return tagged.href
+}
+
+/**
+ * The `state` of a response without its tag.
+ * @returns undefined: it is no state of ours; `isOwn` false: another browser has begun the login
+ */
+export function untagged (text: string, key: string | undefined): { readonly state: string, readonly isOwn: boolean } | undefined {
+  const [, state, tag] = /^([\w-]{43})(?:\.([\w-]{43}))?$/.exec(text) ?? []
+  return state === undefined ? undefined : { state, isOwn: tag !== undefined && isProof(tag, key, 'state', state) }
+}
