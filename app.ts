@@ -83,6 +83,10 @@ export interface AppOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** false: no server is connected, as for work on the settings alone. */
+  connects?: boolean
+  /** The credential of this machine's command line; undefined: there is none. */
+  localToken?: string
   /** The admin's password under the development script. */
   developmentPassword?: string
 }
@@ -144,12 +148,13 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     requestTimeout: options.requestTimeout,
     environment: options.environment,
     childUser: options.childUser,
-    problemOf: bundleProblem(resolve(options.bundles.root))
+    problemOf: bundleProblem(resolve(options.bundles.root)),
+    connects: options.connects
   })
   await app.register(builtIns)
   await app.register(accessTokens, storage)
   await app.register(social, storage)
-  await app.register(auth)
+  await app.register(auth, { localToken: options.localToken })
   await app.register(oauth, storage)
   await app.register(downstream)
   await app.register(sse)

@@ -18,9 +18,10 @@ const floors = [
   ['plugins/oauth'],
   ['plugins/servers', 'plugins/tools', 'plugins/export', 'plugins/catalogues', 'plugins/bundles'],
   ['plugins/templates'],
-  ['routes', 'cli'],
+  ['routes'],
   ['app.ts'],
-  ['server.ts']
+  ['server.ts'],
+  ['cli']
 ]
 const floorOf = (path) => floors.findIndex((rooms) => rooms.some((room) => path === room || path.startsWith(`${room}/`)))
 const roomOf = (path) => floors[floorOf(path)]?.find((room) => path === room || path.startsWith(`${room}/`))

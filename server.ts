@@ -1,5 +1,5 @@
 // The entry point of the process: reads the environment, opens the storage, starts the app, and shuts it down.
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
@@ -8,7 +8,10 @@ import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
+import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
+import { newLocalToken, removeLocalAccess, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
 import { openVault } from './plugins/secrets/vault.ts'
+import type { FirstAdmin } from './plugins/users/users.ts'
 import { doubtsOf, milliseconds, type Env } from './schemas/env.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
@@ -22,7 +25,6 @@ async function start (): Promise<void> {
   const { version } = JSON.parse(
     readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')
   ) as { version: string }
-  const isNew = env.DB_URL === undefined && !existsSync(settingsPath)
   const isTerminal = process.stdout.isTTY === true
   // Messages before the app has made the log go to stderr.
   const print = (message: string): void => { process.stderr.write(`${message}\n`) }
@@ -32,7 +34,8 @@ async function start (): Promise<void> {
     ...(isTerminal ? { transport: { target: 'pino-pretty', options: { translateTime: 'HH:MM:ss', ignore: 'pid,hostname,server' } } } : {})
   }
   const room = new WaitingRoom(logger, env)
-  let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
+  const localToken = newLocalToken()
+  let firstAdmin: Promise<FirstAdmin | undefined> = Promise.resolve(undefined)
   const storage = await openStorage({
     settingsPath,
     dbUrl: env.DB_URL,
@@ -56,6 +59,7 @@ async function start (): Promise<void> {
     drainTimeout: milliseconds(env.DRAIN_TIMEOUT),
     environment: process.env,
     childUser,
+    localToken,
     developmentPassword
   })
   log = app.log
@@ -64,40 +68,69 @@ async function start (): Promise<void> {
     if (err) app.log.fatal({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
-    await firstPassword
+    await firstAdmin
     await app.close()
   })
   await app.ready()
-  firstPassword = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword).then((password) => {
+  await room.close()
+  // The port comes first: a start that fails makes no admin, whose password would be lost.
+  const listening = app
+    .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
+    .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
+  const place = env.DB_URL === undefined ? settingsPath : 'the database'
+  firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword, listening).then(async (admin) => {
     // A generated password is printed at once, whatever fails next: it cannot be read later.
-    if (password !== undefined) {
-      const place = env.DB_URL === undefined ? settingsPath : 'the database'
-      process.stdout.write(
-        `\nThe first admin is "admin" with password "${password}". It is shown only now; ${place} keeps a hash of it.\n\n`
-      )
-    }
-    return password
+    if (admin) process.stdout.write(firstLines({ base: await listening, admin, place }))
+    return admin
   }, (error: unknown): undefined => {
     // Not fatal: without an admin the stored settings can still be served.
-    app.log.warn(`The first admin could not be stored: ${error instanceof Error ? error.message : String(error)}`)
+    app.log.warn(`The first admin could not be stored: ${messageOf(error)}`)
   })
-  await room.close()
-  const address = await app
-    .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
-    .catch(async (error: unknown) => {
-      await firstPassword
-      await app.close()
-      throw explainListenError(error, env)
-    })
-  const password = await firstPassword
+  const base = await listening.catch(async (error: unknown) => {
+    await app.close()
+    throw explainListenError(error, env)
+  })
+  const admin = await firstAdmin
   await app.keys.migrate().catch((error: unknown) => {
-    app.log.warn(`routing.bearerAuthKey could not be migrated to a key: ${error instanceof Error ? error.message : String(error)}`)
+    app.log.warn(`routing.bearerAuthKey could not be migrated to a key: ${messageOf(error)}`)
   })
+  const local = localUrl(base)
+  if (local !== undefined) openCommandLine(app, dataDir, { url: local, token: localToken, pid: process.pid })
   app.phase.name = 'ready'
-  const base = `${address}${env.BASE_PATH.replace(/\/$/, '')}`
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
-  if (isNew || (env.DB_URL !== undefined && password !== undefined)) process.stdout.write(firstServerHint(base, password))
+  if (!admin) return
+  const key = await firstKey(app, admin.username)
+  const url = `${app.settings.current.system.install?.baseUrl?.replace(/\/$/, '') ?? base}/mcp`
+  const hasServers = app.settings.current.servers.size > 0
+  // A data folder of its own is given by the environment, and so it is for the command line.
+  const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${quoted(dataDir)} `
+  const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${quoted(settingsPath)}`
+  process.stdout.write(furtherLines({ url, key, addWith }))
+}
+
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
+/** A key for agents: good for MCP, refused by the management API. @returns undefined: there are keys already, or it cannot be stored */
+async function firstKey (app: FastifyInstance, username: string): Promise<string | undefined> {
+  if (app.settings.current.keys.size > 0) return undefined
+  const admin = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: true } as const
+  try {
+    return (await app.keys.create(admin, { name: 'first key', kind: 'user', owner: username })).key.token
+  } catch (error) {
+    app.log.warn(`The first key could not be stored: ${messageOf(error)}`)
+    return undefined
+  }
+}
+
+/** Lets the command line of this user in, for as long as this process serves. */
+function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
+  try {
+    writeLocalAccess(dataDir, access)
+    process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
+  } catch (error) {
+    app.log.warn(`The command line gets no credential, since DATA_DIR cannot be written: ${messageOf(error)}`)
+  }
 }
 
 /** Replaces an error of `listen` by a message that says what to change. */
@@ -159,19 +192,6 @@ class WaitingRoom {
       () => undefined
     )
   }
-}
-
-/** A command that adds a first server. It is plain text even where the log is JSON, so that it can be pasted into a shell. */
-function firstServerHint (base: string, password: string | undefined): string {
-  const credentials =
-    password === undefined
-      ? '"{\\"username\\":\\"admin\\",\\"password\\":\\"$ADMIN_PASSWORD\\"}"'
-      : `'${JSON.stringify({ username: 'admin', password })}'`
-  const json = "-H 'content-type: application/json'"
-  const login = `curl -s ${base}/api/auth/login ${json} -d ${credentials} | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'`
-  const server = { name: 'everything', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-everything'] } }
-  const add = `curl -s ${base}/api/servers -H "x-auth-token: $(${login})" ${json} -d '${JSON.stringify(server)}'`
-  return `\nAdd a first server:\n\n${add}\n\n`
 }
 
 start().catch((error: unknown) => {

@@ -1,6 +1,6 @@
 // `npm run backup`: settings, tokens, bundles and, if asked, the key of a gateway as one file. The gateway may run meanwhile.
 import { randomUUID } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -14,6 +14,7 @@ import { checksumOf, files, openBackup, type Description } from './backup/conten
 import { filesOf, pack } from './backup/pack.ts'
 import { main, placesOf, print, type Places } from './backup/places.ts'
 import { countSealed } from './backup/sealed.ts'
+import { versionOf } from './version.ts'
 
 const usage = `backup [file] [--with-key] [--force]
 
@@ -114,9 +115,5 @@ function tellOfKeys (env: Env, isAsked: boolean, hasKey: boolean, sealedWith: De
     'Passwords, keys and tokens are hashes, which need no key.'
   )
 }
-
-const versionOf = (): string => (JSON.parse(
-  readFileSync(new URL(import.meta.url.endsWith('.ts') ? '../package.json' : '../../package.json', import.meta.url), 'utf8')
-) as { version: string }).version
 
 main(run)

@@ -1,5 +1,6 @@
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import type { Static, TSchema } from '@sinclair/typebox'
+import { adopt } from '../schemas/foreign-config.ts'
 import { nameProblem } from '../schemas/names.ts'
 import { problemOf } from '../schemas/problem.ts'
 import { incomplete, ServerConfig } from '../schemas/server.ts'
@@ -87,30 +88,53 @@ const readGroups = listReader('groups', Group, ({ servers, ...group }): StoredGr
 }))
 
 const validateServer = validatorOf(ServerConfig)
-const knownServers = new WeakMap<object, Server>()
+const knownServers = new WeakMap<object, { readonly server: Server, readonly separator: string }>()
 
-function readServer (name: string, config: unknown): Server {
-  const before = isObject(config) ? knownServers.get(config) : undefined
-  if (before?.name === name) return before
-  const problem = nameProblem(name) ?? lockOf(config) ?? validateServer(config) ?? incomplete(config as ServerConfig)
-  const server: Server = { name, config: isObject(config) ? config : {}, ...(problem === undefined ? {} : { problem }) }
-  if (isObject(config)) knownServers.set(config, server)
+/** Configs of other programs are read in this gateway's members (`adopt`), and keep their own until they are written. */
+function readServer (name: string, raw: unknown, separator: string): Server {
+  const before = isObject(raw) ? knownServers.get(raw) : undefined
+  if (before?.server.name === name && before.separator === separator) return before.server
+  const locked = lockOf(raw)
+  const { config, warnings } = isObject(raw) && locked === undefined ? adopt(raw) : { config: raw, warnings: [] }
+  const problem = nameProblem(name) ?? locked ?? validateServer(config) ?? incomplete(config as ServerConfig)
+  const prefix = isObject(config) ? prefixOf(name, config, separator) : undefined
+  const server: Server = {
+    name,
+    config: isObject(config) ? config : {},
+    ...(problem === undefined ? {} : { problem }),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(warnings.length === 0 ? {} : { warnings })
+  }
+  if (isObject(raw)) knownServers.set(raw, { server, separator })
   return server
 }
 
+/** The prefix of names of merged routes, where a server's overrides have it. */
+function prefixOf (name: string, { tools, prompts }: Record<string, unknown>, separator: string): string | undefined {
+  const prefix = `${name}${separator}`
+  const has = (section: unknown): boolean => isObject(section) && Object.keys(section).some((key) => key.startsWith(prefix))
+  return has(tools) || has(prompts) ? prefix : undefined
+}
+
+const separators = new WeakMap<Section<Server>, string>()
+
 function readServers (document: Document, former: Section<Server> | undefined): Section<Server> {
   const raw = document.mcpServers
-  if (former && former.raw === raw) return former
+  const { nameSeparator: separator = '-' } = isObject(document.systemConfig) ? document.systemConfig as SystemConfig : {}
+  if (former && former.raw === raw && separators.get(former) === separator) return former
   if (raw === undefined || raw === null) return { raw, items: new Map(), problems: [] }
   if (!isObject(raw)) return { raw, items: new Map(), problems: ['"mcpServers" is not an object; it is ignored'] }
   const items = new Map<string, Server>()
   const problems: string[] = []
   for (const [name, config] of orderedEntries(raw)) {
-    const server = readServer(name, config)
+    const server = readServer(name, config, separator)
     items.set(name, server)
     if (server.problem !== undefined) problems.push(`server ${JSON.stringify(name)} is not connected: ${server.problem}`)
+    for (const warning of server.warnings ?? []) problems.push(`server ${JSON.stringify(name)}: ${warning}`)
   }
-  return { raw, items, problems }
+  const section = { raw, items, problems }
+  separators.set(section, separator)
+  return section
 }
 
 /** Sections that are lists: those of the settings, and those of the authorization server, which its ports read. */

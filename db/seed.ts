@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { adopt } from '../schemas/foreign-config.ts'
 import { isObject, type Document } from './apply.ts'
 import { read } from './document.ts'
 import { errorCode } from './error-code.ts'
@@ -51,7 +52,8 @@ export async function seed (path: string, warn: (message: string) => void): Prom
   return { ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }
 }
 
+/** Private, and in the gateway's own members: only what stands in those is sealed. */
 const toPrivate = (config: unknown): unknown =>
   isObject(config)
-    ? { ...config, visibility: 'private', ...(config.visibility === undefined ? { visibilityDefaulted: true } : {}) }
+    ? { ...adopt(config).config, visibility: 'private', ...(config.visibility === undefined ? { visibilityDefaulted: true } : {}) }
     : config

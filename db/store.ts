@@ -6,9 +6,17 @@ import type { Activities, Clients, Consents, Grants, LoginStates, SocialLogins, 
 
 /**
  * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
- * registered providers: their items have no prefix on merged routes, stand after those of all servers, and keep their names.
+ * registered providers: their items have no prefix on merged routes, stand after those of all servers, and keep their names. `prefix`:
+ * some overrides are written under names with it, as MCPHub writes them. `warnings`: what of the config has no effect, in sentences.
  */
-export interface Server { readonly name: string, readonly config: ServerConfig, readonly problem?: string, readonly unprefixed?: boolean }
+export interface Server {
+  readonly name: string
+  readonly config: ServerConfig
+  readonly problem?: string
+  readonly unprefixed?: boolean
+  readonly prefix?: string
+  readonly warnings?: readonly string[]
+}
 
 /** Whether a server is enabled and has a valid config. */
 export const isUsable = ({ config, problem }: Server): boolean => config.enabled !== false && problem === undefined

@@ -134,26 +134,85 @@ export const ServerUpdate = Type.Object(
 export const Toggle = Type.Object({ enabled: Type.Boolean() }, { examples: [{ enabled: false }] })
 export const ServerName = Type.Object({ name: Type.String() })
 
+/** Servers by their names, as other programs write them down. */
+const ByName = (description: string) => Type.Object({}, { additionalProperties: true, maxProperties: 1_000, description })
 /** Each entry is checked alone: an invalid one is reported in the results, and the others are stored. */
 export const NewServers = Type.Object(
-  { servers: Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }) },
   {
+    servers: Type.Optional(Type.Union([
+      Type.Array(Type.Unknown(), { minItems: 1, maxItems: 1_000, description: 'Entries as the body of POST /servers' }),
+      ByName('As VS Code has them')
+    ])),
+    mcpServers: Type.Optional(ByName('As Claude, Cursor, Cline, Windsurf, mcp-hub and MCPHub have them'))
+  },
+  {
+    additionalProperties: true,
+    description: 'A list of servers, or the configuration file of a client as it is',
     examples: [
       {
         servers: [
           { name: 'files', config: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } },
           { name: 'issues', config: { url: 'https://mcp.example.com/mcp' } }
         ]
+      },
+      { mcpServers: { files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] } } }
+    ]
+  }
+)
+
+export const ServerToTest = Type.Object(
+  {
+    name: Type.Optional(Type.String({ description: 'A stored server: masks in `config` then stand for its secrets' })),
+    config: Config
+  },
+  { examples: [{ config: { url: 'https://mcp.example.com/mcp' } }] }
+)
+export const ServerTested = Type.Object(
+  {
+    connected: Type.Boolean(),
+    status: StringEnum(['connected', 'disconnected', 'oauth_required']),
+    error: Type.Union([Type.String(), Type.Null()], { description: 'Why it does not connect' }),
+    warnings: Type.Array(Type.String()),
+    protocolVersion: Type.Optional(Type.String()),
+    serverInfo: Type.Optional(Type.Unknown()),
+    tools: Items,
+    prompts: Items,
+    resources: Items,
+    duration: Type.Integer({ description: 'In ms' })
+  },
+  {
+    examples: [
+      {
+        connected: true,
+        status: 'connected',
+        error: null,
+        warnings: [],
+        protocolVersion: '2025-11-25',
+        serverInfo: { name: 'issues', version: '1.0.0' },
+        tools: [{ name: 'search', description: 'Finds issues', inputSchema: { type: 'object' }, enabled: true }],
+        prompts: [],
+        resources: [],
+        duration: 240
       }
     ]
   }
 )
 const BatchData = Type.Object({
-  results: Type.Array(Type.Object({ name: Type.String(), success: Type.Boolean(), message: Type.Optional(Type.String()) })),
+  results: Type.Array(Type.Object({
+    name: Type.String(),
+    success: Type.Boolean(),
+    message: Type.Optional(Type.String()),
+    warnings: Type.Optional(Type.Array(Type.String()))
+  })),
   successCount: Type.Integer(),
   failureCount: Type.Integer()
 })
-export const BatchDone = Type.Object({ success: Type.Literal(true), data: BatchData, message: Type.Optional(Type.String()) })
+export const BatchDone = Type.Object({
+  success: Type.Literal(true),
+  data: BatchData,
+  message: Type.Optional(Type.String()),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'About members of the body that are no servers' }))
+})
 export const BatchFailed = Type.Object({
   success: Type.Literal(false),
   data: Type.Optional(BatchData),

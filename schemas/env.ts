@@ -198,6 +198,14 @@ export const Env = Type.Object({
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
   ACTIVITY_RETENTION: Duration('30d', 'How long calls are kept in the database. `0`: none are recorded'),
   ACTIVITY_PAYLOADS: Type.Boolean({ default: true, description: 'Keeps the inputs and outputs of calls, up to 100 KiB of each' }),
+  TOOL_HUB_URL: Type.Optional(
+    Type.String({
+      pattern: '^https?://[^/?#@\\s]+(/[^?#\\s]*)?$',
+      expected: 'an address as "https://hub.example.com"',
+      description: 'For the command line: the gateway to work with. Unset: the one that runs on this machine over these settings'
+    })
+  ),
+  TOOL_HUB_KEY: Secret('For the command line: a system key that is good for everything, for `TOOL_HUB_URL`'),
   LOG_LEVEL: StringEnum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
     default: 'info',
     description: 'The lowest level of messages that are logged'

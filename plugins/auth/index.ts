@@ -17,6 +17,7 @@ import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
 import { guest } from './steps/guest.ts'
+import { holdsLocal, localCredential } from './steps/local-credential.ts'
 import { loginToken, type LoginClaims } from './steps/jwt.ts'
 import { socialSession } from './steps/social-session.ts'
 import { warnOfOpenTools, warnOfSkippedAuth } from './warn-open.ts'
@@ -57,6 +58,11 @@ export interface Auth {
   login: (user: User) => string
 }
 
+export interface AuthOptions {
+  /** The credential of this machine's command line; undefined: there is none. */
+  localToken?: string
+}
+
 const issuer = 'tool-hub'
 const audience = 'tool-hub-management'
 const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'your-secret-key', 'jwt-secret'])
@@ -64,7 +70,7 @@ const placeholders = new Set(['secret', 'changeme', 'change-me', 'password', 'yo
 const anonymous: Principal = { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false }
 
 /** `app.auth`: identifies callers, and checks `Host` and `Origin`. No route is served to a foreign `Host`. */
-export default fp(async (app) => {
+export default fp<AuthOptions>(async (app, { localToken }) => {
   const { HOST: host, ALLOWED_HOSTS: allowedHosts, ALLOWED_ORIGINS: allowedOrigins } = app.config.env
   const { JWT_SECRET: jwtSecret, JWT_EXPIRES_IN: jwtExpiresIn } = app.config.env
   warnOfSecret(app, jwtSecret)
@@ -82,8 +88,11 @@ export default fp(async (app) => {
   }
   // First match wins (SPEC, "Authentication").
   const token = accessToken(app.accessTokens)
-  const chain: readonly Step[] = [bearerKey(app.keys), token, socialSession(app.social), loginToken(claimsOf), guest]
-  const credentialsOf = ({ headers, query }: FastifyRequest): Credentials => ({ headers, query: query as Record<string, unknown> })
+  const chain: readonly Step[] =
+    [bearerKey(app.keys), localCredential(localToken), token, socialSession(app.social), loginToken(claimsOf), guest]
+  const isLocal = holdsLocal(localToken)
+  const credentialsOf = ({ headers, query, socket }: FastifyRequest): Credentials =>
+    ({ headers, query: query as Record<string, unknown>, socket })
   /** Identifies a caller; one whose credentials are unknown, again where another replica has just made a change. */
   const identifyFresh = (credentials: Credentials, routes: RouteClass): Identified => {
     const former = app.settings.current
@@ -105,7 +114,8 @@ export default fp(async (app) => {
   // On every route, since much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
     const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
-    if (!isServed) throw new errors.ForeignHost()
+    // The command line asks a loopback address, whatever names are ours. No page knows its credential.
+    if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
     done()
   })
 

@@ -167,5 +167,5 @@ const isSameMember = ({ section: one }: Claimant, { section: other }: Claimant):
 /** Whether a section shows items of this key: an admin may have disabled them, and a group selects. */
 export function shows ({ server, member }: Section, kind: ListKind, key: string): boolean {
   const section = itemKindOf(kind)
-  return selects(member, section, key) && isEnabled(overrideOf(server.config, section, key))
+  return selects(member, section, key) && isEnabled(overrideOf(server, section, key))
 }

@@ -24,7 +24,7 @@ export const itemKindOf = (kind: ListKind): ItemKind => kind === 'resourceTempla
 export function showItem ({ server, member }: VisibleServer, kind: ListKind, item: Item, apps: boolean): ShownItem | undefined {
   const section = itemKindOf(kind)
   if (!selects(member, section, item.key)) return undefined
-  const override = overrideOf(server.config, section, item.key)
+  const override = overrideOf(server, section, item.key)
   const text = kind === 'tools' && !apps ? withoutApps(item.text) : item.text
   if (text === undefined) return undefined
   return { text, description: override?.description, enabled: isEnabled(override) }

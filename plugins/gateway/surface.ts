@@ -262,7 +262,7 @@ function hiddenOf (sections: readonly Section[]): Set<string> {
   const kind = itemKindOf('resources')
   for (const { server, member, catalogue } of sections) {
     for (const uri of Object.keys(server.config[kind] ?? {})) {
-      if (!isEnabled(overrideOf(server.config, kind, uri))) hidden.add(hiddenKey(server.name, uri))
+      if (!isEnabled(overrideOf(server, kind, uri))) hidden.add(hiddenKey(server.name, uri))
     }
     for (const { key } of catalogue?.lists.resources ?? []) {
       if (!selects(member, kind, key)) hidden.add(hiddenKey(server.name, key))

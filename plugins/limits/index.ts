@@ -101,6 +101,11 @@ export const limits = {
   keysPerUser: 100,
   /** Max servers per user who is not an admin; beyond: 503. */
   serversPerUser: 100,
+  /**
+   * Tests of servers before they are stored. `places`: max at the same time, `perOwner`: of one owner; beyond: 429. `time`: max time of
+   * one, in ms; beyond: it ends without a connection.
+   */
+  serverTests: { places: 8, perOwner: 2, time: 60_000 },
   /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
   configPerUser: 4 * 1024 * 1024,
   /** Max groups per user who is not an admin; beyond: 503. */

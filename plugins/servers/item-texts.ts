@@ -1,8 +1,7 @@
 import { withMembers } from '../../protocol/json.ts'
 import { toBytes } from '../../protocol/yield.ts'
 import type { Item } from '../../protocol/lists.ts'
-import type { ServerConfig } from '../../schemas/server.ts'
-import { overrideMembers, overrideOf, type ItemKind } from '../access/overrides.ts'
+import { overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
 
 /**
  * Items as the management API shows them: each the text that it was listed as, with its override. They are not parsed and serialised
@@ -10,21 +9,23 @@ import { overrideMembers, overrideOf, type ItemKind } from '../access/overrides.
  */
 export class ItemTexts {
   readonly #items: readonly Item[]
-  readonly #config: ServerConfig
+  readonly #server: Overridden
   readonly #kind: ItemKind
 
-  constructor (items: readonly Item[], config: ServerConfig, kind: ItemKind) {
+  constructor (items: readonly Item[], server: Overridden, kind: ItemKind) {
     this.#items = items
-    this.#config = config
+    this.#server = server
     this.#kind = kind
   }
+
+  get length (): number { return this.#items.length }
 
   /** A JSON array, in pieces. */
   * pieces (): Generator<string> {
     yield '['
     for (const [at, { key, text }] of this.#items.entries()) {
       if (at > 0) yield ','
-      yield withMembers(text, overrideMembers(overrideOf(this.#config, this.#kind, key)))
+      yield withMembers(text, overrideMembers(overrideOf(this.#server, this.#kind, key)))
     }
     yield ']'
   }

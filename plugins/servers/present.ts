@@ -2,7 +2,7 @@ import type { Server } from '../../db/store.ts'
 import { withMembers } from '../../protocol/json.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
-import { isEnabled, overrideMembers, overrideOf, type ItemKind } from '../access/overrides.ts'
+import { isEnabled, overrideMembers, overrideOf, unmatchedIn, type ItemKind } from '../access/overrides.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import { defaultOwner } from '../users/username.ts'
 import { ItemTexts } from './item-texts.ts'
@@ -58,7 +58,7 @@ export interface WantedLogin { readonly flow: { readonly url: string } | undefin
  * @param wanted the login that whoever asks has to make; undefined: none
  */
 export function toRecord (
-  { name, config, problem }: Server,
+  { name, config, problem, prefix, warnings: remarks = [] }: Server,
   state: ConnectionState | undefined,
   catalogue: Catalogue | undefined,
   manages: boolean,
@@ -66,14 +66,16 @@ export function toRecord (
 ): ServerRecord {
   const { createdAt, ...shown } = withDefaults(config)
   const disabled = shown.enabled === false
-  const { connectedAt, warnings = [], status = 'disconnected', error = null } = state ?? {}
-  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], config, kind)
+  const { connectedAt, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
+  const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ config, prefix }, catalogue) : []
+  const warnings = [...remarks, ...ofState, ...unmatched]
+  const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config, prefix }, kind)
   return {
     name,
     enabled: !disabled,
     status: disabled ? 'disabled' : status,
     error: disabled ? null : shownError(problem ?? error, manages),
-    ...(manages && !disabled && warnings.length > 0 ? { warnings: [...warnings] } : {}),
+    ...(manages && !disabled && warnings.length > 0 ? { warnings } : {}),
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
@@ -92,17 +94,17 @@ const shownError = (error: string | null, manages: boolean): string | null =>
   error === null || manages ? error : 'It is not connected; its owner can see why'
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
-export function findItem (kind: ItemKind, key: string, { config }: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
+export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {
   for (const { lists } of catalogues) {
     const item = lists[kind].find((each) => each.key === key)
-    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(config, kind, key)))) as ShownItem
+    if (item) return JSON.parse(withMembers(item.text, overrideMembers(overrideOf(server, kind, key)))) as ShownItem
   }
   return undefined
 }
 
 /** An item that no catalogue lists, with what its override says of it. */
-export function unlistedItem (kind: ItemKind, key: string, { config }: Server): ShownItem {
-  const override = overrideOf(config, kind, key)
+export function unlistedItem (kind: ItemKind, key: string, server: Server): ShownItem {
+  const override = overrideOf(server, kind, key)
   return {
     [kind === 'resources' ? 'uri' : 'name']: key,
     ...(override?.description === undefined ? {} : { description: override.description, overridden: true }),

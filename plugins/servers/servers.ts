@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
+import { limits } from '../limits/index.ts'
 import { isObject } from '../../protocol/json.ts'
+import { adopt } from '../../schemas/foreign-config.ts'
+import type { Entry } from '../../schemas/foreign-document.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
@@ -17,13 +20,16 @@ import { overrideOf, withOverride, type ItemKind, type OverrideChange } from '..
 import { findItem, toRecord, unlistedItem, type ServerRecord, type ShownItem } from './present.ts'
 import { ServerLogins } from './login.ts'
 import { checkMayRun, managed, visible } from './rights.ts'
+import { testRecord, Tests, type ServerTest } from './test-record.ts'
 import { toStore } from './to-store.ts'
 
+/** The name under which a server is tested that has none yet: nothing can be stored under it. */
+const unnamed = '$test'
 /** Max wait for a server's processes to end, in ms. */
 const endTimeout = 5_000
 
-/** The result for one of several servers. `message`: the error, or a warning. */
-export interface Outcome { name: string, success: boolean, message?: string }
+/** The result for one of several servers. `message`: the error, or the warnings. */
+export interface Outcome { name: string, success: boolean, message?: string, warnings?: string[] }
 
 /** The configured servers, as the management API reads and writes them. */
 export class Servers {
@@ -33,6 +39,7 @@ export class Servers {
   readonly #usersMayRun: boolean
   readonly #outbound: Outbound
   readonly #login: ServerLogins
+  readonly #testing = new Tests(limits.serverTests)
 
   /** @param usersMayRun ALLOW_USER_STDIO */
   constructor (settings: Settings, upstreams: Upstreams, gateway: Gateway, usersMayRun: boolean, outbound: Outbound) {
@@ -103,6 +110,29 @@ export class Servers {
   }
 
   /**
+   * Connects to a server once, as it would be stored, and tells what it lists or why it does not connect. Nothing is stored. The same
+   * rules hold as for storing it.
+   * @param name a stored server, whose masked secrets `config` may hold; undefined: a new one
+   * @param signal aborted: nobody waits for the result
+   * @throws NoSuch, InvalidInput, Forbidden, LimitReached, ShareUsed
+   */
+  async test (principal: Principal, name: string | undefined, config: Record<string, unknown>, signal: AbortSignal): Promise<ServerTest> {
+    const snapshot = this.#settings.current
+    const isStored = name !== undefined && snapshot.servers.has(name)
+    if (name !== undefined && !isStored) checkNewName(snapshot, principal, name, 'name')
+    if (!isStored) checkRoom(snapshot, principal, 0)
+    const { value } = toStore(snapshot, principal, name ?? unnamed, config, this.#usersMayRun)
+    if (value === undefined) throw new errors.InvalidInput('"config" is missing')
+    const end = this.#testing.begin(principal)
+    try {
+      const seen = await this.#upstreams.probe(name ?? unnamed, value, signal)
+      return testRecord(seen, value, [...adopt(config).warnings])
+    } finally {
+      end()
+    }
+  }
+
+  /**
    * Replaces a server's config, but for members that it leaves out and `toStore` keeps.
    * @param newName renames the server, in groups and in the scopes of keys too
    * @throws NoSuch, Forbidden, InvalidInput
@@ -119,12 +149,12 @@ export class Servers {
   }
 
   /**
-   * A warning about a stored server, in sentences; undefined when there is none. It needs no DNS look-up: where a host name resolves to
-   * shows in the server's status when it connects.
+   * Warnings about a stored server, in sentences. They need no DNS look-up: where a host name resolves to shows in the server's status when
+   * it connects.
+   * @param sent the config as it was sent, in whose members other programs may have written
    */
-  warning (name: string): string | undefined {
-    const warnings = [this.#refusal(name), sharesName(this.#settings.current, name)].filter((each) => each !== undefined)
-    return warnings.length > 0 ? warnings.join('. ') : undefined
+  warnings (name: string, sent: Record<string, unknown> = {}): string[] {
+    return [...adopt(sent).warnings, this.#refusal(name), sharesName(this.#settings.current, name)].filter((each) => each !== undefined)
   }
 
   /** The reason why a stored server will not be connected; undefined when none is known. */
@@ -178,15 +208,15 @@ export class Servers {
    * Adds several servers. One that cannot be stored does not keep the others from it; they are stored in one commit.
    * @returns the result of each, in their order
    */
-  async createMany (principal: Principal, servers: readonly unknown[]): Promise<Outcome[]> {
+  async createMany (principal: Principal, servers: readonly Entry[]): Promise<Outcome[]> {
     let outcomes: Outcome[] = []
     await this.#settings.change((snapshot) => {
       const names = new Set<string>()
       const changes: Change[] = []
       outcomes = servers.map((each, at): Outcome => {
-        const name = isObject(each) && typeof each.name === 'string' ? each.name : ''
+        const { name } = each
         try {
-          if (!isObject(each) || name === '' || !isObject(each.config)) {
+          if (name === '' || !isObject(each.config)) {
             throw new errors.InvalidInput(`servers.${at}: an entry is {"name": "…", "config": {…}}`)
           }
           if (names.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
@@ -202,7 +232,12 @@ export class Servers {
       })
       return changes
     }, principal)
-    return outcomes.map((outcome) => outcome.success ? { ...outcome, message: this.warning(outcome.name) } : outcome)
+    return outcomes.map((outcome, at): Outcome => {
+      const config = servers[at]?.config
+      if (!outcome.success || !isObject(config)) return outcome
+      const warnings = this.warnings(outcome.name, config)
+      return warnings.length === 0 ? outcome : { ...outcome, message: warnings.join('. '), warnings }
+    })
   }
 
   /**
@@ -213,7 +248,7 @@ export class Servers {
   async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
     await this.#settings.change((snapshot) => {
       const server = this.#withItem(snapshot, principal, name, kind, key)
-      const value = withOverride(server.config, kind, key, change)
+      const value = withOverride(server, kind, key, change)
       if (Object.keys(value[kind] ?? {}).length > Math.max(maxEntries, Object.keys(server.config[kind] ?? {}).length)) {
         throw new errors.InvalidInput(`A server has at most ${maxEntries} overrides of its ${kind}: reset one first`)
       }
@@ -238,7 +273,7 @@ export class Servers {
   #withItem (snapshot: Snapshot, principal: Principal, name: string, kind: ItemKind, key: string): Server {
     const server = managed(snapshot, principal, name)
     const catalogues = this.#gateway.catalogues(name)
-    const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server.config, kind, key) !== undefined
+    const isKnown = findItem(kind, key, server, catalogues) !== undefined || overrideOf(server, kind, key) !== undefined
     if (catalogues.length > 0 && !isKnown) throw new errors.NoSuch(kind.slice(0, -1))
     return server
   }

@@ -1,4 +1,5 @@
 import type { Change, Server, Snapshot } from '../../db/store.ts'
+import { adopt } from '../../schemas/foreign-config.ts'
 import { problemOf } from '../../schemas/problem.ts'
 import { maxEntries } from '../../schemas/openapi-upstream.ts'
 import { incomplete, ServerConfig } from '../../schemas/server.ts'
@@ -34,8 +35,8 @@ export function toStore (
   const stored = snapshot.servers.get(name)
   if (stored) managed(snapshot, principal, name)
   // `storedByUser` limits what the server may reach, so the gateway sets it and ignores a sent one.
-  const { storedByUser: _ours, ...own } = sent
-  checkValues(own)
+  checkValues(sent)
+  const { storedByUser: _ours, ...own } = adopt(sent).config
   // Masks do not change how many entries there are, and each is compared with what is stored.
   if (hasTooMany(own)) checkConfig(own)
   const config = withSecrets(own, stored)

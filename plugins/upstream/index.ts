@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import type { CatalogueCache } from '../../db/store.ts'
 import { userOf } from '../access/owner.ts'
+import { unmatchedIn } from '../access/overrides.ts'
 import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
@@ -19,12 +20,15 @@ export interface UpstreamOptions {
   environment: Readonly<Record<string, string | undefined>>
   /** The user that children run as; undefined: the gateway's own. */
   childUser?: ProcessUser
+  /** false: no server is connected. */
+  connects?: boolean
   /** Why a server cannot be started as it is configured, as a clause; undefined: nothing is known to be wrong. */
   problemOf?: TransportDeps['problemOf']
 }
 
 /** `app.upstreams`: the running servers, as providers of the gateway. They begin to connect when the app is ready, and never delay it. */
-export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTimeout, environment, childUser, problemOf }) => {
+export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) => {
+  const { cache, initTimeout, requestTimeout, environment, childUser, problemOf } = options
   const upstreams = new Upstreams({
     clientInfo: { name: 'tool-hub', version: app.config.version },
     transport: { outbound: app.outbound, environment, childUser, problemOf, install: () => app.settings.current.system.install },
@@ -35,13 +39,18 @@ export default fp<UpstreamOptions>(async (app, { cache, initTimeout, requestTime
     initTimeout,
     requestTimeout,
     onLine: (server, line) => { app.logChild(server, line) },
+    remarks: (name, catalogue) => {
+      const server = app.settings.current.servers.get(name)
+      return server === undefined ? [] : unmatchedIn(server, catalogue)
+    },
     log: (server, level, sentence, more) => { app.log[level]({ server, ...more }, `${server}: ${sentence}`) }
   })
   app.decorate('upstreams', upstreams)
   app.gateway.addSource(upstreams)
+  app.addHook('onClose', async () => { await upstreams.close() })
+  if (!connects) return
   app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
   app.settings.on('changed', ({ servers }) => {
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
-  app.addHook('onClose', async () => { await upstreams.close() })
 }, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway', 'logins'] })

@@ -1,5 +1,7 @@
 import { isUsable, type CatalogueCache, type Server } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
+import type { Catalogue } from '../../protocol/lists.ts'
+import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
@@ -9,6 +11,7 @@ import { Children } from './links/pool.ts'
 import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
+import { probe, type Probe } from './probe.ts'
 import { Upstream } from './upstream.ts'
 
 export interface UpstreamsDeps {
@@ -26,6 +29,8 @@ export interface UpstreamsDeps {
   /** Receives what a server's process prints beside its messages, line by line. */
   onLine: (server: string, line: string) => void
   log: (server: string, level: 'info' | 'warn' | 'debug', sentence: string, more?: Record<string, unknown>) => void
+  /** Sentences about the stored config of a server that has just listed its items. */
+  remarks?: (server: string, catalogue: Catalogue) => readonly string[]
 }
 
 /** A host that ignores everything, until a gateway connects. */
@@ -39,6 +44,7 @@ export class Upstreams implements ProviderSource {
   readonly #ending = new Map<string, Promise<void>>()
   /** Servers that list something else to some client than to its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
+  readonly #remarked = new WeakSet<Upstream>()
   /** The names of the servers that were applied last, disabled ones too. */
   #configured: readonly string[] = []
   #host = noHost
@@ -116,6 +122,34 @@ export class Upstreams implements ProviderSource {
     return counts
   }
 
+  /**
+   * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept, and no login is begun.
+   * @param config as it would be stored
+   * @param signal aborted: nobody waits for the result
+   */
+  async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
+    const { transport, userOf, log: ____, cache: ___, logins: _____, remarks: ______, ...deps } = this.#deps
+    const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
+      ...deps,
+      children: new Children(),
+      isUsers: () => userOf(config) !== undefined,
+      isWaitedFor: () => false,
+      room: () => this.#shares.room(name, userOf(config)),
+      hold: () => {},
+      wait: () => 0,
+      spend: (size) => { this.#shares.spend(name, userOf(config), size) },
+      transport: { ...transport, sharedApi: new SharedApi(), onLine: () => {} },
+      log: () => {},
+      listsChanged: () => {},
+      statusChanged,
+      openLogin: () => undefined,
+      keep: () => {},
+      onQuestion: async () => { throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested') },
+      broadcast: () => {}
+    })
+    return await probe(make, limits.serverTests.time, signal)
+  }
+
   /** The servers that are configured and not disabled, and whether each can be called now. */
   * reachable (): Generator<[name: string, isAvailable: boolean]> {
     for (const [name, upstream] of this.#upstreams) yield [name, upstream.available]
@@ -158,7 +192,7 @@ export class Upstreams implements ProviderSource {
   }
 
   #make ({ name, config }: Server): Upstream {
-    const { log, cache, transport, userOf, logins, onLine: print, ...deps } = this.#deps
+    const { log, cache, transport, userOf, logins, onLine: print, remarks: _, ...deps } = this.#deps
     const isFirst = !this.#isStarted
     const onLine = limitLines(
       limits.stderrLines,
@@ -200,12 +234,23 @@ export class Upstreams implements ProviderSource {
     return upstream
   }
 
-  #logStatus ({ name, status, error }: Upstream): void {
+  #logStatus (upstream: Upstream): void {
+    const { name, status, error } = upstream
     const { log } = this.#deps
-    if (status === 'connected') log(name, 'info', 'connected')
-    else if (status === 'disconnected' && error === null) log(name, 'info', 'stopped until it is needed')
+    if (status === 'connected') {
+      log(name, 'info', 'connected')
+      this.#logRemarks(upstream)
+    } else if (status === 'disconnected' && error === null) log(name, 'info', 'stopped until it is needed')
     else if (status === 'disconnected') log(name, 'warn', `not connected: ${error}`)
     else if (status === 'oauth_required') log(name, 'warn', `waiting for a login: ${error}`)
+  }
+
+  /** Once for each upstream, not with each of its connections. */
+  #logRemarks (upstream: Upstream): void {
+    const [catalogue] = upstream.catalogues()
+    if (catalogue === undefined || this.#remarked.has(upstream)) return
+    this.#remarked.add(upstream)
+    for (const sentence of this.#deps.remarks?.(upstream.name, catalogue) ?? []) this.#deps.log(upstream.name, 'warn', sentence)
   }
 }
 

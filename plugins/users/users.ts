@@ -17,6 +17,9 @@ export interface ShownUser { username: string, isAdmin: boolean }
 /** The members of a new user. */
 export interface NewUser { username: string, password: string, isAdmin?: boolean }
 
+/** The admin that a first start made. `password`: a random one, which nobody knows yet. */
+export interface FirstAdmin { username: string, password?: string }
+
 export interface UsersOptions {
   /** ALLOW_REGISTRATION: anyone may create an account for themselves. */
   allowRegistration: boolean
@@ -197,15 +200,16 @@ export class Users {
   /**
    * Creates the first admin when there are no users at all (SPEC, "JWT").
    * @param given its password; undefined: a random one
-   * @returns the random password, to be shown once; undefined when there is none
+   * @param after no admin is made before this has resolved, and none where it rejects. Logins wait meanwhile
+   * @returns the random password, to be shown once; undefined when this process made no admin
    */
-  bootstrap (given: string | undefined): Promise<string | undefined> {
-    const bootstrapping = this.#bootstrap(given)
+  bootstrap (given: string | undefined, after: Promise<unknown> = Promise.resolve()): Promise<FirstAdmin | undefined> {
+    const bootstrapping = after.then(() => true, () => false).then((isDue) => isDue ? this.#bootstrap(given) : undefined)
     this.#bootstrapping = bootstrapping.catch(() => {})
     return bootstrapping
   }
 
-  async #bootstrap (given: string | undefined): Promise<string | undefined> {
+  async #bootstrap (given: string | undefined): Promise<FirstAdmin | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
     if (this.#options.readonly) {
       this.#options.warn('There are no users, and READONLY keeps the first admin from being created: nobody can log in')
@@ -223,7 +227,7 @@ export class Users {
     const { users } = await this.#settings.change(({ users }) => (users.size > 0 ? [] : [put(admin)]))
     // Another replica may have created the admin first, with another password.
     const isOurs = users.get(defaultOwner)?.password === admin.password
-    return given === undefined && isOurs ? password : undefined
+    return isOurs ? { username: defaultOwner, ...(given === undefined ? { password } : {}) } : undefined
   }
 
   /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */

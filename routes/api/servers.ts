@@ -10,10 +10,14 @@ import {
   PageOf,
   ServerName,
   ServerRecord,
+  ServerTested,
+  ServerToTest,
   ServerUpdate,
   Success,
   Toggle
 } from '../../schemas/api.ts'
+import { entriesOf } from '../../plugins/servers/entries.ts'
+import { signalOf } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
@@ -21,8 +25,8 @@ import { serializeRecords } from './records.ts'
 
 const tags = ['Servers']
 
-/** A message with the warning that goes with it. */
-const withWarning = (message: string, warning: string | undefined): string => warning === undefined ? message : `${message}. ${warning}`
+/** A message with the warnings that go with it. */
+const withWarnings = (message: string, warnings: readonly string[]): string => [message, ...warnings].join('. ')
 
 /** Answers 404 or 403 before the body is validated (DECISIONS §1). */
 const mustManage: onRequestHookHandler = (request, _reply, done) => {
@@ -70,7 +74,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       const data = await app.servers.create(principalOf(request), name, config)
       const isDisabled = 'enabled' in config && config.enabled === false
       const message = `Server ${JSON.stringify(name)} was added${isDisabled ? ', disabled' : ' and is connecting'}`
-      return { success: true as const, data, message: withWarning(message, app.servers.warning(name)) }
+      return { success: true as const, data, message: withWarnings(message, app.servers.warnings(name, config as Record<string, unknown>)) }
     }
   )
 
@@ -80,21 +84,47 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       schema: {
         tags,
         summary: 'Add many servers',
-        description: 'Each entry independently: 200 when all were stored, 207 when some were, 400 when none was.',
+        description:
+          'Each entry independently: 200 when all were stored, 207 when some were, 400 when none was. The configuration file of a client ' +
+          'is taken as it is: what it writes otherwise is mapped, and what has no effect is named in `warnings`.',
         body: NewServers,
         response: { 200: BatchDone, 207: BatchDone, 400: BatchFailed }
       },
       config: { effect: 'change' }
     },
     async (request, reply) => {
-      const results = await app.servers.createMany(principalOf(request), request.body.servers)
+      const { servers, warnings } = entriesOf(request.body)
+      const results = await app.servers.createMany(principalOf(request), servers)
       const successCount = results.filter(({ success }) => success).length
       const data = { results, successCount, failureCount: results.length - successCount }
       if (successCount === 0) {
         return await reply.code(400).send({ success: false as const, data, message: 'None of the servers could be added' })
       }
       reply.code(successCount === results.length ? 200 : 207)
-      return { success: true as const, data, message: `${successCount} of ${results.length} servers were added` }
+      const message = `${successCount} of ${results.length} servers were added`
+      return { success: true as const, data, message, ...(warnings.length > 0 ? { warnings } : {}) }
+    }
+  )
+
+  app.post(
+    '/servers/test',
+    {
+      schema: {
+        tags,
+        summary: 'Test a server before it is stored',
+        description:
+          'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what it saw, or why ' +
+          'it does not connect. Nothing is stored. The rules for storing a server hold.',
+        body: ServerToTest,
+        response: { 200: Success(ServerTested) }
+      },
+      config: { effect: 'change' }
+    },
+    async (request, reply) => {
+      const { name, config } = request.body
+      const data = await app.servers.test(principalOf(request), name, config as Record<string, unknown>, signalOf(reply))
+      const message = data.connected ? `It connects, and lists ${data.tools.length} tools` : 'It does not connect'
+      return { success: true as const, data, message }
     }
   )
 
@@ -122,7 +152,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request) => {
       const { config, newName } = request.body
       const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
-      return { success: true as const, data, message: withWarning('The server was updated', app.servers.warning(data.name)) }
+      const warnings = app.servers.warnings(data.name, config as Record<string, unknown>)
+      return { success: true as const, data, message: withWarnings('The server was updated', warnings) }
     }
   )
 

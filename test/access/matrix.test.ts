@@ -189,6 +189,7 @@ const places: Readonly<Record<string, Place>> = {
   'GET /api/servers': nothing(),
   'POST /api/servers': nothing({ name: 'NEW', config }),
   'POST /api/servers/batch': nothing({ servers: [{ name: 'NEW', config }] }),
+  'POST /api/servers/test': nothing({ config }),
   'GET /api/servers/:name': server(),
   'PUT /api/servers/:name': server({ config }),
   'DELETE /api/servers/:name': server(),

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, dirname, resolve, sep } from 'node:path'
+import { adopt } from '../schemas/foreign-config.ts'
+import { readForeign, type ForeignDocument, type Input } from '../schemas/foreign-document.ts'
+import { exits, Failure } from './failure.ts'
+import { parseJsonc } from './jsonc.ts'
+
+/** A server of a client's file as it is to be stored. */
+export interface Imported { readonly name: string, readonly config: Record<string, unknown>, readonly warnings: readonly string[] }
+
+/** A group of MCPHub's. */
+export interface ImportedGroup { readonly name: string, readonly description?: string, readonly servers: unknown[] }
+
+export interface ClientFile {
+  readonly servers: readonly Imported[]
+  readonly groups: readonly ImportedGroup[]
+  readonly warnings: readonly string[]
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/**
+ * Reads the configuration file of a client.
+ * @param answer gives a value for an input of VS Code; undefined: it is left to the gateway's environment
+ * @param project the folder whose servers of Claude Code's `projects` are read as well
+ * @throws Failure
+ */
+export async function readClientFile (
+  path: string,
+  answer: (input: Input) => Promise<string | undefined>,
+  project?: string
+): Promise<ClientFile> {
+  const document = parse(path)
+  const foreign = readForeign(document, project)
+  if (foreign === undefined) throw new Failure(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
+  const inputs: Record<string, string> = {}
+  const used = new Set([...JSON.stringify(foreign.servers).matchAll(/\$\{input:([^{}]*)\}/g)].map(([, id]) => id))
+  const known = new Map(foreign.inputs.map((input) => [input.id, input]))
+  for (const id of used) {
+    if (id === undefined) continue
+    const value = await answer(known.get(id) ?? { id, isSecret: false })
+    if (value !== undefined) inputs[id] = value
+  }
+  const editor = editorVariables(path)
+  return {
+    servers: foreign.servers.map(({ name, config }) => {
+      if (!isObject(config)) return { name, config: {}, warnings: ['it is not an object'] }
+      const { config: read, warnings: ofFile } = withEnvFile(config, dirname(resolve(path)), editor)
+      // Some clients hand numbers to commands; the gateway itself takes texts only.
+      const { args } = read
+      const texts = Array.isArray(args) ? { args: args.map((arg: unknown) => typeof arg === 'number' ? String(arg) : arg) } : {}
+      const { config: adopted, warnings } = adopt({ ...read, ...texts }, { inputs, editor })
+      return { name, config: adopted, warnings: [...ofFile, ...warnings] }
+    }),
+    groups: groupsOf(document),
+    warnings: warningsOf(document, foreign, project)
+  }
+}
+
+function parse (path: string): unknown {
+  let text: string
+  try {
+    text = readFileSync(path === '-' ? 0 : path, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    throw new Failure(`${path} cannot be read (${code})`, exits.usage)
+  }
+  try {
+    return parseJsonc(text)
+  } catch (error) {
+    throw new Failure(`${path} is not JSON: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** The values that an editor would fill in. The file of a project stands in its folder, or in `.vscode/` or `.cursor/` there. */
+function editorVariables (path: string): Record<string, string> {
+  const folder = dirname(resolve(path))
+  const workspace = basename(folder).startsWith('.') ? dirname(folder) : folder
+  return {
+    userHome: homedir(),
+    workspaceFolder: workspace,
+    workspaceRoot: workspace,
+    workspaceFolderBasename: basename(workspace),
+    pathSeparator: sep,
+    '/': sep
+  }
+}
+
+/** Reads `envFile`, whose variables count less than those of `env`. */
+function withEnvFile (
+  config: Record<string, unknown>,
+  folder: string,
+  editor: Readonly<Record<string, string>>
+): { config: Record<string, unknown>, warnings: string[] } {
+  const { envFile, ...rest } = config
+  if (typeof envFile !== 'string') return { config, warnings: [] }
+  const path = resolve(folder, envFile.replace(/\$\{(\w+)\}/g, (written, name: string) => editor[name] ?? written))
+  try {
+    const env = Object.fromEntries(readFileSync(path, 'utf8').split(/\r?\n/).flatMap((line) => {
+      const [, name, value = ''] = /^\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+      return name === undefined ? [] : [[name, /^(["']).*\1$/.test(value) ? value.slice(1, -1) : value]]
+    }))
+    return { config: { ...rest, env: { ...env, ...(isObject(rest.env) ? rest.env : {}) } }, warnings: [] }
+  } catch {
+    return { config: rest, warnings: [`"envFile" cannot be read: ${path}`] }
+  }
+}
+
+function groupsOf (document: unknown): ImportedGroup[] {
+  const groups = isObject(document) && Array.isArray(document.groups) ? document.groups as unknown[] : []
+  return groups.flatMap((group): ImportedGroup[] => {
+    if (!isObject(group) || typeof group.name !== 'string' || !Array.isArray(group.servers)) return []
+    const { name, description, servers } = group
+    return [{ name, servers, ...(typeof description === 'string' ? { description } : {}) }]
+  })
+}
+
+/** Sections of MCPHub's settings that only a whole file brings along. */
+const ofMcpHub = ['users', 'bearerKeys', 'systemConfig', 'userConfigs', 'oauthClients', 'oauthTokens', 'prompts', 'resources']
+
+function warningsOf (document: unknown, { members }: ForeignDocument, project: string | undefined): string[] {
+  const projects = isObject(document) && isObject(document.projects) ? Object.entries(document.projects) : []
+  const others = projects.filter(([folder, value]) =>
+    folder !== project && isObject(value) && isObject(value.mcpServers) && Object.keys(value.mcpServers).length > 0)
+  const whole = members.filter((name) => ofMcpHub.includes(name))
+  return [
+    ...others.map(([folder]) => `The servers of the project ${folder} are left out: --project ${folder} reads them, too`),
+    ...whole.length === 0
+      ? []
+      : [`Not imported: ${whole.join(', ')}. Start the gateway with the file itself for that (docs/coming-from-mcphub.md)`]
+  ]
+}

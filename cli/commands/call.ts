@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { readFileSync } from 'node:fs'
+import { segment, withApi } from '../context.ts'
+import { exits, Failure } from '../failure.ts'
+import { isObject, jsonOf, serverPath, type ServerRecord } from './servers.ts'
+
+interface Content { type: string, text?: string, mimeType?: string, uri?: string, resource?: { uri?: string, text?: string } }
+interface Result { content?: Content[], isError?: boolean, structuredContent?: unknown }
+interface Tool { name?: string, inputSchema?: { properties?: Record<string, { type?: string | string[] }> } }
+
+export function addCallCommand (program: Command): void {
+  program.command('call')
+    .description('call a tool of a server')
+    .argument('<server>')
+    .argument('<tool>')
+    .argument('[arguments...]', 'name=text, name:=json, or one JSON object; - reads it from stdin')
+    .action(async (server: string, tool: string, given: string[], _options, command: Command) => {
+      await withApi(command, async ({ api, out }) => {
+        const args = await argumentsOf(given, async () =>
+          (await api.get<ServerRecord>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
+        const body = { toolName: tool, arguments: args }
+        const { data } = await api.whole<{ data: Result }>('POST', `/api/tools/call/${segment(server)}`, body)
+        out.result(data, () => (data.content ?? []).map(textOf).join('\n'))
+        if (data.isError === true) throw new Failure('The tool answered with an error', exits.toolError)
+      }, true)
+    })
+}
+
+/** The text of a content as it is: a person asked for it. Control characters are for a program that reads a pipe. */
+function textOf ({ type, text, mimeType, uri, resource }: Content): string {
+  const shown = text ?? resource?.text
+  if (shown === undefined) return `[${[type, mimeType, uri ?? resource?.uri].filter((part) => part !== undefined).join(' ')}]`
+  return process.stdout.isTTY === true ? shown.replace(/(?![\t\n])[\p{Cc}]/gu, '�') : shown
+}
+
+/** @param toolOf looks the tool up, for the types of its arguments @throws Failure */
+async function argumentsOf (given: readonly string[], toolOf: () => Promise<Tool | undefined>): Promise<Record<string, unknown>> {
+  const [first = '{}'] = given
+  if (given.length <= 1 && (first === '-' || first.trimStart().startsWith('{'))) {
+    const value = jsonOf(first === '-' ? readFileSync(0, 'utf8') : first, 'The argument')
+    if (!isObject(value)) throw new Failure('The argument must be a JSON object', exits.usage)
+    return value
+  }
+  const properties = (await toolOf())?.inputSchema?.properties ?? {}
+  return Object.fromEntries(given.map((text) => {
+    const [, name, isJson, value] = /^([^=:]+)(:?)=(.*)$/s.exec(text) ?? []
+    if (name === undefined || value === undefined) {
+      throw new Failure(`${JSON.stringify(text)}: expected name=text or name:=json`, exits.usage)
+    }
+    return [name, isJson === ':' ? jsonOf(value, name) : typed(value, properties[name]?.type)]
+  }))
+}
+
+/** A text as a value of the type that the tool asks for, where it is one. */
+function typed (text: string, type: string | string[] | undefined): unknown {
+  const types = [type].flat()
+  if (types.includes('string') || type === undefined) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { exits, Failure } from '../failure.ts'
+
+/** The words that may follow a chain of commands. */
+interface Node { readonly path: string, readonly words: readonly string[] }
+
+export function addCompletion (program: Command): void {
+  program.command('completion')
+    .description('a script that completes commands and options; for example: source <(tool-hub completion bash)')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action((shell: string) => {
+      const nodes = nodesOf(program, [])
+      const script = { bash, zsh, fish }[shell]
+      if (script === undefined) throw new Failure('expected bash, zsh or fish', exits.usage)
+      process.stdout.write(script(nodes))
+    })
+}
+
+function nodesOf (command: Command, path: readonly string[]): Node[] {
+  const words = [...command.commands.map((each) => each.name()), ...command.options.flatMap(({ long }) => long ?? []), '--help']
+  return [{ path: path.join(' '), words }, ...command.commands.flatMap((each) => nodesOf(each, [...path, each.name()]))]
+}
+
+const cases = (nodes: readonly Node[]): string =>
+  nodes.map(({ path, words }) => `    '${path}') words='${words.join(' ')}' ;;`).join('\n')
+
+/** The commands among the words before the cursor, as a path of at most two. */
+const bash = (nodes: readonly Node[]): string => `_tool_hub () {
+  local path='' word words=''
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+    case " ${nodes.map(({ path }) => path).filter((path) => path !== '').join('  ').replaceAll(' ', ' ')} " in
+      *" \${path:+$path }$word "*) path="\${path:+$path }$word" ;;
+    esac
+  done
+  case "$path" in
+${cases(nodes)}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _tool_hub tool-hub
+`
+
+const zsh = (nodes: readonly Node[]): string => `#compdef tool-hub
+autoload -U +X bashcompinit && bashcompinit
+${bash(nodes)}`
+
+const fish = (nodes: readonly Node[]): string => nodes.map(({ path, words }) => {
+  const names = nodes.filter((each) => each.path !== '' && !each.path.includes(' ')).map((each) => each.path).join(' ')
+  const seen = path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`).join('; and ')
+  const condition = path === '' ? `not __fish_seen_subcommand_from ${names}` : seen
+  return `complete -c tool-hub ${path === '' ? '' : '-f '}-n '${condition}' -a '${words.join(' ')}'`
+}).join('\n') + '\n'

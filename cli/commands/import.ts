@@ -1,0 +1,103 @@
+import type { Command } from 'commander'
+import { createInterface } from 'node:readline/promises'
+import { Writable } from 'node:stream'
+import type { Input } from '../../schemas/foreign-document.ts'
+import type { Api } from '../api.ts'
+import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
+import { outputOf, withApi } from '../context.ts'
+import { exits, Failure } from '../failure.ts'
+import type { Output } from '../output.ts'
+import { collect } from './servers.ts'
+
+interface ImportOptions { dryRun?: true, input: string[], project?: string, only?: string[] }
+interface Result { name: string, success: boolean, message?: string, warnings?: string[] }
+
+export function addImportCommand (program: Command): void {
+  program.command('import')
+    .description('add the servers of a client\'s configuration file: Claude, Cursor, VS Code, Cline, Windsurf, Gemini, mcp-hub, MCPHub')
+    .argument('<file>', 'the file; - reads it from stdin')
+    .option('--dry-run', 'show what would be stored, with its secrets, and store nothing')
+    .option('--only <server>', 'only this server (repeatable)', collect, [])
+    .option('--input <id=value>', 'the answer to an input of VS Code (repeatable)', collect, [])
+    .option('--project <folder>', 'Claude Code: the servers of this project as well')
+    .action(async (path: string, options: ImportOptions, command: Command) => {
+      const out = outputOf(command)
+      const given = new Map(options.input.map((text) => {
+        const at = text.indexOf('=')
+        if (at < 1) throw new Failure('--input: expected id=value', exits.usage)
+        return [text.slice(0, at), text.slice(at + 1)] as const
+      }))
+      const answer = async (input: Input): Promise<string | undefined> => given.get(input.id) ?? await asked(input, path)
+      const file = chosen(await readClientFile(path, answer, options.project), options)
+      for (const warning of file.warnings) out.warn(warning)
+      for (const { name, warnings } of file.servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
+      if (options.dryRun) {
+        const mcpServers = Object.fromEntries(file.servers.map(({ name, config }) => [name, config]))
+        out.result({ mcpServers, groups: file.groups, warnings: file.warnings }, JSON.stringify({ mcpServers }, null, 2))
+        return
+      }
+      if (file.servers.length === 0) throw new Failure(`${path} holds no servers`)
+      await withApi(command, async ({ api }) => { await store(api, out, file) })
+    })
+}
+
+function chosen (file: ClientFile, { only = [] }: ImportOptions): ClientFile {
+  if (only.length === 0) return file
+  const missing = only.find((name) => !file.servers.some((server) => server.name === name))
+  if (missing !== undefined) throw new Failure(`The file has no server ${JSON.stringify(missing)}`)
+  return { ...file, servers: file.servers.filter(({ name }) => only.includes(name)), groups: [] }
+}
+
+async function store (api: Api, out: Output, { servers, groups, warnings }: ClientFile): Promise<void> {
+  const entries = servers.map(({ name, config }) => ({ name, config }))
+  const results: Result[] = await batch(api, entries)
+  const ofFile = new Map(servers.map((server) => [server.name, server.warnings]))
+  for (const result of results) result.warnings = [...new Set([...ofFile.get(result.name) ?? [], ...result.warnings ?? []])]
+  const groupResults: Result[] = []
+  for (const group of groups) groupResults.push(await addGroup(api, group))
+  const all = [...results, ...groupResults]
+  out.result({ servers: results, groups: groupResults, warnings }, () => out.table(['NAME', 'RESULT', 'REMARK'], [
+    ...results.map((result) => [result.name, result.success ? 'added' : 'refused', result.success ? '' : result.message ?? '']),
+    ...groupResults.map((result) => [`${result.name} (group)`, result.success ? 'added' : 'refused', result.message ?? ''])
+  ], (cell, column) => column === 1 ? out.style(cell === 'added' ? 'green' : 'red', cell) : cell))
+  const failed = all.filter(({ success }) => !success).length
+  if (failed > 0) throw new Failure(`${failed} of ${all.length} could not be added`)
+}
+
+/** None stored is an answer like the others here. */
+async function batch (api: Api, servers: object[]): Promise<Result[]> {
+  try {
+    return (await api.whole<{ data: { results: Result[] } }>('POST', '/api/servers/batch', { servers })).data.results
+  } catch (error) {
+    if (error instanceof Failure && Array.isArray(error.results)) return error.results as Result[]
+    throw error
+  }
+}
+
+async function addGroup (api: Api, group: ImportedGroup): Promise<Result> {
+  try {
+    await api.whole('POST', '/api/groups', group)
+    return { name: group.name, success: true }
+  } catch (error) {
+    if (!(error instanceof Failure) || error.exit !== exits.failed) throw error
+    return { name: group.name, success: false, message: error.message }
+  }
+}
+
+/** Asks a person on the terminal. Undefined: there is none. */
+async function asked ({ id, description, isSecret, fallback }: Input, path: string): Promise<string | undefined> {
+  if (path === '-' || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return undefined
+  // What is typed for a secret is not shown.
+  let isMuted = false
+  const output = new Writable({ write: (chunk, _encoding, done) => { if (!isMuted) process.stderr.write(chunk); done() } })
+  const readline = createInterface({ input: process.stdin, output, terminal: true })
+  try {
+    const question = readline.question(`${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}: `)
+    isMuted = isSecret
+    const value = await question
+    if (isSecret) process.stderr.write('\n')
+    return value === '' ? fallback : value
+  } finally {
+    readline.close()
+  }
+}

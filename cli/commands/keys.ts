@@ -1,0 +1,97 @@
+import type { Command } from 'commander'
+import { segment, withApi } from '../context.ts'
+import { exits, Failure } from '../failure.ts'
+import { collect } from './servers.ts'
+
+interface Key {
+  id: string
+  name: string
+  token: string
+  kind: string
+  owner?: string
+  accessType: string
+  allowedGroups: string[]
+  allowedServers: string[]
+  enabled: boolean
+  expiresAt?: string
+  lastUsedAt?: string
+}
+interface CreateOptions { kind: string, owner?: string, group: string[], server: string[], expires?: string }
+
+export function addKeyCommands (program: Command): void {
+  const key = program.command('key').description('bearer keys')
+
+  key.command('create')
+    .description('create a key, and show it once')
+    .argument('<name>')
+    .option('--kind <kind>', 'user: what its owner sees, by MCP only; system: everything, and the management API, too', 'user')
+    .option('--owner <username>', 'the owner (default: admin for a user key)')
+    .option('--group <name>', 'only the routes of this group (repeatable)', collect, [])
+    .option('--server <name>', 'only the routes of this server (repeatable)', collect, [])
+    .option('--expires <when>', 'a time from now, as 12h, 30d, or a date, as 2027-01-31')
+    .action(async (name: string, { kind, owner, group, server, expires }: CreateOptions, command: Command) => {
+      const accessType = server.length === 0 ? (group.length === 0 ? 'all' : 'groups') : group.length === 0 ? 'servers' : 'custom'
+      const body = {
+        name,
+        kind,
+        accessType,
+        allowedGroups: group,
+        allowedServers: server,
+        ...(kind === 'user' ? { owner: owner ?? 'admin' } : owner === undefined ? {} : { owner }),
+        ...(expires === undefined ? {} : { expiresAt: expiryOf(expires) })
+      }
+      await withApi(command, async ({ api, out }) => {
+        const { data, message } = await api.whole<{ data: Key, message?: string }>('POST', '/api/auth/keys', body)
+        // The token alone on stdout, so that a script can take it.
+        out.result(data, data.token)
+        if (!out.json) out.remark(`${message ?? ''}${data.expiresAt === undefined ? '' : `. It expires at ${data.expiresAt}.`}`)
+      })
+    })
+
+  key.command('list')
+    .description('the keys, without their tokens')
+    .action(async (_options, command: Command) => {
+      await withApi(command, async ({ api, out }) => {
+        const keys = await api.get<Key[]>('/api/auth/keys')
+        out.result(keys, () => keys.length === 0
+          ? 'There are no keys yet: tool-hub key create'
+          : out.table(['ID', 'NAME', 'TOKEN', 'KIND', 'OWNER', 'OPENS', 'STATE', 'EXPIRES', 'LAST USED'], keys.map((each) => [
+            ...[each.id, each.name, each.token, each.kind, each.owner ?? '', opens(each), stateOf(each)],
+            ...[each.expiresAt ?? '', each.lastUsedAt ?? '']
+          ])))
+      })
+    })
+
+  key.command('revoke')
+    .description('remove a key: it opens nothing from then on')
+    .argument('<key>', 'its id, or its name where only one key has it')
+    .action(async (which: string, _options, command: Command) => {
+      await withApi(command, async ({ api, out }) => {
+        const keys = await api.get<Key[]>('/api/auth/keys')
+        const found = keys.filter(({ id, name }) => id === which || name === which)
+        if (found.length > 1 && !found.some(({ id }) => id === which)) {
+          throw new Failure(`${found.length} keys are named ${JSON.stringify(which)}: give the id of one`)
+        }
+        const [one = { id: which, name: which }] = found.sort((a, b) => Number(b.id === which) - Number(a.id === which))
+        await api.whole('DELETE', `/api/auth/keys/${segment(one.id)}`)
+        out.result({ id: one.id, name: one.name, revoked: true }, `The key ${JSON.stringify(one.name)} was revoked`)
+      })
+    })
+}
+
+const opens = ({ accessType, allowedGroups, allowedServers }: Key): string =>
+  accessType === 'all' ? 'all' : [...allowedGroups, ...allowedServers].join(', ')
+
+const stateOf = ({ enabled, expiresAt }: Key): string =>
+  !enabled ? 'disabled' : expiresAt !== undefined && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'enabled'
+
+const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+
+/** @throws Failure */
+function expiryOf (text: string): string {
+  const [, number, unit = ''] = /^([1-9][0-9]{0,5})([mhdw])$/.exec(text) ?? []
+  const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
+  if (Number.isNaN(time)) throw new Failure('--expires: expected a time from now, as 12h, 30d, or a date, as 2027-01-31', exits.usage)
+  if (time <= Date.now()) throw new Failure('--expires: this time is over', exits.usage)
+  return new Date(time).toISOString()
+}

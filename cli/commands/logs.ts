@@ -1,0 +1,68 @@
+import type { Command } from 'commander'
+import { withApi, type Context } from '../context.ts'
+import { exits, Failure } from '../failure.ts'
+
+interface Line { timestamp: number, level: string, source: string, message: string, processId?: string }
+const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal']
+
+export function addLogsCommand (program: Command): void {
+  program.command('logs')
+    .description('the log of the gateway, and what servers print')
+    .option('-f, --follow', 'go on as lines are written')
+    .option('-n, --lines <number>', 'how many of the last lines', '100')
+    .option('--level <level>', `this level and above: ${levels.join(', ')}`, 'trace')
+    .option('--server <name>', 'what this server prints')
+    .action(async (options: LogOptions, command: Command) => {
+      if (!levels.includes(options.level)) throw new Failure(`--level: expected one of ${levels.join(', ')}`, exits.usage)
+      if (!/^\d{1,5}$/.test(options.lines)) throw new Failure('--lines: expected a number', exits.usage)
+      await withApi(command, async (context) => { await (options.follow ? follow(context, options) : last(context, options)) }, true)
+    })
+}
+
+interface LogOptions { follow?: true, lines: string, level: string, server?: string }
+
+const isWanted = ({ level, server }: LogOptions) => (line: Line): boolean =>
+  levels.indexOf(line.level) >= levels.indexOf(level) && (server === undefined || line.processId === server)
+
+async function last ({ api, out }: Context, options: LogOptions): Promise<void> {
+  const lines = (await api.get<Line[]>('/api/logs')).filter(isWanted(options))
+  const shown = options.lines === '0' ? [] : lines.slice(-Number(options.lines))
+  out.result(shown, () => shown.map((line) => textOf(out, line)).join('\n'))
+}
+
+function textOf (out: Context['out'], { timestamp, level, processId, message }: Line): string {
+  const painted = level === 'warn' ? out.style('yellow', level) : level === 'error' || level === 'fatal' ? out.style('red', level) : level
+  const shown = message.replace(/(?![\t\n])[\p{Cc}]/gu, '�')
+  return `${out.style('dim', new Date(timestamp).toISOString())} ${painted} ${processId === undefined ? '' : `[${processId}] `}${shown}`
+}
+
+/** A line of JSON each with --json. Ends when the gateway does. */
+async function follow ({ api, out }: Context, options: LogOptions): Promise<void> {
+  const answer = await fetch(`${api.url}/api/logs/stream`, { headers: api.headers })
+  if (!answer.ok || answer.body === null) {
+    const isRefused = answer.status === 401 || answer.status === 403
+    throw new Failure(`The gateway answered ${answer.status}`, isRefused ? exits.forbidden : exits.failed)
+  }
+  const write = (line: Line): void => { process.stdout.write(`${out.json ? JSON.stringify(line) : textOf(out, line)}\n`) }
+  process.stdout.once('error', () => { process.exit(exits.ok) })
+  let rest = ''
+  const decoder = new TextDecoder()
+  try {
+    for await (const chunk of answer.body) {
+      rest += decoder.decode(chunk as Uint8Array, { stream: true })
+      const events = rest.split('\n\n')
+      rest = events.pop() ?? ''
+      for (const event of events) {
+        const data = /^data: (.*)$/m.exec(event)?.[1]
+        if (data === undefined) continue
+        const message = JSON.parse(data) as { type: string, logs?: Line[], log?: Line }
+        const lines = (message.logs ?? (message.log ? [message.log] : [])).filter(isWanted(options))
+        const shown = message.type !== 'initial' ? lines : options.lines === '0' ? [] : lines.slice(-Number(options.lines))
+        for (const line of shown) write(line)
+      }
+    }
+  } catch {
+    // The connection broke, as it does when the gateway is killed.
+  }
+  throw new Failure('The gateway has ended the stream', exits.unreachable)
+}

@@ -1,0 +1,27 @@
+import type { Command } from 'commander'
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { exits } from '../failure.ts'
+
+/** `backup` and `restore`, which are scripts of their own and explain their options themselves. */
+export function addScripts (program: Command): void {
+  for (const [name, usage, description] of [
+    ['backup', '[file] [--with-key] [--force]', 'write settings, tokens and bundles to one file; the gateway may run meanwhile'],
+    ['restore', '<file> [--replace] [--keep-tokens] [--without-key]', 'put a backup back; the gateway must not run']
+  ] as const) {
+    program.command(name)
+      .description(description)
+      .argument('[arguments...]', usage)
+      .allowUnknownOption()
+      .action(async (args: string[]) => { process.exitCode = await run(name, args) })
+  }
+}
+
+async function run (name: string, args: readonly string[]): Promise<number> {
+  const script = fileURLToPath(new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url))
+  const child = spawn(process.execPath, [...process.execArgv, script, ...args], { stdio: 'inherit' })
+  return await new Promise((resolve, reject) => {
+    child.once('error', reject)
+    child.once('exit', (code) => { resolve(code ?? exits.failed) })
+  })
+}

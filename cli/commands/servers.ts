@@ -1,0 +1,227 @@
+import type { Command } from 'commander'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Api } from '../api.ts'
+import { segment, withApi, type Context } from '../context.ts'
+import { exits, Failure } from '../failure.ts'
+import { plain, type Output } from '../output.ts'
+
+interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
+export interface ServerRecord {
+  name: string
+  status: string
+  error: string | null
+  warnings?: string[]
+  tools: Item[]
+  prompts: Item[]
+  resources: Item[]
+  config: { type?: string, command?: string, args?: string[], url?: string, enabled?: boolean }
+  oauth?: { authorizationUrl: string }
+}
+interface Tested extends Omit<ServerRecord, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
+interface Answer<Data> { data: Data, message?: string }
+
+/** Time to wait for a server to connect, in ms. */
+const longestWait = 90_000
+
+export const serverPath = (name: string): string => `/api/servers/${segment(name)}`
+
+export function addServerCommands (program: Command): void {
+  program.command('status')
+    .description('whether the gateway runs, and how its servers are')
+    .action(async (_options, command: Command) => { await withApi(command, status) })
+
+  program.command('list')
+    .description('the servers, or the items of one')
+    .argument('[server]', 'a server, whose tools, prompts and resources are listed')
+    .action(async (name: string | undefined, _options, command: Command) => {
+      await withApi(command, async (context) => { await (name === undefined ? listServers(context) : listItems(context, name)) })
+    })
+
+  program.command('add')
+    .description('add a server: an address, or a command after two dashes')
+    .argument('<name>')
+    .argument('[target...]', 'https://…, or -- command args…')
+    .option('--type <type>', 'stdio, streamable-http, sse or openapi')
+    .option('--env <NAME=value>', 'an environment variable of the command (repeatable)', collect, [])
+    .option('--header <Name: value>', 'a header for a remote server (repeatable)', collect, [])
+    .option('--config-json <json>', 'the whole config as JSON, in place of a target')
+    .option('--visibility <visibility>', 'private or public')
+    .option('--disabled', 'store it without connecting it')
+    .option('--test', 'connect once before it is stored; do not store what does not connect')
+    .option('--wait', 'wait until it is connected')
+    .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
+      const config = configOf(target, options)
+      await withApi(command, async (context) => { await add(context, name, config, options) })
+    })
+
+  program.command('test')
+    .description('connect to a stored server once, beside its connection, and tell what it lists')
+    .argument('<name>')
+    .action(async (name: string, _options, command: Command) => {
+      await withApi(command, async ({ api, out }) => {
+        const { config } = await api.get<ServerRecord>(serverPath(name))
+        const tested = await test(api, { name, config })
+        out.result(tested, () => testedText(out, tested))
+        if (!tested.connected) throw new Failure(`${name} does not connect: ${tested.error}`)
+      })
+    })
+
+  program.command('remove')
+    .description('remove a server, from groups and the scopes of keys too')
+    .argument('<name>')
+    .action(async (name: string, _options, command: Command) => {
+      await withApi(command, async ({ api, out }) => {
+        const { message } = await api.whole<Answer<undefined>>('DELETE', serverPath(name))
+        out.result({ name, removed: true }, message ?? 'The server was removed')
+      })
+    })
+}
+
+interface AddOptions {
+  type?: string
+  env: string[]
+  header: string[]
+  configJson?: string
+  visibility?: string
+  disabled?: true
+  test?: true
+  wait?: true
+}
+
+/** Collects an option that may be given several times. */
+export const collect = (value: string, former: readonly string[]): string[] => [...former, value]
+
+/** @throws Failure */
+function configOf ([first, ...rest]: string[], options: AddOptions): Record<string, unknown> {
+  const { type, visibility, disabled, configJson } = options
+  const more = {
+    ...(type === undefined ? {} : { type }),
+    ...(visibility === undefined ? {} : { visibility }),
+    ...(disabled ? { enabled: false } : {})
+  }
+  if (configJson !== undefined) {
+    const config = jsonOf(configJson, '--config-json')
+    if (!isObject(config)) throw new Failure('--config-json: expected an object', exits.usage)
+    return { ...config, ...more }
+  }
+  if (first === undefined) throw new Failure('Give an address, or a command after two dashes: add files -- npx -y …', exits.usage)
+  const isAddress = /^https?:\/\//i.test(first)
+  if (isAddress && rest.length > 0) throw new Failure('An address has no arguments', exits.usage)
+  const env = pairs(options.env, /^([^=]+)=(.*)$/s, '--env', 'NAME=value')
+  const headers = pairs(options.header, /^([^:\s]+):\s*(.*)$/s, '--header', 'Name: value')
+  return {
+    ...(isAddress ? { url: first } : { command: first, args: rest }),
+    ...(Object.keys(env).length > 0 ? { env } : {}),
+    ...(Object.keys(headers).length > 0 ? { headers } : {}),
+    ...more
+  }
+}
+
+function pairs (texts: readonly string[], pattern: RegExp, option: string, shape: string): Record<string, string> {
+  return Object.fromEntries(texts.map((text) => {
+    const [, name, value] = pattern.exec(text) ?? []
+    if (name === undefined || value === undefined) throw new Failure(`${option}: expected ${shape}`, exits.usage)
+    return [name, value]
+  }))
+}
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** @throws Failure */
+export function jsonOf (text: string, place: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new Failure(`${place} is not JSON: ${error instanceof Error ? error.message : String(error)}`, exits.usage)
+  }
+}
+
+async function status ({ api, out }: Context): Promise<void> {
+  const servers = await api.get<Array<Pick<ServerRecord, 'name' | 'status' | 'error'>>>('/api/servers?fields=name,status,error')
+  const connected = servers.filter((server) => server.status === 'connected').length
+  const uptime = api.url === undefined ? undefined : (await api.whole<{ uptime?: number }>('GET', '/health')).uptime
+  out.result({ running: api.url !== undefined, url: api.url ?? null, uptime: uptime ?? null, servers }, () => [
+    api.url === undefined
+      ? `${out.style('yellow', 'The gateway is down')}; ${servers.length} servers are in its settings`
+      : `The gateway runs at ${api.url}: ${connected} of ${servers.length} servers are connected`,
+    ...servers.length === 0 ? [] : ['', serverTable(out, api, servers)]
+  ].join('\n'))
+  // As scripts ask: is it up?
+  if (api.url === undefined) process.exitCode = exits.unreachable
+}
+
+const serverTable = (out: Output, api: Api, servers: ReadonlyArray<Pick<ServerRecord, 'name' | 'status' | 'error'>>): string =>
+  out.table(
+    ['NAME', 'STATUS', 'ERROR'],
+    servers.map((server) => [server.name, statusOf(api, server), server.error ?? '']),
+    (cell, column) => column === 1 ? out.status(cell) : cell
+  )
+
+const statusOf = (api: Api, server: { status: string }): string =>
+  api.url === undefined && server.status !== 'disabled' ? 'not running' : server.status
+
+async function listServers ({ api, out }: Context): Promise<void> {
+  const servers = await api.get<ServerRecord[]>('/api/servers')
+  out.result(servers, () => {
+    if (servers.length === 0) return 'There are no servers yet: tool-hub add'
+    const rows = servers.map((server) =>
+      [server.name, statusOf(api, server), targetOf(server.config), api.url === undefined ? '–' : String(server.tools.length)])
+    return out.table(['NAME', 'STATUS', 'TARGET', 'TOOLS'], rows, (cell, column) => column === 1 ? out.status(cell) : cell)
+  })
+  for (const { name, warnings = [] } of servers) for (const warning of warnings) out.warn(`${name}: ${warning}`)
+}
+
+const targetOf = ({ command, args = [], url }: ServerRecord['config']): string => {
+  const text = url ?? [command, ...args].join(' ')
+  return text.length > 60 ? `${text.slice(0, 59)}…` : text
+}
+
+async function listItems ({ api, out }: Context, name: string): Promise<void> {
+  const server = await api.get<ServerRecord>(serverPath(name))
+  out.result(server, () => itemTable(out, server) || `${name} lists nothing: it is ${statusOf(api, server)}`)
+}
+
+function itemTable (out: Output, { tools, prompts, resources }: Pick<ServerRecord, 'tools' | 'prompts' | 'resources'>): string {
+  const rows = Object.entries({ tool: tools, prompt: prompts, resource: resources }).flatMap(([kind, items]) =>
+    items.map(({ name, uri, description = '', enabled }) => [kind, uri ?? name ?? '', enabled ? 'on' : 'off', firstLine(description)]))
+  return rows.length === 0 ? '' : out.table(['KIND', 'NAME', 'STATE', 'DESCRIPTION'], rows)
+}
+
+const firstLine = (text: string): string => {
+  const [line = ''] = text.trim().split('\n')
+  return line.length > 80 ? `${line.slice(0, 79)}…` : line
+}
+
+const test = async (api: Api, body: object): Promise<Tested> => (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
+
+const testedText = (out: Output, tested: Tested): string => tested.connected
+  ? `${out.style('green', 'It connects')} in ${tested.duration} ms.\n${itemTable(out, tested)}`
+  : `${out.style('red', 'It does not connect')}: ${plain(tested.error ?? '')}`
+
+async function add ({ api, out }: Context, name: string, config: Record<string, unknown>, options: AddOptions): Promise<void> {
+  let tested: Tested | undefined
+  if (options.test) {
+    tested = await test(api, { name, config })
+    if (!tested.connected) throw new Failure(`${name} was not added. It does not connect: ${tested.error}`)
+  }
+  const { data, message } = await api.whole<Answer<ServerRecord>>('POST', '/api/servers', { name, config })
+  if (!options.wait) {
+    out.result({ ...data, ...(tested ? { tested } : {}) }, () => [message ?? '', ...tested ? [testedText(out, tested)] : []].join('\n'))
+    return
+  }
+  if (api.url === undefined) throw new Failure(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
+  const ready = await waitFor(api, name)
+  out.result(ready, `${plain(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`)
+  if (ready.oauth) out.remark(`Log in there: ${ready.oauth.authorizationUrl}`)
+  if (ready.status !== 'connected') throw new Failure(`${name} was added, and is not connected: ${ready.error ?? ready.status}`)
+}
+
+async function waitFor (api: Api, name: string): Promise<ServerRecord> {
+  const end = Date.now() + longestWait
+  for (;;) {
+    const server = await api.get<ServerRecord>(serverPath(name))
+    if (server.status !== 'connecting' || Date.now() > end) return server
+    await sleep(150)
+  }
+}

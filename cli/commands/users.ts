@@ -1,0 +1,29 @@
+import type { Command } from 'commander'
+import { randomBytes } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { segment, withApi } from '../context.ts'
+
+export function addUserCommands (program: Command): void {
+  const user = program.command('user').description('accounts')
+  user.command('reset-password')
+    .description('set another password, which ends all logins of the account')
+    .argument('<username>')
+    .option('--password-stdin', 'read it from stdin; without this, a random one is made and shown')
+    .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
+      const newPassword = passwordStdin ? readFileSync(0, 'utf8').replace(/\r?\n$/, '') : randomPassword()
+      await withApi(command, async ({ api, out }) => {
+        await api.whole('PUT', `/api/users/${segment(username)}`, { newPassword })
+        const shown = passwordStdin ? undefined : newPassword
+        out.result({ username, password: shown }, shown ?? 'The password was changed')
+        if (!passwordStdin && !out.json) out.remark(`This is the new password of ${JSON.stringify(username)}. It is shown only now.`)
+      })
+    })
+}
+
+/** 120 random bits, with all kinds of characters that the rules for passwords ask for. */
+function randomPassword (): string {
+  for (;;) {
+    const password = randomBytes(15).toString('base64url')
+    if (/[A-Za-z]/.test(password) && /[0-9]/.test(password) && /[-_]/.test(password)) return password
+  }
+}

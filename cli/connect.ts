@@ -1,0 +1,68 @@
+import { readLocalAccess } from '../plugins/config/local-file.ts'
+import { readEnvironment } from '../plugins/config/environment.ts'
+import { httpApi, type Api } from './api.ts'
+import { placesOf } from './backup/places.ts'
+import { exits, Failure } from './failure.ts'
+
+/** Which gateway is meant. `needsGateway`: the settings alone will not do. */
+export interface Where { readonly url?: string, readonly needsGateway?: boolean }
+
+/**
+ * The management API: of the gateway that TOOL_HUB_URL and TOOL_HUB_KEY name, of the one that runs on this machine over these settings, or
+ * the settings themselves while it is down.
+ * @throws Failure
+ */
+export async function connect ({ url, needsGateway = false }: Where): Promise<Api> {
+  const env = environment()
+  const address = url ?? env.TOOL_HUB_URL
+  if (address !== undefined) {
+    if (env.TOOL_HUB_KEY === undefined) {
+      throw new Failure(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for everything.`, exits.forbidden)
+    }
+    return httpApi(address.replace(/\/$/, ''), env.TOOL_HUB_KEY)
+  }
+  const places = placesOf(env)
+  const local = await running(places.dataDir)
+  if (local) return local
+  if (needsGateway) {
+    const sentence = `No gateway runs over ${places.settings}. Start it (tool-hub serve), or name another one with --config or --url.`
+    throw new Failure(sentence, exits.unreachable)
+  }
+  return await (await import('./offline.ts')).offlineApi(env, places)
+}
+
+/** The gateway whose credential is in the data folder, if it answers. */
+async function running (dataDir: string): Promise<Api | undefined> {
+  let access
+  try {
+    access = readLocalAccess(dataDir)
+  } catch (error) {
+    throw new Failure(error instanceof Error ? error.message : String(error), exits.forbidden)
+  }
+  if (!access) return undefined
+  // A gateway that was killed has left its file behind, and another program may have its port by now: it is asked without the credential.
+  const health: unknown = await fetch(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
+    .then(async (answer) => await answer.json())
+    .catch(() => undefined)
+  return isHealth(health) && isAlive(access.pid) ? httpApi(access.url, access.token) : undefined
+}
+
+const isHealth = (value: unknown): boolean => typeof value === 'object' && value !== null && 'servers' in value
+
+function isAlive (pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
+
+/** The environment of this process, as the gateway reads it. @throws Failure */
+export function environment (): ReturnType<typeof readEnvironment> {
+  try {
+    return readEnvironment(process.env)
+  } catch (error) {
+    throw new Failure(error instanceof Error ? error.message : String(error), exits.usage)
+  }
+}

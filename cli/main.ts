@@ -1,0 +1,70 @@
+#!/usr/bin/env node
+// The command line, `tool-hub`: starts the gateway, and works with one that runs, or with its settings while it is down.
+import { Command, CommanderError } from 'commander'
+import { addCallCommand } from './commands/call.ts'
+import { addCheckCommand } from './commands/check.ts'
+import { addCompletion } from './commands/completion.ts'
+import { addImportCommand } from './commands/import.ts'
+import { addKeyCommands } from './commands/keys.ts'
+import { addLogsCommand } from './commands/logs.ts'
+import { addScripts } from './commands/scripts.ts'
+import { addServerCommands } from './commands/servers.ts'
+import { addUserCommands } from './commands/users.ts'
+import { exits, Failure } from './failure.ts'
+import { versionOf } from './version.ts'
+
+interface ServeOptions { port?: string, host?: string }
+
+const program = new Command('tool-hub')
+  .description('A gateway that puts many MCP servers behind one endpoint. Without a command it is started.')
+  .version(versionOf(), '-v, --version')
+  .option('--config <file>', 'the settings file (SETTINGS_PATH)')
+  .option('--url <address>', 'a gateway elsewhere (TOOL_HUB_URL); TOOL_HUB_KEY holds a system key for it')
+  .option('--json', 'answer as JSON')
+  .option('--no-color', 'no colours (NO_COLOR)')
+  .exitOverride()
+  .showSuggestionAfterError()
+  .hook('preAction', (command) => {
+    const { config } = command.opts<{ config?: string }>()
+    if (config !== undefined) process.env.SETTINGS_PATH = config
+  })
+
+program.command('serve', { isDefault: true })
+  .description('start the gateway')
+  .option('--port <number>', 'the port to listen on (PORT)')
+  .option('--host <address>', 'the address to listen on (HOST)')
+  .action(async ({ port, host }: ServeOptions) => {
+    if (port !== undefined) process.env.PORT = port
+    if (host !== undefined) process.env.HOST = host
+    await import('../server.ts')
+  })
+addServerCommands(program)
+addCallCommand(program)
+addImportCommand(program)
+addKeyCommands(program)
+addUserCommands(program)
+addCheckCommand(program)
+addScripts(program)
+addLogsCommand(program)
+addCompletion(program)
+program.addHelpText(
+  'after',
+  '\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 no gateway answers, 4 not allowed, 5 the tool answered with an error.'
+)
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  process.exitCode = exitOf(error)
+}
+
+/** Prints an error once, as JSON where that is asked for. */
+function exitOf (error: unknown): number {
+  // Commander has printed it.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exits.ok : exits.usage
+  const message = error instanceof Error ? error.message : String(error)
+  const { exit = exits.failed, code } = error instanceof Failure ? error : {}
+  const isJson = program.opts<{ json?: boolean }>().json === true
+  process.stderr.write(`${isJson ? JSON.stringify({ success: false, message, code }) : `tool-hub: ${message}`}\n`)
+  return exit
+}

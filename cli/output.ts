@@ -1,0 +1,59 @@
+import { styleText } from 'node:util'
+
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
+
+/** How results are shown: JSON for programs, tables and colours for people. */
+export interface OutputOptions { readonly json: boolean, readonly color: boolean }
+
+/** Texts of servers may hold control characters, which a terminal would obey. Line breaks and tabs become spaces. */
+export const plain = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
+
+/** Writes results to stdout, and remarks to stderr. */
+export class Output {
+  readonly json: boolean
+  readonly #color: boolean
+
+  constructor ({ json, color }: OutputOptions) {
+    this.json = json
+    this.#color = color
+  }
+
+  /** Whether people see colours: on a terminal, unless NO_COLOR or --no-color says otherwise (no-color.org). */
+  static colors (environment: Readonly<Record<string, string | undefined>>, isTerminal: boolean): boolean {
+    return isTerminal && (environment.NO_COLOR ?? '') === '' && environment.TERM !== 'dumb'
+  }
+
+  style (style: Style, text: string): string { return this.#color ? styleText(style, text, { validateStream: false } as never) : text }
+
+  /** A result: as JSON where that is asked for, else as text. */
+  result (value: unknown, text: string | (() => string)): void {
+    const shown = this.json ? JSON.stringify(value, null, 2) : typeof text === 'string' ? text : text()
+    if (shown !== '') process.stdout.write(`${shown}\n`)
+  }
+
+  /** A sentence for people, which is no result. */
+  remark (sentence: string): void { process.stderr.write(`${sentence}\n`) }
+
+  warn (sentence: string): void { this.remark(`${this.style('yellow', 'warning:')} ${plain(sentence)}`) }
+
+  /** Columns with a heading each, as wide as their longest cell. The last one may be as long as it likes. */
+  table (
+    headings: readonly string[],
+    rows: ReadonlyArray<readonly string[]>,
+    paint: (cell: string, column: number) => string = (cell) => cell
+  ): string {
+    const cells = [headings, ...rows.map((row) => row.map(plain))]
+    const widths = headings.map((_heading, column) => Math.max(...cells.map((row) => [...row[column] ?? ''].length)))
+    return cells.map((row, at) => row.map((cell, column) => {
+      const padding = column === row.length - 1 ? '' : ' '.repeat((widths[column] ?? 0) - [...cell].length)
+      return `${at === 0 ? this.style('bold', cell) : paint(cell, column)}${padding}`
+    }).join('  ').trimEnd()).join('\n')
+  }
+
+  /** The colour of a server's status. */
+  status (status: string): string {
+    if (status === 'connected') return this.style('green', status)
+    if (status === 'disconnected') return this.style('red', status)
+    return status === 'disabled' ? this.style('dim', status) : this.style('yellow', status)
+  }
+}

@@ -1,0 +1,43 @@
+/** How to connect one client, as text to paste. `where`: a shell, or the file that it belongs into. */
+export interface Snippet { readonly client: string, readonly where: string, readonly text: string }
+
+/** The endpoint and the key that clients are given. */
+export interface Access { readonly url: string, readonly key: string }
+
+const json = (value: object): string => JSON.stringify(value, null, 2)
+
+/** Configurations for the commonest clients. */
+export function clientSnippets ({ url, key }: Access): Snippet[] {
+  const authorization = `Bearer ${key}`
+  const header = `"Authorization: ${authorization}"`
+  const server = { type: 'http', url, headers: { Authorization: authorization } }
+  return [
+    { client: 'Claude Code', where: 'shell', text: `claude mcp add --scope user --transport http tool-hub ${url} --header ${header}` },
+    { client: 'Gemini CLI', where: 'shell', text: `gemini mcp add --scope user --transport http --header ${header} tool-hub ${url}` },
+    { client: 'Cursor', where: '~/.cursor/mcp.json', text: json({ mcpServers: { 'tool-hub': server } }) },
+    { client: 'VS Code', where: '.vscode/mcp.json', text: json({ servers: { 'tool-hub': server } }) },
+    {
+      client: 'Claude Desktop',
+      where: 'claude_desktop_config.json',
+      text: json({
+        mcpServers: {
+          'tool-hub': {
+            command: 'npx',
+            args: ['-y', 'mcp-remote', url, '--transport', 'http-only', '--header', 'Authorization:$' + '{TOOL_HUB_AUTH}'],
+            env: { TOOL_HUB_AUTH: authorization }
+          }
+        }
+      })
+    },
+    {
+      client: 'MCP Inspector',
+      where: 'shell',
+      text: `npx @modelcontextprotocol/inspector --cli ${url} --transport http --header ${header} --method tools/list`
+    }
+  ]
+}
+
+/** The same for people: a heading and a block for each. */
+export const snippetsText = (access: Access): string => clientSnippets(access)
+  .map(({ client, where, text }) => `${client}${where === 'shell' ? '' : ` (${where})`}:\n\n${text}\n`)
+  .join('\n')

@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto'
+import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** How this machine's command line reaches a gateway: its address, and a credential that it takes from here only. */
+export interface LocalAccess { readonly url: string, readonly token: string, readonly pid: number }
+
+const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
+
+/** A new credential. The prefix tells it from keys. */
+export const newLocalToken = (): string => `thl_${randomBytes(32).toString('hex')}`
+
+/** Writes the file, for its owner only. One of an earlier process is replaced. @throws as `node:fs` */
+export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const temp = `${pathOf(dataDir)}.${randomBytes(6).toString('hex')}`
+  try {
+    writeFileSync(temp, `${JSON.stringify(access)}\n`, { flag: 'wx', mode: 0o600 })
+    renameSync(temp, pathOf(dataDir))
+  } finally {
+    rmSync(temp, { force: true })
+  }
+}
+
+/** Removes the file when its process ends, unless it is another one's by now. Never throws. */
+export function removeLocalAccess (dataDir: string, token: string): void {
+  try {
+    if (readLocalAccess(dataDir)?.token === token) rmSync(pathOf(dataDir), { force: true })
+  } catch {}
+}
+
+/**
+ * Reads the file.
+ * @returns undefined: no gateway has written one, or it is not one
+ * @throws Error with a sentence for a file that others than its owner may read, or that this user may not read
+ */
+export function readLocalAccess (dataDir: string): LocalAccess | undefined {
+  const path = pathOf(dataDir)
+  let file: number
+  try {
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    throw new Error(`${path} cannot be read (${code}). Run the command as the user of the gateway, or set TOOL_HUB_URL and TOOL_HUB_KEY.`)
+  }
+  try {
+    const { mode, size } = fstatSync(file)
+    if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
+      throw new Error(`${path} is open to others than its owner. Remove it, and start the gateway again.`)
+    }
+    return size > 4_096 ? undefined : parse(readFileSync(file, 'utf8'))
+  } finally {
+    closeSync(file)
+  }
+}
+
+function parse (text: string): LocalAccess | undefined {
+  try {
+    const { url, token, pid } = JSON.parse(text) as Partial<Record<keyof LocalAccess, unknown>>
+    return typeof url === 'string' && typeof token === 'string' && typeof pid === 'number' ? { url, token, pid } : undefined
+  } catch {
+    return undefined
+  }
+}

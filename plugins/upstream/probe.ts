@@ -1,0 +1,44 @@
+import type { Catalogue } from '../../protocol/lists.ts'
+import type { ProviderStatus } from '../../protocol/provider.ts'
+import type { Upstream } from './upstream.ts'
+
+/** What one try to connect to a server saw. `error`: why it is not connected, for those who wrote its config. */
+export interface Probe {
+  readonly status: Exclude<ProviderStatus, 'connecting' | 'disabled'>
+  readonly error: string | null
+  readonly warnings: readonly string[]
+  readonly catalogue: Catalogue | undefined
+  /** How long it took, in ms. */
+  readonly time: number
+}
+
+/**
+ * Connects an upstream that nobody else has, once, and ends it again.
+ * @param make makes it, given the listener for changes of its status
+ * @param time max time to wait for it, in ms
+ * @param signal aborted: nobody waits any more
+ */
+export async function probe (make: (statusChanged: () => void) => Upstream, time: number, signal: AbortSignal): Promise<Probe> {
+  const begun = Date.now()
+  let settle = (): void => {}
+  const settled = new Promise<void>((resolve) => { settle = resolve })
+  const upstream = make(() => { if (upstream.status !== 'connecting') settle() })
+  const timer = setTimeout(settle, time)
+  signal.addEventListener('abort', settle, { once: true })
+  try {
+    upstream.connect()
+    if (!signal.aborted) await settled
+    const { status, warnings } = upstream
+    return {
+      status: status === 'connecting' || status === 'disabled' ? 'disconnected' : status,
+      error: status === 'connecting' ? `it did not connect within ${Math.round(time / 1_000)} s` : upstream.error,
+      warnings,
+      catalogue: status === 'connected' ? upstream.catalogues()[0] : undefined,
+      time: Date.now() - begun
+    }
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', settle)
+    await upstream.close()
+  }
+}

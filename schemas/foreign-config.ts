@@ -1,0 +1,231 @@
+import type { TObject } from '@sinclair/typebox'
+import { fillText, type Variables } from './foreign-variables.ts'
+import { OpenApiConfig } from './openapi-upstream.ts'
+import { ServerConfig } from './server.ts'
+import { UpstreamOAuth } from './upstream-oauth.ts'
+
+type Json = Record<string, unknown>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+const quoted = (name: string): string => JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name)
+
+/** A config in the gateway's own members. `warnings`: a sentence, without values, for each member that has no or another effect. */
+export interface Adopted { readonly config: Json, readonly warnings: readonly string[] }
+
+/** Max warnings about one config; beyond: they are counted. */
+const mostWarnings = 20
+
+/** Transports as others spell them: lower case, letters only. */
+const transports: Readonly<Record<string, string>> = {
+  stdio: 'stdio', local: 'stdio', sse: 'sse', http: 'streamable-http', streamablehttp: 'streamable-http', openapi: 'openapi'
+}
+
+/** Members that tell a client how to ask its user, or how to show the server. */
+const ofClients: Readonly<Record<string, string>> = {
+  autoApprove: 'whether a call is approved is up to the client that asks',
+  alwaysAllow: 'whether a call is approved is up to the client that asks',
+  autoAllow: 'whether a call is approved is up to the client that asks',
+  trust: 'whether a call is approved is up to the client that asks',
+  includeTools: 'it lists the only tools to show; make a group that selects them',
+  enabledTools: 'it lists the only tools to show; make a group that selects them',
+  envFile: 'the file is not read; write its variables into "env", or import it with tool-hub import',
+  dev: 'files are not watched; reload the server after a change',
+  custom_instructions: 'servers have their own instructions; they are not changed',
+  headersHelper: 'no program is run for headers; write them into "headers"'
+}
+
+/** A timeout up to this is taken for seconds: Cline and Roo Code count in them, up to an hour. The others count in ms. */
+const longestSeconds = 3_600
+
+/** One config while it is adopted: members are taken out one after the other, and what is left is not known. */
+class Adoption {
+  config: Json
+  readonly warnings: string[] = []
+  isChanged = false
+
+  constructor (raw: Json) { this.config = { ...raw } }
+
+  warn (sentence: string): void { this.warnings.push(sentence) }
+
+  /** Takes a member out. */
+  take (name: string): unknown {
+    if (!Object.hasOwn(this.config, name)) return undefined
+    const { [name]: value, ...rest } = this.config
+    this.config = rest
+    this.isChanged = true
+    return value
+  }
+
+  put (name: string, value: unknown): void {
+    this.config = { ...this.config, [name]: value }
+    this.isChanged = true
+  }
+
+  has (name: string): boolean { return Object.hasOwn(this.config, name) }
+
+  /** Puts a value in place of a foreign member, unless the gateway's own member is there. */
+  move (from: string, to: string, change: (value: unknown) => unknown = (value) => value): void {
+    if (!this.has(from)) return
+    if (!this.has(to)) this.put(to, change(this.take(from)))
+    else if (JSON.stringify(change(this.config[from])) === JSON.stringify(this.config[to])) this.take(from)
+    else this.warn(`${quoted(from)} has no effect: "${to}" is there too`)
+  }
+}
+
+/**
+ * A server's config as another program writes it, in the gateway's own members (Claude Desktop, Claude Code, Cursor, VS Code, Cline,
+ * Windsurf, Gemini CLI, mcp-hub, MCPHub). What has no counterpart is kept and named in a warning. A config of the gateway's own comes back
+ * as the same object.
+ * @param variables values of variables that editors fill in; without them they are named in a warning
+ */
+export function adopt (raw: Json, variables: Variables = {}): Adopted {
+  const adoption = new Adoption(raw)
+  readTransport(adoption)
+  readSwitches(adoption)
+  readTimeout(adoption)
+  readDisabledItems(adoption)
+  readValues(adoption)
+  readVariables(adoption, variables)
+  readOAuth(adoption)
+  warnOfOthers(adoption)
+  const { warnings } = adoption
+  const left = warnings.length - mostWarnings
+  return {
+    config: adoption.isChanged ? adoption.config : raw,
+    warnings: left > 0 ? [...warnings.slice(0, mostWarnings), `${left} more members have no effect`] : warnings
+  }
+}
+
+function readTransport (adoption: Adoption): void {
+  adoption.move('transport', 'type')
+  adoption.move('transportType', 'type')
+  const { type } = adoption.config
+  const known = typeof type === 'string' ? transports[type.toLowerCase().replace(/[-_ ]/g, '')] : undefined
+  if (known !== undefined && known !== type) adoption.put('type', known)
+  // Gemini CLI: `httpUrl` is streamable HTTP. Windsurf: `serverUrl` is either.
+  if (adoption.has('httpUrl') && !adoption.has('url') && !adoption.has('type')) adoption.put('type', 'streamable-http')
+  adoption.move('httpUrl', 'url')
+  adoption.move('serverUrl', 'url')
+  adoption.move('environment', 'env')
+  const { command } = adoption.config
+  if (!Array.isArray(command) || typeof command[0] !== 'string') return
+  const args: unknown[] = Array.isArray(adoption.config.args) ? adoption.config.args : []
+  adoption.put('command', command[0])
+  adoption.put('args', [...command.slice(1) as unknown[], ...args])
+}
+
+function readSwitches (adoption: Adoption): void {
+  const { disabled, enabled } = adoption.config
+  if (typeof disabled === 'boolean') {
+    adoption.take('disabled')
+    // Where the two contradict each other, off is the safe reading.
+    if (typeof enabled === 'boolean' && enabled === disabled) adoption.warn('"enabled" and "disabled" contradict each other: it is off')
+    adoption.put('enabled', !disabled && enabled !== false)
+  }
+  if (typeof adoption.config.perSessionClient === 'boolean') {
+    const isPerSession = adoption.take('perSessionClient') === true
+    if (isPerSession && !adoption.has('isolation')) adoption.put('isolation', 'session')
+  }
+  for (const name of ['displayName', 'display_name', 'title']) {
+    if (typeof adoption.config[name] === 'string' && !adoption.has('description')) adoption.move(name, 'description')
+  }
+}
+
+function readTimeout (adoption: Adoption): void {
+  const { timeout, options = {} } = adoption.config
+  if (typeof timeout !== 'number' || !(timeout > 0) || !isObject(options)) return
+  if (options.timeout !== undefined) {
+    adoption.warn('"timeout" has no effect: "options.timeout" is there too')
+    return
+  }
+  adoption.take('timeout')
+  const isSeconds = timeout <= longestSeconds
+  adoption.put('options', { ...options, timeout: Math.min(Math.ceil(isSeconds ? timeout * 1_000 : timeout), 2 ** 31 - 1) })
+  if (isSeconds) adoption.warn(`"timeout" is taken as ${timeout} seconds; write "options.timeout" in ms if that is wrong`)
+}
+
+/** Lists of items that are off become overrides. */
+function readDisabledItems (adoption: Adoption): void {
+  const lists = {
+    disabledTools: 'tools', disabled_tools: 'tools', excludeTools: 'tools', disabled_prompts: 'prompts', disabled_resources: 'resources'
+  }
+  for (const [from, to] of [...Object.entries(lists), ['disabled_resourceTemplates', 'resources'] as const]) {
+    const names = adoption.config[from]
+    const section = adoption.config[to] ?? {}
+    if (!Array.isArray(names) || !names.every((name) => typeof name === 'string') || !isObject(section)) continue
+    adoption.take(from)
+    if (names.length === 0) continue
+    const off = names.map((name: string) => [name, { ...(isObject(section[name]) ? section[name] : {}), enabled: false }] as const)
+    adoption.put(to, Object.fromEntries([...Object.entries(section), ...off]))
+  }
+}
+
+/** Numbers and booleans in places of texts, as VS Code allows them. */
+function readValues (adoption: Adoption): void {
+  for (const map of ['env', 'headers'] as const) {
+    const values = adoption.config[map]
+    if (!isObject(values) || !Object.values(values).some((value) => value === null || isPlain(value))) continue
+    adoption.put(map, Object.fromEntries(Object.entries(values).map(([name, value]) => {
+      if (value === null) adoption.warn(`${quoted(`${map}.${name}`)} is null: it is taken from the gateway's environment`)
+      return [name, value === null ? `\${${name}}` : isPlain(value) ? String(value) : value]
+    })))
+  }
+}
+
+const isPlain = (value: unknown): value is number | boolean => typeof value === 'number' || typeof value === 'boolean'
+
+function readVariables (adoption: Adoption, variables: Variables): void {
+  const fill = (value: unknown, place: string): unknown => {
+    if (typeof value === 'string') return fillText(value, place, variables, (sentence) => { adoption.warn(sentence) })
+    if (Array.isArray(value)) return value.map((each: unknown) => fill(each, place))
+    if (!isObject(value)) return value
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, fill(each, `${place}.${name}`)]))
+  }
+  for (const place of ['command', 'args', 'env', 'cwd', 'url', 'headers']) {
+    const value = adoption.config[place]
+    if (value === undefined || !JSON.stringify(value).includes('${')) continue
+    const filled = fill(value, place)
+    if (JSON.stringify(filled) !== JSON.stringify(value)) adoption.put(place, filled)
+  }
+}
+
+/** Cursor: `auth: {CLIENT_ID, CLIENT_SECRET, scopes}`. */
+function readOAuth (adoption: Adoption): void {
+  const { auth } = adoption.config
+  if (!isObject(auth) || adoption.has('oauth') || (auth.CLIENT_ID === undefined && auth.CLIENT_SECRET === undefined)) return
+  const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...more } = auth
+  adoption.take('auth')
+  adoption.put('oauth', {
+    ...(clientId === undefined ? {} : { clientId }),
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(scopes === undefined ? {} : { scopes }),
+    ...more
+  })
+}
+
+/** Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked elsewhere. */
+const nested: Readonly<Record<string, TObject>> = { oauth: UpstreamOAuth, openapi: OpenApiConfig }
+const within: Readonly<Record<string, readonly string[]>> = {
+  options: ['timeout', 'resetTimeoutOnProgress', 'maxTotalTimeout'],
+  proxy: ['url', 'noProxy'],
+  ...Object.fromEntries(Object.entries(nested).map(([name, schema]) => [name, Object.keys(schema.properties)]))
+}
+
+/** Comments, and addresses of schemas. */
+const isComment = (name: string): boolean => /^(\$schema|_?comment|\/\/.*|#.*)$/i.test(name)
+
+function warnOfOthers ({ config, warnings }: Adoption): void {
+  for (const [name, value] of Object.entries(config)) {
+    if (isComment(name)) continue
+    if (Object.hasOwn(within, name) && isObject(value)) {
+      const known = within[name] ?? []
+      for (const member of Object.keys(value)) {
+        if (!known.includes(member) && !isComment(member)) warnings.push(`${quoted(`${name}.${member}`)} is not known and has no effect`)
+      }
+    }
+    if (Object.hasOwn(ServerConfig.properties, name)) continue
+    const isEmpty = value === false || (Array.isArray(value) && value.length === 0)
+    const reason = Object.hasOwn(ofClients, name) ? ofClients[name] : undefined
+    if (reason === undefined) warnings.push(`${quoted(name)} is not known and has no effect`)
+    else if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
+  }
+}

@@ -1,0 +1,57 @@
+type Json = Record<string, unknown>
+const isObject = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** A server in a document of another program. */
+export interface Entry { readonly name: string, readonly config: unknown }
+
+/** An input that VS Code asks its user for. */
+export interface Input { readonly id: string, readonly description?: string, readonly isSecret: boolean, readonly fallback?: string }
+
+/** The servers of a document. `members`: the other members that hold something, which are not servers. */
+export interface ForeignDocument {
+  readonly servers: readonly Entry[]
+  readonly inputs: readonly Input[]
+  readonly members: readonly string[]
+}
+
+/**
+ * The servers of a configuration file: `mcpServers` (most clients), `servers` (VS Code; a list: this gateway's batch), `mcp.servers` (VS
+ * Code's settings.json), `context_servers` (Zed), or `projects.<folder>.mcpServers` (Claude Code).
+ * @param project the folder whose servers of `projects` are read as well
+ * @returns undefined: it holds no servers in any of these places
+ */
+export function readForeign (document: unknown, project?: string): ForeignDocument | undefined {
+  if (!isObject(document)) return undefined
+  const { mcp, projects } = document
+  const inner = isObject(mcp) && (isObject(mcp.servers) || isObject(mcp.mcpServers)) ? mcp : undefined
+  const ofProject = isObject(projects) && project !== undefined && isObject(projects[project]) ? projects[project].mcpServers : undefined
+  const sections = [document.mcpServers, document.servers, inner?.servers, inner?.mcpServers, document.context_servers, ofProject]
+    .filter((section) => Array.isArray(section) || isObject(section))
+  if (sections.length === 0) return undefined
+  const servers = sections.flatMap(entriesOf)
+  const asked = [document.inputs, inner?.inputs].flatMap((list) => Array.isArray(list) ? list as unknown[] : [])
+  const known = new Set(['mcpServers', 'servers', 'context_servers', 'inputs', '$schema', ...(inner ? ['mcp'] : [])])
+  const members = Object.entries(document).filter(([name, value]) => !known.has(name) && !isNothing(value)).map(([name]) => name)
+  return { servers, inputs: asked.flatMap(inputOf), members }
+}
+
+function entriesOf (section: unknown): Entry[] {
+  if (Array.isArray(section)) return section.map(entryOf)
+  return isObject(section) ? Object.entries(section).map(([name, config]) => ({ name, config })) : []
+}
+
+const entryOf = (each: unknown): Entry =>
+  isObject(each) ? { name: typeof each.name === 'string' ? each.name : '', config: each.config } : { name: '', config: each }
+
+const isNothing = (value: unknown): boolean =>
+  value === null || value === undefined || (typeof value === 'object' && Object.keys(value).length === 0)
+
+function inputOf (each: unknown): Input[] {
+  if (!isObject(each) || typeof each.id !== 'string') return []
+  return [{
+    id: each.id,
+    ...(typeof each.description === 'string' ? { description: each.description } : {}),
+    isSecret: each.password === true,
+    ...(typeof each.default === 'string' ? { fallback: each.default } : {})
+  }]
+}

@@ -1,0 +1,49 @@
+/** Values of variables that editors fill in when they start a server. */
+export interface Variables {
+  /** What a person answered to the `inputs` of VS Code, by their ids. */
+  readonly inputs?: Readonly<Record<string, string>>
+  /** `${userHome}`, `${workspaceFolder}` and the like. */
+  readonly editor?: Readonly<Record<string, string>>
+}
+
+const editorNames = new Set([
+  'userHome', 'workspaceFolder', 'workspaceFolderBasename', 'workspaceRoot', 'pathSeparator', '/', 'cwd', 'CLAUDE_PLUGIN_ROOT'
+])
+
+/** The name of an environment variable for an input of VS Code: `api-key` is `API_KEY`. */
+export const inputVariable = (id: string): string => id.replace(/[^A-Za-z0-9]+/g, '_').replace(/^(?=[0-9])/, '_').toUpperCase()
+
+/**
+ * A text with the variables of other programs in the gateway's notation, `${NAME}` for a variable of its environment.
+ * @param place the member that the text stands in, for warnings
+ */
+export function fillText (text: string, place: string, { inputs = {}, editor = {} }: Variables, warn: (sentence: string) => void): string {
+  return text.replace(/\$\{([^{}]*)\}/g, (written, inner: string) => {
+    const [, kind, name = ''] = /^(env|input|cmd|command|config):\s*(.*)$/s.exec(inner) ?? []
+    if (kind === 'env') return plain(name, place, warn) ?? `\${${name}}`
+    if (kind === 'input') {
+      if (Object.hasOwn(inputs, name)) return inputs[name] ?? ''
+      const variable = inputVariable(name)
+      warn(`"${place}" asks for the input ${JSON.stringify(name)}: it is taken from ${variable} in the gateway's environment`)
+      return `\${${variable}}`
+    }
+    if (kind !== undefined) {
+      warn(`"${place}" has a variable of kind "${kind}", which is not filled in: write the value`)
+      return written
+    }
+    if (editorNames.has(inner)) {
+      if (Object.hasOwn(editor, inner)) return editor[inner] ?? ''
+      warn(`"${place}" has $\{${inner}}, which only an editor can fill in: write the value`)
+      return written
+    }
+    return plain(inner, place, warn) ?? written
+  })
+}
+
+/** Shells and Claude Code: `${NAME:-default}`. */
+function plain (inner: string, place: string, warn: (sentence: string) => void): string | undefined {
+  const [, name, fallback] = /^([A-Za-z_]\w*):-(.*)$/s.exec(inner) ?? []
+  if (name === undefined || fallback === undefined) return undefined
+  warn(`"${place}" takes the default of ${name}: write $\{${name}} if it is set in the gateway's environment`)
+  return fallback
+}

@@ -1,0 +1,313 @@
+/* eslint-disable no-template-curly-in-string -- what clients write */
+// Configuration files of other programs become what their clients would run, and what has no effect is named. Then the same by the ways in:
+// the settings file, POST /api/servers/batch, POST /api/servers/test; and overrides under MCPHub's names.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import { readClientFile } from '../../cli/client-file.ts'
+import { parseJsonc } from '../../cli/jsonc.ts'
+import { read } from '../../db/document.ts'
+import { overrideOf, unmatchedIn, withOverride } from '../../plugins/access/overrides.ts'
+import { adopt } from '../../schemas/foreign-config.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
+import { bearerKey, path, until } from '../helpers/hub.ts'
+
+const sample = (name: string): string => path(`test/cli/clients/${name}.json`)
+const answers: Record<string, string> = { 'issues-key': 'k-123' }
+
+/** What a file of a client becomes: configs by name, and all warnings. */
+async function imported (file: string, project?: string): Promise<{ configs: Record<string, unknown>, warnings: string[] }> {
+  const { servers, warnings } = await readClientFile(file, async ({ id }) => answers[id], project)
+  return {
+    configs: Object.fromEntries(servers.map(({ name, config }) => [name, config])),
+    warnings: [...warnings, ...servers.flatMap((server) => server.warnings.map((sentence) => `${server.name}: ${sentence}`))]
+  }
+}
+
+/** Checks that each pattern matches a warning of its own, and that there are no others. */
+function assertWarnings (warnings: readonly string[], patterns: readonly RegExp[]): void {
+  const left = [...warnings]
+  for (const pattern of patterns) {
+    const at = left.findIndex((warning) => pattern.test(warning))
+    assert.ok(at >= 0, `${String(pattern)} is not among ${JSON.stringify(left)}`)
+    left.splice(at, 1)
+  }
+  assert.deepEqual(left, [])
+}
+
+test('the files of clients become what their clients would run', async (t) => {
+  const folder = path('test/cli/clients')
+  const cases: Array<[name: string, configs: Record<string, unknown>, warnings: RegExp[]]> = [
+    ['claude-desktop', {
+      files: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-filesystem', '/srv/files'] },
+      notes: { command: 'uvx', args: ['notes-server', '--depth', '3'], env: { NOTES_TOKEN: 'abc', NOTES_LIMIT: '20' } }
+    }, []],
+    ['claude-code', {
+      issues: {
+        type: 'streamable-http',
+        url: 'https://issues.example.com/mcp',
+        headers: { Authorization: 'Bearer ${ISSUES_TOKEN}' },
+        options: { timeout: 120_000 }
+      },
+      feed: { type: 'sse', url: 'https://feed.example.com/sse' },
+      local: { type: 'stdio', command: 'node', args: ['server.js'], env: {} }
+    }, [/issues: "url" takes the default of ISSUES_URL/]],
+    ['cursor', {
+      db: { command: `${folder}/bin/db-server`, args: ['--home', homedir()], env: { DB_PASSWORD: '${DB_PASSWORD}' } },
+      remote: {
+        url: 'https://remote.example.com/mcp',
+        headers: { 'X-Key': '${REMOTE_KEY}' },
+        oauth: { clientId: 'cursor-client', clientSecret: 'shh', scopes: ['read'] }
+      }
+    }, [/db: "envFile" cannot be read/]],
+    ['vscode', {
+      issues: { type: 'streamable-http', url: 'https://issues.example.com/mcp', headers: { Authorization: 'Bearer k-123' } },
+      build: { type: 'stdio', command: 'node', args: [`${folder}/build.js`], dev: { watch: 'src/**' }, env: { CI: '${CI}' } }
+    }, [/build: "dev" has no effect/, /build: "env.CI" is null/]],
+    ['cline', {
+      local: { command: 'node', args: ['server.js'], enabled: true, autoApprove: ['read'], options: { timeout: 90_000 } },
+      remote: { type: 'streamable-http', url: 'https://remote.example.com/mcp', enabled: false, alwaysAllow: [] }
+    }, [/local: "autoApprove" has no effect/, /local: "timeout" is taken as 90 seconds/]],
+    ['windsurf', {
+      remote: { url: 'https://remote.example.com/mcp', headers: { API_KEY: '${REMOTE_KEY}' }, tools: { drop_table: { enabled: false } } },
+      local: { command: 'npx', args: ['-y', 'local-server'], enabled: false }
+    }, []],
+    ['gemini', {
+      remote: {
+        type: 'streamable-http', url: 'https://remote.example.com/mcp', options: { timeout: 5_000 }, trust: true, tools: { wipe: { enabled: false } }
+      },
+      local: { command: 'node', args: ['server.js'], cwd: '/srv', includeTools: ['read'] }
+    }, [/remote: "trust" has no effect/, /local: "includeTools" has no effect/]],
+    ['mcp-hub', {
+      files: {
+        command: 'npx',
+        args: ['-y', 'files-server', '${ROOT}'],
+        env: { TOKEN: '${TOKEN}', KEY: '${cmd: pass show key}' },
+        tools: { remove: { enabled: false } },
+        custom_instructions: { text: 'Be careful' },
+        dev: { enabled: true, watch: ['src/**'], cwd: '/srv/files' }
+      },
+      remote: { url: 'https://remote.example.com/mcp', autoApprove: true, enabled: false, description: 'The remote one' }
+    }, [
+      /files: "env.TOKEN" is null/,
+      /files: "env.KEY" has a variable of kind "cmd"/,
+      /files: "custom_instructions" has no effect/,
+      /files: "dev" has no effect/,
+      /remote: "autoApprove" has no effect/
+    ]],
+    ['mcphub', {
+      everything: {
+        command: 'npx',
+        args: ['-y', '@modelcontextprotocol/server-everything'],
+        tools: {
+          'everything-echo': { enabled: true, description: 'Says it again' },
+          'everything-get-env': { enabled: false },
+          'everything-gone': { enabled: false }
+        },
+        isolation: 'session'
+      },
+      remote: { type: 'streamable-http', url: 'https://remote.example.com/mcp', enabled: false, owner: 'admin', options: { timeout: 90_000 } }
+    }, [/Not imported: users, bearerKeys, systemConfig/]]
+  ]
+  for (const [name, configs, warnings] of cases) {
+    await t.test(name, async () => {
+      const found = await imported(sample(name))
+      assert.deepEqual(found.configs, configs)
+      assertWarnings(found.warnings, warnings)
+      for (const config of Object.values(found.configs)) {
+        const { snapshot } = read({ mcpServers: { it: config } }, 1)
+        assert.equal(snapshot.servers.get('it')?.problem, undefined)
+        assert.equal(snapshot.servers.get('it')?.config, config, 'what is adopted is adopted once')
+      }
+    })
+  }
+  await t.test('Claude Code: servers of a project are read where it is named', async () => {
+    const one = await imported(sample('claude-code-user'))
+    assert.deepEqual(Object.keys(one.configs), ['everywhere'])
+    assertWarnings(one.warnings, [/project \/home\/ada\/shop are left out/])
+    assert.deepEqual(Object.keys((await imported(sample('claude-code-user'), '/home/ada/shop')).configs), ['everywhere', 'shop'])
+  })
+  await t.test('envFile: its variables, and those of env before them', async (t) => {
+    const temp = await mkdtemp(join(tmpdir(), 'tool-hub-env-'))
+    t.after(async () => { await rm(temp, { recursive: true, force: true }) })
+    await writeFile(join(temp, '.env'), '# a comment\nexport A=1\nB="two words"\n')
+    await writeFile(join(temp, 'mcp.json'), '{"mcpServers": {"x": {"command": "node", "envFile": ".env", "env": {"A": "own"}}}}')
+    assert.deepEqual((await imported(join(temp, 'mcp.json'))).configs, { x: { command: 'node', env: { A: 'own', B: 'two words' } } })
+  })
+})
+
+test('single members', async (t) => {
+  const cases: Array<[given: Record<string, unknown>, config: Record<string, unknown>, warnings: RegExp[]]> = [
+    ...['http', 'HTTP', 'streamableHttp', 'streamable_http', 'streamable-http'].map((type): [Record<string, unknown>, Record<string, unknown>, RegExp[]] =>
+      [{ type, url: 'https://x.example' }, { type: 'streamable-http', url: 'https://x.example' }, []]),
+    [{ transport: 'sse', url: 'https://x.example' }, { type: 'sse', url: 'https://x.example' }, []],
+    [{ type: 'ws', url: 'https://x.example' }, { type: 'ws', url: 'https://x.example' }, []],
+    [{ command: 'x', enabled: true, disabled: true }, { command: 'x', enabled: false }, [/contradict/]],
+    [{ command: ['npx', '-y', 'x'], environment: { A: 'b' } }, { command: 'npx', args: ['-y', 'x'], env: { A: 'b' } }, []],
+    [{ command: 'x', wonder: 1, '//': 'a comment' }, { command: 'x', wonder: 1, '//': 'a comment' }, [/"wonder" is not known/]],
+    [{ command: 'x', options: { timeout: 5, retries: 3 } }, { command: 'x', options: { timeout: 5, retries: 3 } }, [/"options.retries" is not known/]],
+    [{ url: 'https://x.example', httpUrl: 'https://y.example' }, { url: 'https://x.example', httpUrl: 'https://y.example' }, [/"httpUrl" has no effect/, /"httpUrl" is not known/]],
+    [{ command: 'x', env: { A: '${input:my-key}' } }, { command: 'x', env: { A: '${MY_KEY}' } }, [/asks for the input "my-key".*MY_KEY/]],
+    [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
+  ]
+  for (const [given, config, warnings] of cases) {
+    await t.test(JSON.stringify(given), async () => {
+      const adopted = adopt(given)
+      assert.deepEqual(adopted.config, config)
+      assertWarnings(adopted.warnings, warnings)
+    })
+  }
+  await t.test('a config of our own is the same object', async () => {
+    const own = { type: 'stdio', command: 'x', env: { A: '${A}' }, tools: { a: { enabled: false } }, isolation: 'session' }
+    const { config, warnings } = adopt(own)
+    assert.equal(config, own)
+    assert.deepEqual(warnings, [])
+  })
+})
+
+test('JSON with comments', async () => {
+  assert.deepEqual(parseJsonc('\uFEFF{ // one\n "a": "// no, /* no", /* two\n */ "b": [1, 2, ], }'), { a: '// no, /* no', b: [1, 2] })
+  assert.throws(() => parseJsonc('{"a": }'), SyntaxError)
+})
+
+test('overrides under the names of merged routes count', async () => {
+  const config = { command: 'x', tools: { 'get-env': { enabled: false }, 'get-get': { description: 'Own' }, sum: { enabled: false } } }
+  const { snapshot } = read({ mcpServers: { get: config } }, 1)
+  const server = snapshot.servers.get('get')
+  assert.ok(server)
+  assert.equal(overrideOf(server, 'tools', 'env')?.enabled, false)
+  assert.equal(overrideOf(server, 'tools', 'get-env')?.enabled, false, 'a tool may have this name itself')
+  assert.equal(overrideOf(server, 'tools', 'get')?.description, 'Own')
+  const on = { ...server, config: withOverride(server, 'tools', 'env', { enabled: true }) }
+  assert.equal(overrideOf(on, 'tools', 'env')?.enabled, true)
+  assert.equal(overrideOf(on, 'tools', 'get-env')?.enabled, false, 'what may be for another tool stays')
+  assert.deepEqual(withOverride({ config: { tools: { a: { enabled: false } } } }, 'tools', 'a', { enabled: true }), {})
+  const item = (key: string): { key: string, text: string } => ({ key, text: '{}' })
+  const lists = { tools: [item('env'), item('get')], prompts: [], resources: [], resourceTemplates: [] }
+  assert.deepEqual(unmatchedIn(server, { lists }), ['The overrides of tools "sum" match nothing that it lists'])
+  const apart = read({ mcpServers: { get: { command: 'x', tools: { get__env: { enabled: false } } } }, systemConfig: { nameSeparator: '__' } }, 1)
+  assert.equal(overrideOf(apart.snapshot.servers.get('get') ?? { config: {} }, 'tools', 'env')?.enabled, false, 'by the separator in force')
+})
+
+const admin = { authorization: `Bearer ${bearerKey().token}` }
+type Json = Record<string, any> // eslint-disable-line @typescript-eslint/no-explicit-any
+const ask = async (app: FastifyInstance, method: 'GET' | 'POST', url: string, body?: object, headers: Record<string, string> = admin): Promise<{ status: number, body: Json }> => {
+  const { statusCode, payload } = await app.inject({ method, url, headers, payload: body })
+  return { status: statusCode, body: JSON.parse(payload) as Json }
+}
+
+test('the settings file takes such configs, and keeps their text', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('other')] })
+  const app = await appFor(t, {
+    mcpServers: {
+      it: { type: 'http', url: upstream.url, timeout: 5, autoApprove: ['echo'], tools: { 'it-echo': { enabled: false }, nothing: { enabled: false } } },
+      off: { command: 'x', disabled: true }
+    },
+    bearerKeys: [bearerKey()]
+  }, {}, { environment: {} })
+  await until(async () => (await ask(app, 'GET', '/api/servers/it')).body.data.status === 'connected')
+  const { data } = (await ask(app, 'GET', '/api/servers/it')).body
+  assert.deepEqual(data.tools.map(({ name, enabled }: Json) => [name, enabled]), [['echo', false], ['other', true]])
+  assert.equal(data.config.options.timeout, 5_000)
+  assertWarnings(data.warnings, [/"timeout" is taken as 5 seconds/, /"autoApprove" has no effect/, /overrides of tools "nothing" match nothing/])
+  assert.equal((await ask(app, 'GET', '/api/servers/off')).body.data.status, 'disabled')
+})
+
+test('the settings file of MCPHub: overrides under prefixed names, keys, groups', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('get-env'), tool('other')] })
+  const file = JSON.parse(readFileSync(sample('mcphub'), 'utf8')) as Json
+  const { command: _, args: __, ...everything } = file.mcpServers.everything as Json
+  const app = await appFor(t, { ...file, mcpServers: { ...file.mcpServers, everything: { ...everything, url: upstream.url } } })
+  const key = { authorization: 'Bearer a-token-of-mcphub' }
+  const server = async (): Promise<Json> => (await ask(app, 'GET', '/api/servers/everything', undefined, key)).body.data
+  await until(async () => (await server()).status === 'connected')
+  const { tools, warnings, config } = await server()
+  assert.deepEqual(
+    tools.map(({ name, enabled, description }: Json) => [name, enabled, description]),
+    [['echo', true, 'Says it again'], ['get-env', false, 'The tool get-env'], ['other', true, 'The tool other']]
+  )
+  assertWarnings(warnings, [/overrides of tools "everything-gone" match nothing/])
+  assert.equal(config.isolation, 'session')
+  const call = async (toolName: string): Promise<number> =>
+    (await ask(app, 'POST', '/api/tools/call/everything', { toolName, arguments: {} }, key)).status
+  assert.deepEqual([await call('echo'), await call('get-env')], [200, 404])
+  await ask(app, 'POST', '/api/servers/everything/tools/get-env/toggle', { enabled: true }, key)
+  assert.equal(await call('get-env'), 200)
+  assert.equal((await ask(app, 'GET', '/api/groups/daily', undefined, key)).status, 200)
+})
+
+test('POST /api/servers/batch takes the file of a client as it is', async (t) => {
+  const app = await appFor(t, { bearerKeys: [bearerKey()] })
+  const { status, body } = await ask(app, 'POST', '/api/servers/batch', {
+    mcpServers: { a: { url: 'https://127.0.0.1:1/mcp', type: 'streamableHttp', disabled: true, autoApprove: ['x'] }, 'no/name': { command: 'x' } },
+    globalShortcut: 'Ctrl+Space'
+  })
+  assert.equal(status, 207)
+  assert.deepEqual(body.data.results.map(({ name, success }: Json) => [name, success]), [['a', true], ['no/name', false]])
+  assertWarnings(body.data.results[0].warnings, [/autoApprove/])
+  assertWarnings(body.warnings, [/globalShortcut/])
+  const { data: { config, status: state } } = (await ask(app, 'GET', '/api/servers/a')).body
+  assert.deepEqual([config.type, config.enabled, state], ['streamable-http', false, 'disabled'])
+  const servers = { b: { type: 'http', url: 'https://127.0.0.1:1/mcp', disabled: true } }
+  assert.equal((await ask(app, 'POST', '/api/servers/batch', { servers, inputs: [] })).status, 200, 'VS Code')
+  for (const wrong of [{}, { servers: {} }, { mcpServers: {} }, { servers: 'x' }, { servers: [] }]) {
+    assert.equal((await ask(app, 'POST', '/api/servers/batch', wrong)).status, 400, JSON.stringify(wrong))
+  }
+})
+
+test('POST /api/servers/test connects once and stores nothing', async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo')] })
+  const app = await appFor(t, {
+    mcpServers: { kept: { url: upstream.url, headers: { 'X-Secret': 'of-the-server' }, enabled: false } },
+    bearerKeys: [bearerKey()]
+  })
+  const connected = await ask(app, 'POST', '/api/servers/test', { config: { url: upstream.url, type: 'http', autoApprove: ['x'] } })
+  assert.equal(connected.status, 200)
+  assert.deepEqual(connected.body.data.tools.map(({ name }: Json) => name), ['echo'])
+  assert.equal(connected.body.data.connected, true)
+  assertWarnings(connected.body.data.warnings, [/autoApprove/])
+  const failed = await ask(app, 'POST', '/api/servers/test', { config: { command: process.execPath, args: ['-e', 'process.exit(3)'] } })
+  assert.deepEqual([failed.status, failed.body.data.connected, failed.body.data.status], [200, false, 'disconnected'])
+  assert.match(failed.body.data.error, /exit code 3/)
+  const masked = (await ask(app, 'GET', '/api/servers/kept')).body.data.config
+  assert.notEqual(masked.headers['X-Secret'], 'of-the-server')
+  assert.equal((await ask(app, 'POST', '/api/servers/test', { name: 'kept', config: masked })).body.data.connected, true)
+  assert.equal((await ask(app, 'POST', '/api/servers/test', { config: masked })).status, 400, 'a mask of nothing')
+  assert.equal((await ask(app, 'POST', '/api/servers/test', { config: {} })).status, 400)
+  assert.deepEqual((await ask(app, 'GET', '/api/servers')).body.data.map(({ name }: Json) => name), ['kept'])
+})
+
+test('the rules for storing a server hold for testing one', async (t) => {
+  const upstream = await startUpstream(t, { tools: [] })
+  const readonly = await appFor(t, { bearerKeys: [bearerKey()] }, { READONLY: true })
+  assert.equal((await ask(readonly, 'POST', '/api/servers/test', { config: { url: upstream.url } })).status, 403)
+  const app = await appFor(t, { users: [{ username: 'ada', password: 'x', createdAt: '2026-01-01T00:00:00.000Z' }], bearerKeys: [bearerKey()] })
+  const user = app.users.get('ada')
+  assert.ok(user)
+  const login = { 'x-auth-token': app.auth.login(user) }
+  assert.equal((await ask(app, 'POST', '/api/servers/test', { config: { command: 'true' } }, login)).status, 403, 'commands')
+  assert.equal((await ask(app, 'POST', '/api/servers/test', { config: { type: 'Local', command: ['true'] } }, login)).status, 403, 'in any spelling')
+  const private_ = await ask(app, 'POST', '/api/servers/test', { config: { url: upstream.url } }, login)
+  assert.equal(private_.body.data.connected, false, 'users reach public addresses only')
+})
+
+test('the credential of the command line is good from this machine only', async (t) => {
+  const localToken = `thl_${'b'.repeat(64)}`
+  const app = await appFor(t, {}, { ALLOWED_HOSTS: 'hub.example.com' }, { localToken })
+  const status = async (headers: Record<string, string>, url = '/api/servers', remoteAddress = '127.0.0.1'): Promise<number> =>
+    (await app.inject({ url, headers: { host: '127.0.0.1:3000', ...headers }, remoteAddress })).statusCode
+  const own = { authorization: `Bearer ${localToken}` }
+  assert.equal(await status(own), 200, 'whatever names are ours')
+  assert.equal(await status(own, '/api/users'), 200, 'as an admin')
+  assert.equal(await status({ ...own, host: 'hub.example.com' }, '/api/servers', '::ffff:127.0.0.1'), 200)
+  assert.equal(await status({ ...own, host: 'hub.example.com' }, '/api/servers', '192.0.2.7'), 401)
+  assert.equal(await status({ ...own, host: 'hub.example.com', 'x-forwarded-for': '127.0.0.1' }), 401, 'not through a proxy')
+  assert.equal(await status({ host: 'hub.example.com', authorization: `Bearer thl_${'c'.repeat(64)}` }), 401)
+  const mcp = await app.inject({ method: 'POST', url: '/mcp', headers: { ...own, host: 'hub.example.com', 'content-type': 'application/json' }, payload: '{}' })
+  assert.equal(mcp.statusCode, 401, 'not on MCP routes')
+})

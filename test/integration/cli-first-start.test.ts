@@ -1,0 +1,150 @@
+// The first five minutes: the packed tarball in an empty folder, one command, one paste, a tool call; each printed snippet run by its
+// client; and a first start that fails spends nothing. Needs npm's registry, or its cache.
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
+import { test, type Test } from 'tap'
+import { freePort, path, spawnHub, until } from '../helpers/hub.ts'
+import { cachedPackages } from '../helpers/packages.ts'
+
+const execute = promisify(execFile)
+const timeout = 900_000
+const manifest = JSON.parse(readFileSync(path('package.json'), 'utf8')) as { devDependencies: Record<string, string> }
+const everything = '@modelcontextprotocol/server-everything'
+/** Clients that need a newer Node than the gateway. */
+const inspector = { node: '22.23.3', '@modelcontextprotocol/inspector': '2.12.0' }
+const agents = { node: '22.23.3', '@anthropic-ai/claude-code': '2.1.330', '@google/gemini-cli': '0.61.0' }
+
+async function temporary (t: Test): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-first-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true, maxRetries: 3 }) })
+  return folder
+}
+
+/** Runs a line as a person pastes it into a shell. */
+async function pasted (line: string, cwd: string, env: Record<string, string> = {}): Promise<string> {
+  const { stdout, stderr } = await execute('sh', ['-euc', line], { cwd, env: { PATH: process.env.PATH ?? '', ...env }, timeout: 120_000 })
+  return `${stdout}${stderr}`
+}
+
+test('from an empty folder to a tool call', { timeout }, async (t) => {
+  assert.ok(existsSync(path('dist/cli/main.js')), 'the package is packed as it was built: npm run build')
+  const folder = await temporary(t)
+  const app = join(folder, 'app')
+  const home = join(folder, 'home')
+  const elsewhere = join(folder, 'elsewhere')
+  for (const each of [app, home, elsewhere]) await mkdir(each)
+  const { stdout } = await execute('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', folder], { cwd: path('') })
+  const tarball = join(folder, (JSON.parse(stdout) as Array<{ filename: string }>)[0]?.filename ?? '')
+  await writeFile(join(app, 'package.json'), '{"private": true}')
+  const packages = [everything, 'mcp-remote'].map((name) => `${name}@${manifest.devDependencies[name]}`)
+  const install = ['install', '--prefer-offline', '--no-audit', '--no-fund', '--omit=optional', tarball, ...packages]
+  await execute('npm', install, { cwd: app, timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+
+  const port = await freePort()
+  const began = Date.now()
+  const hub = spawn('npx', ['tool-hub'], {
+    cwd: app, env: { PATH: process.env.PATH ?? '', HOME: home, PORT: String(port) }, stdio: ['ignore', 'pipe', 'pipe'], detached: true
+  })
+  let output = ''
+  hub.stdout.on('data', (chunk) => { output += String(chunk) })
+  hub.stderr.on('data', (chunk) => { output += String(chunk) })
+  const closed = new Promise((resolve) => { hub.once('close', resolve) })
+  t.after(async () => {
+    if (hub.pid !== undefined && hub.exitCode === null) process.kill(-hub.pid, 'SIGTERM')
+    await closed
+  })
+  const line = (pattern: RegExp): string => pattern.exec(output)?.[0] ?? ''
+  await until(() => / add everything .*\n/.test(output), 120_000, () => output)
+
+  await t.test('one paste calls a tool, in any folder', async (t) => {
+    const answer = await pasted(line(/^.* add everything .*$/m), elsewhere, { HOME: home })
+    const seconds = (Date.now() - began) / 1_000
+    t.comment(`from the command to the answer of the tool: ${seconds.toFixed(1)} s`)
+    assert.match(answer, /Echo: Hello/)
+    assert.ok(seconds <= 30, `${seconds} s`)
+  })
+
+  await t.test('what is printed has the order in which it is needed', async () => {
+    const places = ['MCP endpoint', '/docs', 'The first admin', 'A key for your agents', 'Claude Code:', 'Add a first server'].map((text) => output.indexOf(text))
+    assert.ok(places.every((at) => at > 0))
+    assert.deepEqual(places, [...places].sort((a, b) => a - b))
+    assert.doesNotMatch(output, /curl/)
+  })
+
+  await t.test('the key opens MCP, and not the management API', async () => {
+    const authorization = `Bearer ${line(/^thk_[0-9a-f]{64}$/m)}`
+    assert.equal((await fetch(`http://127.0.0.1:${port}/api/servers`, { headers: { authorization } })).status, 401)
+  })
+
+  /** The JSON that is printed for a client. */
+  const json = (client: string): string => new RegExp(`^${client} \\([^)\\n]*\\):\\n\\n(\\{\\n.*?^\\})$`, 'ms').exec(output)?.[1] ?? ''
+
+  await t.test('Claude Desktop: mcp-remote', async (t) => {
+    const { mcpServers: { 'tool-hub': server } } = JSON.parse(json('Claude Desktop')) as { mcpServers: { 'tool-hub': { command: string, args: string[], env: Record<string, string> } } }
+    const client = new Client({ name: 'test', version: '1' })
+    t.after(async () => { await client.close() })
+    await client.connect(new StdioClientTransport({ ...server, env: { PATH: process.env.PATH ?? '', HOME: home, ...server.env }, cwd: app, stderr: 'ignore' }))
+    assert.ok((await client.listTools()).tools.some(({ name }) => name === 'everything-echo'))
+  })
+
+  await t.test('Cursor and VS Code: JSON with the address and the key', async () => {
+    const server = { type: 'http', url: `http://127.0.0.1:${port}/mcp`, headers: { Authorization: `Bearer ${line(/^thk_[0-9a-f]{64}$/m)}` } }
+    assert.deepEqual(JSON.parse(json('Cursor')), { mcpServers: { 'tool-hub': server } })
+    assert.deepEqual(JSON.parse(json('VS Code')), { servers: { 'tool-hub': server } })
+  })
+
+  await t.test('MCP Inspector', async () => {
+    const modules = await cachedPackages('inspector', inspector)
+    const answer = await pasted(line(/^npx @modelcontextprotocol\/inspector .*$/m), join(modules, '..'), {
+      PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, MCP_INSPECTOR_SECRET_STORE: 'file'
+    })
+    assert.match(answer, /everything-echo/)
+  })
+
+  await t.test('Claude Code and Gemini CLI', async () => {
+    const modules = await cachedPackages('agents', agents)
+    const env = { PATH: `${modules}/.bin:${process.env.PATH ?? ''}`, HOME: home, GEMINI_CLI_TRUST_WORKSPACE: 'true' }
+    await pasted(line(/^claude mcp add .*$/m), elsewhere, env)
+    assert.match(await pasted('claude mcp list', elsewhere, env), /tool-hub: .* Connected/)
+    await pasted(line(/^gemini mcp add .*$/m), elsewhere, env)
+    assert.match(await pasted('gemini mcp list 2>&1', elsewhere, env), /tool-hub: .* Connected/)
+  })
+})
+
+test('a first start that cannot have its port makes no admin', { timeout: 120_000 }, async (t) => {
+  const taken = createServer()
+  await new Promise<void>((resolve) => { taken.listen(0, '127.0.0.1', resolve) })
+  t.after(() => { taken.close() })
+  const { port } = taken.address() as { port: number }
+  const hub = await spawnHub(t, { wait: false, env: { PORT: String(port) } })
+  await new Promise((resolve) => { hub.child.once('exit', resolve) })
+  assert.equal(hub.child.exitCode, 1)
+  assert.match(hub.output(), /is in use already/)
+  assert.doesNotMatch(hub.output(), /first admin|thk_/)
+  assert.ok(!existsSync(hub.settingsPath) || !readFileSync(hub.settingsPath, 'utf8').includes('"users"'))
+})
+
+test('no key and no line to paste where there is no admin', { timeout: 120_000 }, async (t) => {
+  const hub = await spawnHub(t, { env: { READONLY: 'true' } })
+  await until(() => hub.output().includes('API and its documentation'), 30_000, hub.output)
+  assert.doesNotMatch(hub.output(), /thk_|Add a first server|curl/)
+})
+
+test('npm ci --omit=dev builds nothing, says so, and is no error', { timeout: 120_000 }, async (t) => {
+  const folder = await temporary(t)
+  await mkdir(join(folder, 'cli'))
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {}, devDependencies: {}, optionalDependencies: {} }))
+  for (const name of ['prepare.mjs', 'built.mjs']) await writeFile(join(folder, 'cli', name), readFileSync(path(`cli/${name}`)))
+  await execute('npm', ['install', '--package-lock-only', '--ignore-scripts', '--no-audit'], { cwd: folder })
+  const { stderr } = await execute('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], { cwd: folder })
+  assert.match(stderr, /Nothing was built.*npm run build/)
+  await assert.rejects(execute('npm', ['start'], { cwd: folder }), /There is no dist/)
+})

@@ -1,0 +1,197 @@
+/* eslint-disable no-control-regex, no-template-curly-in-string -- escape sequences of terminals, and variables of configs */
+// The command line against a real gateway: each command, over a settings file and over a database, through a pipe and on a terminal, and
+// with the gateway down. The terminal is that of script(1).
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { npmServer, path, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
+
+type Json = Record<string, any> // eslint-disable-line @typescript-eslint/no-explicit-any
+interface Ended { code: number | null, out: string, err: string }
+
+const build = process.env.TOOL_HUB_TEST_BUILD
+const program = build === undefined
+  ? [process.execPath, '--import', path('node_modules/tsx/dist/loader.mjs'), path('cli/main.ts')]
+  : [process.execPath, path('dist/cli/main.js')]
+
+async function run ([command = '', ...args]: string[], env: Record<string, string>, input = ''): Promise<Ended> {
+  const child = spawn(command, args, { env: { PATH: process.env.PATH ?? '', ...env }, cwd: tmpdir(), stdio: ['pipe', 'pipe', 'pipe'] })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (chunk) => { out += String(chunk) })
+  child.stderr.on('data', (chunk) => { err += String(chunk) })
+  child.stdin.end(input)
+  const code = await new Promise<number | null>((resolve) => { child.once('close', resolve) })
+  return { code, out, err }
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
+const cli = (env: Record<string, string>) => async (...args: string[]): Promise<Ended> => await run([...program, ...args], env)
+const onTerminal = async (env: Record<string, string>, ...args: string[]): Promise<Ended> =>
+  await run(['script', '-qec', [...program, ...args].map(quoted).join(' '), '/dev/null'], env)
+
+const { command, args: serverArgs } = npmServer('everything')
+
+for (const [mode, dbOf] of [['a settings file', undefined], ['a database', (folder: string) => `pglite://${folder}/db`]] as const) {
+  test(`each command over ${mode}`, { timeout: 600_000 }, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
+    t.after(async () => { await rm(folder, { recursive: true, force: true, maxRetries: 3 }) })
+    const settings = join(folder, 'mcp_settings.json')
+    const env: Record<string, string> = { SETTINGS_PATH: settings, HOME: folder, TERM: 'xterm', ...(dbOf ? { DB_URL: dbOf(folder) } : {}) }
+    const hub: ProcessHub = await spawnHub(t, { folder, env })
+    const access = join(folder, '.tool-hub/command-line.json')
+    await until(async () => (await stat(access)).isFile(), 60_000, () => hub.output())
+    assert.equal((await stat(access)).mode & 0o777, 0o600)
+    const hubCli = cli(env)
+    const ok = async (...args: string[]): Promise<string> => {
+      const { code, out, err } = await hubCli(...args)
+      assert.equal(code, 0, `${args.join(' ')}: ${out} ${err}`)
+      return out
+    }
+    const json = async (...args: string[]): Promise<Json> => JSON.parse(await ok(...args, '--json')) as Json
+
+    await t.test('add, list, status, call, test, remove', async () => {
+      assert.match(await ok('add', 'ev', '--wait', '--test', '--', command, ...serverArgs), /ev is connected, with \d+ tools/)
+      assert.equal((await json('status')).servers[0].status, 'connected')
+      assert.match(await ok('list'), /^NAME +STATUS.*\nev +connected/)
+      assert.doesNotMatch(await ok('list'), /\u001B/, 'no colours in a pipe')
+      assert.match(await ok('list', 'ev'), /tool +echo +on/)
+      assert.equal(await ok('call', 'ev', 'echo', 'message=Hello'), 'Echo: Hello\n')
+      assert.match((await json('call', 'ev', 'get-sum', 'a=2', 'b:=3')).content[0].text, /5/)
+      assert.match(await ok('test', 'ev'), /It connects/)
+      const bad = await hubCli('call', 'ev', 'no-such-tool')
+      assert.ok(bad.code === 1 || bad.code === 5, bad.err)
+      const refused = await hubCli('add', 'bad', '--test', '--json', '--', process.execPath, '-e', 'process.exit(3)')
+      assert.equal(refused.code, 1)
+      assert.match(JSON.parse(refused.err).message, /was not added.*exit code 3/)
+      assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev'])
+    })
+
+    await t.test('on a terminal there are colours, unless they are not wanted', async () => {
+      assert.match((await onTerminal(env, 'list')).out, /\u001B\[32mconnected\u001B\[/)
+      assert.doesNotMatch((await onTerminal({ ...env, NO_COLOR: '1' }, 'list')).out, /\u001B\[3/)
+      assert.doesNotMatch((await onTerminal(env, '--no-color', 'list')).out, /\u001B\[3/)
+    })
+
+    await t.test('keys: what is created opens MCP and not the management API, and expires', async () => {
+      const token = (await ok('key', 'create', 'agent', '--expires', '2d')).trim()
+      assert.match(token, /^thk_[0-9a-f]{64}$/)
+      const ask = async (route: string): Promise<number> => (await fetch(`${hub.url}${route}`, { headers: { authorization: `Bearer ${token}` } })).status
+      assert.equal(await ask('/api/servers'), 401)
+      assert.equal(await ask('/api/tools/ev/get-tiny-image'), 200)
+      const [key] = (await json('key', 'list')).filter(({ name }: Json) => name === 'agent')
+      assert.deepEqual([key.kind, key.owner], ['user', 'admin'])
+      assert.ok(Math.abs(Date.parse(key.expiresAt) - Date.now() - 2 * 86_400_000) < 600_000)
+      await ok('key', 'revoke', 'agent')
+      assert.equal((await hubCli('key', 'revoke', 'agent')).code, 1)
+      assert.equal((await hubCli('key', 'create', 'x', '--expires', 'soon')).code, 2)
+      assert.equal((await hubCli('key', 'create', 'x', '--expires', '2020-01-01')).code, 2)
+    })
+
+    await t.test('a system key opens it from elsewhere, other keys do not', async () => {
+      const system = (await ok('key', 'create', 'operator', '--kind', 'system')).trim()
+      const elsewhere = { HOME: folder, TOOL_HUB_URL: hub.url }
+      assert.equal((await cli({ ...elsewhere, TOOL_HUB_KEY: system })('status')).code, 0)
+      assert.equal((await cli({ ...elsewhere, TOOL_HUB_KEY: 'thk_wrong' })('list')).code, 4)
+      assert.equal((await cli(elsewhere)('list')).code, 4)
+      assert.equal((await cli({ ...elsewhere, TOOL_HUB_URL: 'http://127.0.0.1:9', TOOL_HUB_KEY: system })('list')).code, 3)
+    })
+
+    await t.test('user reset-password', async () => {
+      const password = (await ok('user', 'reset-password', 'admin')).trim()
+      const login = await fetch(`${hub.url}/api/auth/login`, {
+        method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ username: 'admin', password })
+      })
+      assert.equal(login.status, 200)
+      assert.equal((await hubCli('user', 'reset-password', 'nobody')).code, 1)
+    })
+
+    await t.test('import', async () => {
+      const dry = JSON.parse(await ok('import', '--dry-run', path('test/cli/clients/cline.json'))) as Json
+      assert.deepEqual(Object.keys(dry.mcpServers), ['local', 'remote'])
+      const { code, out, err } = await hubCli('import', path('test/cli/clients/windsurf.json'))
+      assert.equal(code, 0, err)
+      assert.match(out, /remote +added/)
+      assert.equal((await hubCli('import', path('test/cli/clients/windsurf.json'))).code, 1, 'they are there already')
+      const inputs = await hubCli('import', '--input', 'issues-key=k', '--only', 'issues', path('test/cli/clients/vscode.json'), '--json')
+      assert.equal(inputs.code, 0, inputs.err)
+      for (const name of ['local', 'remote', 'issues']) await ok('remove', name)
+    })
+
+    await t.test('logs, and logs -f', async (t) => {
+      assert.match(await ok('logs', '-n', '200'), /ev: connected/)
+      const [file = '', ...args] = program
+      const child = spawn(file, [...args, 'logs', '-f', '-n', '0', '--json'], { env: { PATH: process.env.PATH ?? '', ...env }, stdio: ['ignore', 'pipe', 'ignore'] })
+      t.after(() => { child.kill() })
+      let out = ''
+      child.stdout.on('data', (chunk) => { out += String(chunk) })
+      await until(async () => {
+        await fetch(`${hub.url}/api/auth/keys`)
+        await ok('key', 'create', 'logged')
+        return out.includes('logged')
+      }, 60_000, () => out)
+      for (const line of out.trim().split('\n')) assert.ok(typeof JSON.parse(line).message === 'string')
+    })
+
+    await t.test('check, completion, version, help', async () => {
+      await ok('check')
+      assert.match(await ok('completion', 'bash'), /complete .*tool-hub/)
+      assert.match(await ok('completion', 'fish'), /complete -c tool-hub/)
+      assert.match(await ok('--version'), /^\d+\.\d+\.\d+\n$/)
+      assert.match(await ok('add', '--help'), /--test/)
+      assert.equal((await hubCli('nonsense', '--wrong')).code, 2)
+    })
+
+    await t.test('backup', { skip: dbOf ? 'PGlite has one process at a time' : false }, async () => {
+      await ok('backup', join(folder, 'backup.zip'))
+      assert.ok((await stat(join(folder, 'backup.zip'))).size > 100)
+    })
+
+    await t.test('with the gateway down: the settings themselves, and restore', async () => {
+      assert.equal(await hub.stop(), 0)
+      await assert.rejects(stat(access), 'the credential is gone with the process')
+      assert.equal((await hubCli('status')).code, 3)
+      assert.match(await ok('list'), /ev +not running/)
+      assert.equal((await hubCli('call', 'ev', 'echo', 'message=x')).code, 3)
+      await ok('add', 'later', 'http://127.0.0.1:9/mcp')
+      if (dbOf) {
+        assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev', 'later'])
+        return
+      }
+      await ok('remove', 'ev')
+      const token = (await ok('key', 'create', 'offline')).trim()
+      assert.match(token, /^thk_/)
+      await ok('user', 'reset-password', 'admin')
+      assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['later'])
+      assert.doesNotMatch(await readFile(settings, 'utf8'), new RegExp(token), 'a hash is stored')
+      await ok('restore', join(folder, 'backup.zip'), '--replace')
+      assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev'])
+    })
+  })
+}
+
+test('a credential file that others may read is not used', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const hub = await spawnHub(t, { folder })
+  const access = join(folder, '.tool-hub/command-line.json')
+  await until(async () => (await stat(access)).isFile(), 60_000)
+  await chmod(access, 0o644)
+  const { code, err } = await cli({ SETTINGS_PATH: hub.settingsPath, HOME: folder })('list')
+  assert.equal(code, 4)
+  assert.match(err, /open to others/)
+})
+
+test('check names what is wrong', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const settings = join(folder, 'mcp_settings.json')
+  await writeFile(settings, JSON.stringify({ mcpServers: { a: {}, b: { command: 'x', autoApprove: ['y'], env: { T: '${NOT_SET_HERE}' } } } }))
+  const { code, out } = await cli({ SETTINGS_PATH: settings, HOME: folder })('check', '--json')
+  assert.equal(code, 1)
+  const { findings } = JSON.parse(out) as { findings: Array<{ level: string, message: string }> }
+  assert.deepEqual(findings.map(({ level }) => level), ['error', 'warning', 'warning'])
+  assert.equal((await cli({ SETTINGS_PATH: settings, HOME: folder, PORT: 'x' })('check')).code, 1)
+})
