@@ -27,10 +27,10 @@ interface Field { readonly weight: number, readonly length: number, readonly nor
 export const fields = {
   name: { weight: 2, length: 3, norm: 0.5, most: 16, repeats: 1 },
   title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
-  server: { weight: 1.5, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
+  server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
   summary: { weight: 1, length: 12, norm: 0.6, most: 32, repeats: 2 },
-  description: { weight: 0.5, length: 40, norm: 0.75, most: 400, repeats: 2 },
-  parameters: { weight: 0.4, length: 20, norm: 0.75, most: 300, repeats: 2 }
+  description: { weight: 0.5, length: 40, norm: 0.75, most: 300, repeats: 2 },
+  parameters: { weight: 0.4, length: 20, norm: 0.75, most: 150, repeats: 2 }
 } satisfies Record<string, Field>
 
 /** Bounds of what is read of one tool: characters of a text, properties of a schema and their depth, terms. */
@@ -79,8 +79,12 @@ function parametersOf (schema: unknown): string {
 }
 
 class Terms {
-  readonly #weights = new Map<string, number>()
-  readonly #tokens = new Map<string, Token>()
+  /** The place of each term in the lists below. */
+  readonly #places = new Map<string, number>()
+  readonly #tokens: Token[] = []
+  readonly #weights: number[] = []
+  /** How often a term occurred in the current field. */
+  #times: number[] = []
   readonly #lexicon: Lexicon
 
   constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
@@ -91,32 +95,32 @@ class Terms {
     const words = wordsOf(text, field.most)
     const { weight, norm, length, repeats } = field
     const each = weight / (1 - norm + norm * Math.max(0.5, words.length / length))
-    const counts = new Map<Token, number>()
-    const count = (word: string): Token => {
-      const token = tokenOf(word)
-      counts.set(token, (counts.get(token) ?? 0) + 1)
-      return token
-    }
-    let previous: Token | undefined
+    this.#times = []
+    let previous = ''
     for (const word of words) {
-      const token = count(word)
-      if (previous && previous.term.length + word.length <= 40) {
-        if (isName || this.#lexicon.isJoined(previous.term + token.term)) count(previous.term + token.term)
-      }
-      previous = token
-    }
-    for (const [token, times] of counts) {
-      const before = this.#weights.get(token.term)
-      if (before === undefined) {
-        if (this.#weights.size >= bounds.terms) continue
-        this.#tokens.set(token.term, token)
-      }
-      this.#weights.set(token.term, (before ?? 0) + each * Math.min(times, repeats))
+      const token = tokenOf(word)
+      this.#count(token, each, repeats)
+      const isJoined = isName ? previous !== '' && previous.length + word.length <= 40 : this.#lexicon.areJoined(previous, token.term)
+      if (isJoined) this.#count(tokenOf(previous + token.term), each, repeats)
+      previous = token.term
     }
   }
 
+  #count (token: Token, each: number, repeats: number): void {
+    let at = this.#places.get(token.term)
+    if (at === undefined) {
+      if (this.#tokens.length >= bounds.terms) return
+      at = this.#tokens.push(token) - 1
+      this.#places.set(token.term, at)
+      this.#weights.push(0)
+    }
+    const times = this.#times[at] ?? 0
+    this.#times[at] = times + 1
+    if (times < repeats) this.#weights[at] = (this.#weights[at] ?? 0) + each
+  }
+
   analysis (): Analysis {
-    const weights = Uint16Array.from(this.#weights.values(), (weight) => Math.min(heaviest, Math.max(1, Math.round(weight * unit))))
-    return { tokens: [...this.#tokens.values()], weights }
+    const weights = Uint16Array.from(this.#weights, (weight) => Math.min(heaviest, Math.max(1, Math.round(weight * unit))))
+    return { tokens: this.#tokens.slice(), weights }
   }
 }

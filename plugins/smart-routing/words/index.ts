@@ -12,11 +12,13 @@ export type { SearchTool } from './search-tool.ts'
 export interface Ranked { readonly tool: SearchTool, readonly score: number }
 
 /** How soon more of a term counts no more (k1 of BM25). */
-const saturation = 1.2
+const saturation = 1.6
 /** What each tool of the same name counts, after the first. */
 const repetition = 0.8
 /** What part of the score depends on how much of the question a tool covers. */
-const coverage = 0.3
+const coverage = 0.5
+/** Synonyms that are in more tools, and in more than this part of all, do not count. */
+const common = { tools: 500, part: 0.1 }
 /** Added to the score of the tool whose name the question is. */
 const named = 1_000
 
@@ -65,6 +67,7 @@ export class ToolIndex {
         if (budget.spent) await budget.yieldToEventLoop()
         if (wanted !== this.#wanted) break
       }
+      this.#vocabulary.trim()
     }
   }
 
@@ -126,7 +129,8 @@ export class ToolIndex {
       const [first] = variants
       const highest = first && first.weight > 0.75 ? rarity(first.term) : Infinity
       for (const variant of variants) {
-        const factor = weight * variant.weight * (variant === first ? highest : Math.min(highest, rarity(variant.term)))
+        if (variant !== first && this.#isCommon(variant.term)) continue
+        const factor = weight * variant.weight * Math.min(highest, rarity(variant.term))
         for (const place of this.#vocabulary.get(variant.term)?.places ?? []) {
           const amount = weightOf(place) / unit
           scores.offer(slotOf(place), factor * amount * (saturation + 1) / (amount + saturation))
@@ -136,6 +140,11 @@ export class ToolIndex {
     }
     scores.finish(1 - coverage)
     return scores
+  }
+
+  /** Whether a synonym is in so many tools of so many that it says nothing, and costs most of the time. */
+  #isCommon (term: string): boolean {
+    return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
   }
 
   /** Tools of the same name, which several servers have, give way to others after the first. */

@@ -2,17 +2,18 @@ import { LoopBudget } from '../../../protocol/yield.ts'
 import { readAsset } from '../../config/assets.ts'
 import { stemOf } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
+import { letters, type Word } from './typos.ts'
 
 /** A term that stands for another one, and how much of an exact match it is worth. */
 export interface Variant { readonly term: string, readonly weight: number }
 /** A word of another language: what it means in English, in words. */
 export interface Foreign { readonly language: string, readonly english: string }
 
-interface TradeFile { same: string[], synonyms: string[], hints: string[] }
+interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
 /** What a match is worth of an exact one. */
-const worth = { same: 0.9, synonym: 0.35, fellow: 0.28, translation: 0.8 }
+const worth = { same: 0.9, synonym: 0.45, fellow: 0.18, translation: 0.85 }
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
 /** Letters that may follow `word*`. */
 const longestEnding = 5
@@ -24,15 +25,19 @@ export class Lexicon {
   readonly #hints = new Map<string, string[]>()
   /** The words of a term of several words. */
   readonly #parts = new Map<string, string[]>()
+  readonly #firsts = new Set<string>()
   readonly #stop = new Map<string, string[]>()
   readonly #foreign = new Map<string, Foreign[]>()
   readonly #beginnings = new Map<string, Foreign[]>()
   readonly #unspaced = new Map<string, Foreign[]>()
+  readonly #common = new Set<string>()
   /** English words as they are written, by their stems. */
   readonly words = new Map<string, string>()
+  readonly #byLength = new Map<number, Word[]>()
   readonly longestPhrase = 5
 
-  addTrade ({ same, synonyms, hints }: TradeFile): void {
+  addTrade ({ common, same, synonyms, hints }: TradeFile): void {
+    for (const word of common.split(' ')) this.#common.add(word)
     for (const line of same) this.#addGroup(this.#same, line)
     for (const line of synonyms) this.#addGroup(this.#synonyms, line)
     for (const line of hints) {
@@ -67,19 +72,31 @@ export class Lexicon {
     const list = wordsOf(words, 8, false)
     const stems = list.map(stemOf)
     const term = stems.join('')
-    if (stems.length > 1) this.#parts.set(term, stems)
-    else if (list[0] !== undefined && !this.words.has(term)) this.words.set(term, list[0])
+    if (stems.length > 1) {
+      this.#parts.set(term, stems)
+      this.#firsts.add(stems[0] ?? '')
+    }
+    if (stems.length === 1 && list[0] !== undefined && !this.words.has(term)) {
+      this.words.set(term, list[0])
+      push(this.#byLength, list[0].length, { word: list[0], term, bits: letters(list[0]) })
+    }
     return term
   }
 
   /** Whether it holds an English term. */
   knows (term: string): boolean { return this.#same.has(term) || this.#synonyms.has(term) || this.#hints.has(term) }
 
+  /** Whether it is an everyday word, which is right as it is. */
+  isCommon (word: string): boolean { return this.#common.has(word) }
+
+  /** English words of a length. */
+  ofLength (length: number): readonly Word[] { return this.#byLength.get(length) ?? [] }
+
   /** Whether these stems, joined, are a term of several words. */
   isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }
 
-  /** Whether a term of several words is one that tools are found by. */
-  isJoined (term: string): boolean { return this.#parts.has(term) }
+  /** Whether two terms, joined, are a term of several words. */
+  areJoined (first: string, second: string): boolean { return this.#firsts.has(first) && this.#parts.has(first + second) }
 
   partsOf (term: string): readonly string[] | undefined { return this.#parts.get(term) }
 
@@ -120,7 +137,7 @@ export class Lexicon {
   #begun (word: string): Foreign[] | undefined {
     for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {
       const found = this.#beginnings.get(word.slice(0, length))
-      if (found) return found
+      if (found) return word.includes(' ', length) ? undefined : found
     }
     return undefined
   }
@@ -151,7 +168,7 @@ function * spellings (word: string): Iterable<string> {
   if (/[aou]e/.test(word)) yield word.replace(/([aou])e/g, '$1')
 }
 
-function push<V> (map: Map<string, V[]>, key: string, value: V): void {
+function push<K, V> (map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key)
   if (list) list.push(value)
   else map.set(key, [value])

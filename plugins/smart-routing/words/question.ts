@@ -1,7 +1,8 @@
+import { piecesOf, type Piece } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
-import { differing, distance, letters, mistakesIn } from './typos.ts'
+import { differing, distance, letters, mistakesIn, type Word } from './typos.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /** One thing that a question asks for. A tool counts by the best of the variants it has. */
@@ -14,7 +15,7 @@ const stopWords = new Set(('a an the of to in for on at is are my me i it its an
   'want need would like could so just').split(' '))
 
 /** What a match is worth of an exact one. */
-const worth = { oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.5, hint: 0.35 }
+const worth = { oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6 }
 /** Bounds of a question: characters and words that are read, variants of a concept, words that are looked up as misspelled. */
 const bounds = { text: 2_000, words: 40, variants: 32, misspelled: 10 }
 
@@ -30,8 +31,7 @@ export class Interpreter {
 
   read (query: string): Question {
     const text = query.slice(0, bounds.text)
-    const words = wordsOf(text, bounds.words, false)
-    const reading = new Reading(this.#lexicon, this.#vocabulary, words)
+    const reading = new Reading(this.#lexicon, this.#vocabulary, piecesOf(text))
     for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
     reading.addAll()
     return { concepts: reading.concepts, text: reading.text.join(' ') }
@@ -43,27 +43,35 @@ class Reading {
   readonly text: string[] = []
   readonly #lexicon: Lexicon
   readonly #vocabulary: Vocabulary
-  readonly #words: string[]
+  readonly #words: string[] = []
+  /** What each of them counts, for the kind of text it is from. */
+  readonly #weights: number[] = []
   readonly #stems: string[]
   /** Languages that the question seems to be in, other than English. */
   readonly #languages: ReadonlySet<string>
   #misspelled = 0
 
-  constructor (lexicon: Lexicon, vocabulary: Vocabulary, words: string[]) {
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary, pieces: readonly Piece[]) {
     this.#lexicon = lexicon
     this.#vocabulary = vocabulary
-    this.#words = words
-    this.#stems = words.map(stemOf)
+    for (const { text, weight, hint = '' } of pieces) {
+      for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
+        this.#words.push(word)
+        this.#weights.push(weight)
+      }
+      for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], worth.kind)
+    }
+    this.#stems = this.#words.map(stemOf)
     this.#languages = this.#guessLanguages()
   }
 
   #guessLanguages (): Set<string> {
     const evidence = new Map<string, number>()
     for (const word of this.#words) {
-      if (isUnspaced(word)) continue
-      const isEnglish = stopWords.has(word) || this.#isKnown(stemOf(word))
-      const languages = new Set([...this.#lexicon.stopLanguages(word), ...this.#lexicon.foreign(word).map(({ language }) => language)])
-      for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + (isEnglish ? 0.25 : 1))
+      if (isUnspaced(word) || stopWords.has(word)) continue
+      const languages = new Set(this.#lexicon.stopLanguages(word))
+      if (!this.#isKnown(stemOf(word))) for (const { language } of this.#lexicon.foreign(word)) languages.add(language)
+      for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
     }
     const most = Math.max(1, ...evidence.values())
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
@@ -91,7 +99,7 @@ class Reading {
     for (let i = 0; i < this.#words.length; i++) {
       const length = this.#addPhrase(i)
       if (length > within) within = length
-      this.#addWord(i, within > 0 ? worth.within : 1)
+      this.#addWord(i, (within > 0 ? worth.within : 1) * (this.#weights[i] ?? 1))
       within--
     }
   }
@@ -132,7 +140,8 @@ class Reading {
     } else if (isKnown) {
       this.#addConcept([{ term, weight: 1 }], factor)
       this.text.push(word)
-    } else this.#addUnknown(word, factor)
+    } else if (this.#lexicon.isCommon(word)) this.text.push(word)
+    else this.#addUnknown(word, factor)
   }
 
   /** A word that nobody knows: the beginning of one, several in one, or one that is misspelled. */
@@ -196,17 +205,24 @@ class Reading {
     const most = mistakesIn(word.length)
     const bits = letters(word)
     let found: Array<{ term: string, rank: number, mistakes: number, places: number }> = []
-    const consider = (candidate: string, term: string, places: number): void => {
-      if (differing(bits, letters(candidate)) > 2 * most) return
-      const mistakes = distance(word, candidate, most)
+    const consider = (candidate: Word, places: number, most: number): void => {
+      if (differing(bits, candidate.bits) > 2 * most) return
+      const mistakes = distance(word, candidate.word, most)
       if (mistakes > most) return
-      found.push({ term, mistakes, rank: mistakes + (candidate[0] === word[0] ? 0 : 0.8), places })
+      found.push({ term: candidate.term, mistakes, rank: mistakes + (candidate.word[0] === word[0] ? 0 : 0.8), places })
     }
     if (most === 0) return []
-    for (let length = word.length - most; length <= word.length + most; length++) {
-      for (const { word: candidate, term, places } of this.#vocabulary.ofLength(length)) consider(candidate, term, places.length)
+    const letter = word.charCodeAt(0)
+    const lengths = Array.from({ length: 2 * most + 1 }, (_, i) => word.length - most + i)
+    for (const length of lengths) {
+      for (const entry of this.#vocabulary.begun(letter, length)) consider(entry, entry.places.length, most)
+      for (const other of this.#lexicon.ofLength(length)) consider(other, 0, most)
     }
-    for (const [term, candidate] of this.#lexicon.words) if (Math.abs(candidate.length - word.length) <= most) consider(candidate, term, 0)
+    if (!found.some(({ rank }) => rank <= 1)) {
+      for (const length of [word.length - 1, word.length, word.length + 1]) {
+        for (const words of this.#vocabulary.notBegun(letter, length)) for (const entry of words) consider(entry, entry.places.length, 1)
+      }
+    }
     found = found.sort((a, b) => a.rank - b.rank || b.places - a.places || (a.term < b.term ? -1 : 1))
     const best = found[0]?.rank ?? 0
     return found.filter(({ rank }) => rank <= best).slice(0, 3)

@@ -49,11 +49,28 @@ export class Scores {
 
   of (slot: number): number { return this.#sums[slot] ?? 0 }
 
-  /** At least so many slots with the highest scores, in no order; all of those that are equal to the last of them. */
+  /** So many slots with the highest scores, in no order; all of those that are equal to the last of them. */
   best (count: number): number[] {
     if (this.#scored.length <= count) return this.#scored
-    const sorted = Float64Array.from(this.#scored, (slot) => this.of(slot)).sort()
-    const least = sorted[sorted.length - count] ?? 0
+    const least = this.#leastOf(count)
     return this.#scored.filter((slot) => this.of(slot) >= least)
+  }
+
+  /** The lowest of the `count` highest scores: the root of a heap that holds these. */
+  #leastOf (count: number): number {
+    const heap = new Float64Array(count)
+    for (const slot of this.#scored) {
+      const score = this.of(slot)
+      if (score <= (heap[0] ?? 0)) continue
+      let at = 0
+      for (let child = 1; child < count; child = 2 * at + 1) {
+        if (child + 1 < count && (heap[child + 1] ?? 0) < (heap[child] ?? 0)) child++
+        if ((heap[child] ?? 0) >= score) break
+        heap[at] = heap[child] ?? 0
+        at = child
+      }
+      heap[at] = score
+    }
+    return heap[0] ?? 0
   }
 }

@@ -13,13 +13,13 @@ const alias = { within: 0.5, share: 0.75, tools: 3 }
 /** Which servers a question names: by their names, or by words that are common in one and rare elsewhere. */
 export class ServerHints {
   readonly #slots = new Map<string, Set<number>>()
-  readonly #serverOf = new Map<number, string>()
+  readonly #serverOf: Array<string | undefined> = []
   /** Servers by the words of their names. */
   readonly #named = new Map<string, Set<string>>()
 
   add (slot: number, server: string): void {
     const slots = this.#slots.get(server)
-    this.#serverOf.set(slot, server)
+    this.#serverOf[slot] = server
     if (slots) {
       slots.add(slot)
       return
@@ -34,7 +34,7 @@ export class ServerHints {
 
   remove (slot: number, server: string): void {
     const slots = this.#slots.get(server)
-    this.#serverOf.delete(slot)
+    this.#serverOf[slot] = undefined
     slots?.delete(slot)
     if (slots?.size !== 0) return
     this.#slots.delete(server)
@@ -49,20 +49,22 @@ export class ServerHints {
   * factors (concepts: readonly Concept[], vocabulary: Vocabulary): Iterable<[slot: number, factor: number]> {
     if (this.#slots.size < 2) return
     const servers = new Set<string>()
+    const largest = Math.max(...[...this.#slots.values()].map(({ size }) => size))
     for (const { variants, weight } of concepts) {
       if (weight < 0.5) continue
       for (const variant of variants) {
-        if (variant.weight >= 0.8) for (const server of this.#namedBy(variant.term, vocabulary)) servers.add(server)
+        if (variant.weight >= 0.8) for (const server of this.#namedBy(variant.term, vocabulary, largest)) servers.add(server)
       }
     }
     for (const server of servers) for (const slot of this.#slots.get(server) ?? []) yield [slot, factor]
   }
 
-  #namedBy (term: string, vocabulary: Vocabulary): string[] {
+  #namedBy (term: string, vocabulary: Vocabulary, largest: number): string[] {
     const places = vocabulary.get(term)?.places ?? []
+    if (places.length > 2 * namesakes * Math.max(largest, 5)) return []
     const counts = new Map<string, number>()
     for (const place of places) {
-      const server = this.#serverOf.get(slotOf(place))
+      const server = this.#serverOf[slotOf(place)]
       if (server !== undefined) counts.set(server, (counts.get(server) ?? 0) + 1)
     }
     const named = this.#named.get(term)

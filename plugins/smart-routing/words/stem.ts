@@ -68,7 +68,7 @@ function replaced (word: string, rules: Array<[RegExp, string]>): string {
 export interface Token { readonly word: string, readonly term: string }
 
 /** Max entries of the cache, which is emptied beyond. */
-const cached = 20_000
+const cached = 30_000
 const tokens = new Map<string, Token>()
 
 /** A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it once. */

@@ -3,6 +3,9 @@
 /** Max length of a word, in characters; what is longer is cut. */
 const longestWord = 48
 const run = /[\p{L}\p{N}\p{M}]+/gu
+const noWord = /[^A-Za-z0-9]+/
+const lowerCase = /^[a-z]+$/
+const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
 const plainAscii = /^[\t-\r -~]*$/
 const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
 const pieces = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+)/u
@@ -22,24 +25,34 @@ export function fold (word: string): string {
  */
 export function wordsOf (text: string, max: number, isWhole = true): string[] {
   const words: string[] = []
-  const plain = plainAscii.test(text) ? text : text.normalize('NFKC')
-  for (const [found] of plain.matchAll(run)) {
-    if (words.length >= max) break
-    const cut = found.length > longestWord ? found.slice(0, longestWord) : found
-    if (withoutSpaces.test(cut)) {
-      for (const piece of cut.split(pieces)) {
-        if (withoutSpaces.test(piece)) words.push(...pairs(piece))
-        else if (piece !== '') addIdentifier(words, piece, isWhole)
-      }
-    } else addIdentifier(words, cut, isWhole)
-  }
+  if (plainAscii.test(text)) {
+    for (const found of text.split(noWord)) {
+      if (words.length >= max) break
+      if (found !== '') addIdentifier(words, found.length > longestWord ? found.slice(0, longestWord) : found, isWhole)
+    }
+  } else addForeign(words, text.normalize('NFKC'), max, isWhole)
   if (words.length > max) words.length = max
   return words
 }
 
+function addForeign (words: string[], text: string, max: number, isWhole: boolean): void {
+  for (const [found] of text.matchAll(run)) {
+    if (words.length >= max) return
+    const cut = found.length > longestWord ? found.slice(0, longestWord) : found
+    for (const piece of withoutSpaces.test(cut) ? cut.split(pieces) : [cut]) {
+      if (withoutSpaces.test(piece)) words.push(...pairs(piece))
+      else if (piece !== '') addIdentifier(words, piece, isWhole)
+    }
+  }
+}
+
 function addIdentifier (words: string[], identifier: string, isWhole: boolean): void {
-  if (/^[a-z]+$/.test(identifier)) {
+  if (lowerCase.test(identifier)) {
     words.push(identifier)
+    return
+  }
+  if (capitalized.test(identifier)) {
+    words.push(identifier.toLowerCase())
     return
   }
   const parts = identifier.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}{2})/u)

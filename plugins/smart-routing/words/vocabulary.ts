@@ -1,12 +1,8 @@
 import { heaviest, type Analysis } from './analysis.ts'
+import { letters, type Word } from './typos.ts'
 
-/** Where a term occurs: slots of tools and weights, packed as `slot * (heaviest + 1) + weight`. */
-export interface Entry {
-  readonly term: string
-  /** The word as it was first written. */
-  readonly word: string
-  places: number[]
-}
+/** Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot * (heaviest + 1) + weight`. */
+export interface Entry extends Word { places: number[] }
 
 export const slotOf = (place: number): number => Math.floor(place / (heaviest + 1))
 export const weightOf = (place: number): number => place % (heaviest + 1)
@@ -14,23 +10,31 @@ export const weightOf = (place: number): number => place % (heaviest + 1)
 /** The terms of all tools of an index. */
 export class Vocabulary {
   readonly #entries = new Map<string, Entry>()
-  /** Words by their length, for spelling mistakes. */
-  readonly #byLength = new Map<number, Set<Entry>>()
+  /** Words by their first letter and their length, for spelling mistakes and beginnings. */
+  readonly #buckets = new Map<number, Set<Entry>>()
 
   add (slot: number, { tokens, weights }: Analysis): void {
-    for (const [i, { term, word }] of tokens.entries()) {
-      let entry = this.#entries.get(term)
-      if (!entry) this.#insert(entry = { term, word, places: [] })
-      entry.places.push(slot * (heaviest + 1) + (weights[i] ?? 0))
+    for (let i = 0; i < tokens.length; i++) {
+      const token = tokens[i]
+      if (!token) continue
+      const place = slot * (heaviest + 1) + (weights[i] ?? 0)
+      const entry = this.#entries.get(token.term)
+      if (entry) entry.places.push(place)
+      else this.#insert({ term: token.term, word: token.word, bits: letters(token.word), places: [place] })
     }
   }
 
   #insert (entry: Entry): void {
     this.#entries.set(entry.term, entry)
-    const { length } = entry.word
-    const words = this.#byLength.get(length)
+    const key = bucketOf(entry.word.charCodeAt(0), entry.word.length)
+    const words = this.#buckets.get(key)
     if (words) words.add(entry)
-    else this.#byLength.set(length, new Set([entry]))
+    else this.#buckets.set(key, new Set([entry]))
+  }
+
+  /** Frees the memory that growing lists of places hold in advance. */
+  trim (): void {
+    for (const entry of this.#entries.values()) if (entry.places.length > 1) entry.places = entry.places.slice()
   }
 
   /** Removes tools: one pass over each of their terms, however many tools have it. @param slots and what was added for them */
@@ -42,7 +46,7 @@ export class Vocabulary {
       entry.places = entry.places.filter((place) => !slots.has(slotOf(place)))
       if (entry.places.length > 0) continue
       this.#entries.delete(term)
-      this.#byLength.get(entry.word.length)?.delete(entry)
+      this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
     }
   }
 
@@ -52,14 +56,19 @@ export class Vocabulary {
 
   has (term: string): boolean { return this.#entries.has(term) }
 
-  /** Words of a length. */
-  ofLength (length: number): Iterable<Entry> { return this.#byLength.get(length) ?? [] }
+  /** Words that begin with a letter, by its code, and have a length. */
+  begun (letter: number, length: number): Iterable<Entry> { return this.#buckets.get(bucketOf(letter, length)) ?? [] }
+
+  /** Words of a length that do not begin with a letter. */
+  notBegun (letter: number, length: number): Array<Iterable<Entry>> {
+    return [...this.#buckets].filter(([key]) => key % lengths === length && key !== bucketOf(letter, length)).map(([, words]) => words)
+  }
 
   /** Words that begin so, the shortest first. @param max the most */
   beginning (start: string, max: number): Entry[] {
     const found: Entry[] = []
     for (let length = start.length + 1; length <= start.length + 8; length++) {
-      for (const entry of this.#byLength.get(length) ?? []) {
+      for (const entry of this.begun(start.charCodeAt(0), length)) {
         if (!entry.word.startsWith(start)) continue
         found.push(entry)
         if (found.length >= max) return found
@@ -68,3 +77,7 @@ export class Vocabulary {
     return found
   }
 }
+
+/** More than the longest word has. */
+const lengths = 128
+const bucketOf = (letter: number, length: number): number => letter * lengths + Math.min(length, lengths - 1)
