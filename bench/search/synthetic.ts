@@ -1,12 +1,14 @@
 import type { SearchTool } from '../../plugins/smart-routing/words/index.ts'
 
 /**
- * Many tools: copies of real ones, 100 to a server, each with six words of its own in its description and two in its name.
+ * Many tools: copies of real ones, 100 to a server, each with six of 10,000 invented words in its description and two in its name.
  * Descriptions and schemas are cut to what is usual: 400 characters and six properties.
  */
 export function syntheticTools (real: readonly SearchTool[], count: number): SearchTool[] {
   const random = generator(7)
-  const word = (): string => Array.from({ length: 2 + Math.floor(random() * 2) }, () => syllables[Math.floor(random() * syllables.length)]).join('')
+  const oneOf = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)]
+  const words = Array.from({ length: 10_000 }, () => Array.from({ length: 2 + Math.floor(random() * 4) }, () => oneOf(syllables)).join(''))
+  const word = (): string => oneOf(words) ?? ''
   return Array.from({ length: count }, (_, i) => {
     const { ownName, title, description = '', inputSchema } = real[i % real.length] ?? { ownName: 'tool' }
     const server = `server-${Math.floor(i / 100)}`

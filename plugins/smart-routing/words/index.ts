@@ -42,6 +42,8 @@ export class ToolIndex {
   #free: number[] = []
   /** The tools that may be found, with their places in the list. */
   #wanted = new Map<SearchTool, number>()
+  /** Those that are indexed, after the last update that was not overtaken by another. */
+  #applied = this.#wanted
   #updating: Promise<void> | undefined
 
   /**
@@ -50,24 +52,29 @@ export class ToolIndex {
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
     this.#wanted = new Map(tools.map((tool, i) => [tool, i]))
-    this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
-    await this.#updating
+    while (this.#applied !== this.#wanted) {
+      this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
+      await this.#updating
+    }
   }
 
   async #apply (): Promise<void> {
     this.#lexicon ??= await loadLexicon()
     this.#interpreter ??= new Interpreter(this.#lexicon, this.#vocabulary)
-    for (let wanted; wanted !== this.#wanted;) {
-      wanted = this.#wanted
+    while (this.#applied !== this.#wanted) {
+      const wanted = this.#wanted
       this.#removeAllBut(wanted)
       const budget = new LoopBudget()
+      let inserted = 0
       for (const tool of wanted.keys()) {
         if (this.#slotOf.has(tool)) continue
         this.#insert(tool, this.#lexicon)
+        inserted++
         if (budget.spent) await budget.yieldToEventLoop()
         if (wanted !== this.#wanted) break
       }
-      this.#vocabulary.trim()
+      if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
+      if (wanted === this.#wanted) this.#applied = wanted
     }
   }
 

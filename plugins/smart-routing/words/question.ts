@@ -10,14 +10,20 @@ export interface Concept { readonly weight: number, readonly variants: readonly 
 /** `text`: the question with typos and foreign words put right. */
 export interface Question { readonly concepts: Concept[], readonly text: string }
 
+/** Words that begin a question, which wants to know something, not to change it. */
+const asking = new Set(('what which who whose whom where when any is are did does has have was were show tell welche welcher welches wer wo wann was ' +
+  'gibt zeig zeige que cual cuales quien donde cuando hay quel quelle quels quelles qui ou quand qual quais quem onde quando quale quali chi dove').split(' '))
+/** Words of tools that tell something. */
+const telling = 'list get search read find query describe show count fetch retrieve view'.split(' ').map(stemOf)
+
 /** Words that say nothing of a tool. Few: who, when, where and all do. */
 const stopWords = new Set(('a an the of to in for on at is are my me i it its and or with that this please can you we our be do does us im id ' +
   'want need would like could so just').split(' '))
 
 /** What a match is worth of an exact one. */
-const worth = { oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6 }
+const worth = { oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6, telling: 0.3 }
 /** Bounds of a question: characters and words that are read, variants of a concept, words that are looked up as misspelled. */
-const bounds = { text: 2_000, words: 40, variants: 32, misspelled: 10 }
+const bounds = { text: 2_000, words: 40, variants: 32, misspelled: 6 }
 
 /** Reads questions against a vocabulary. */
 export class Interpreter {
@@ -96,6 +102,7 @@ class Reading {
   addAll (): void {
     /** Words that are part of a phrase, which says more than they do. */
     let within = 0
+    if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, worth.telling)
     for (let i = 0; i < this.#words.length; i++) {
       const length = this.#addPhrase(i)
       if (length > within) within = length
@@ -248,10 +255,15 @@ class Reading {
     }
     for (const { term } of meant) {
       for (const hint of this.#lexicon.hints(term)) {
-        const variants = [hint, ...this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5).map(({ term }) => term)]
-          .filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
-        if (variants.length > 0) this.concepts.push({ weight: weight * worth.hint, variants })
+        const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
+        this.#addPlain([hint, ...spellings.map(({ term }) => term)], weight * worth.hint)
       }
     }
+  }
+
+  /** Adds a concept of these terms alone. */
+  #addPlain (terms: readonly string[], weight: number): void {
+    const variants = terms.filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
+    if (variants.length > 0) this.concepts.push({ weight, variants })
   }
 }

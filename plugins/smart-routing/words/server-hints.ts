@@ -69,7 +69,7 @@ export class ServerHints {
     }
     const named = this.#named.get(term)
     const inside = [...named ?? []].reduce((sum, server) => sum + (counts.get(server) ?? 0), 0)
-    if (named && named.size <= namesakes && places.length - inside <= Math.max(5, inside)) return [...named]
+    if (named && named.size <= namesakes && places.length - inside <= Math.max(10, 2 * inside)) return [...named]
     return [...counts].filter(([server, count]) => {
       const size = this.#slots.get(server)?.size ?? 0
       return count >= alias.tools && count >= alias.within * size && count >= alias.share * places.length

@@ -15,7 +15,8 @@ const derived: Array<[RegExp, string]> = [
   [/^(.+?)(ational|ate)$/, 'ate'], [/^(.+?)tional$/, 'tion'], [/^(.+?)(enci|ence)$/, 'ence'], [/^(.+?)(anci|ance)$/, 'ance'],
   [/^(.+?)(izer|ization)$/, 'ize'], [/^(.+?)(bli)$/, 'ble'], [/^(.+?)(alli|alism|aliti)$/, 'al'], [/^(.+?)entli$/, 'ent'],
   [/^(.+?)eli$/, 'e'], [/^(.+?)(ousli|ousness)$/, 'ous'], [/^(.+?)(ation|ator)$/, 'ate'], [/^(.+?)(iveness|iviti)$/, 'ive'],
-  [/^(.+?)fulness$/, 'ful'], [/^(.+?)biliti$/, 'ble'], [/^(.+?)logi$/, 'log']
+  [/^(.+?)fulness$/, 'ful'], [/^(.+?)biliti$/, 'ble'], [/^(.+?)logi$/, 'log'],
+  [/^(.+?[cdeghkmnrtw])li$/, '']
 ]
 const adjectives: Array<[RegExp, string]> = [
   [/^(.+?)(icate|iciti|ical)$/, 'ic'], [/^(.+?)(ative|ful|ness)$/, ''], [/^(.+?)alize$/, 'al']

@@ -1,11 +1,12 @@
 import { heaviest, type Analysis } from './analysis.ts'
 import { letters, type Word } from './typos.ts'
 
-/** Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot * (heaviest + 1) + weight`. */
+/** Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. */
 export interface Entry extends Word { places: number[] }
 
-export const slotOf = (place: number): number => Math.floor(place / (heaviest + 1))
-export const weightOf = (place: number): number => place % (heaviest + 1)
+const bits = Math.log2(heaviest + 1)
+export const slotOf = (place: number): number => place >>> bits
+export const weightOf = (place: number): number => place & heaviest
 
 /** The terms of all tools of an index. */
 export class Vocabulary {
@@ -17,7 +18,7 @@ export class Vocabulary {
     for (let i = 0; i < tokens.length; i++) {
       const token = tokens[i]
       if (!token) continue
-      const place = slot * (heaviest + 1) + (weights[i] ?? 0)
+      const place = slot << bits | (weights[i] ?? 0)
       const entry = this.#entries.get(token.term)
       if (entry) entry.places.push(place)
       else this.#insert({ term: token.term, word: token.word, bits: letters(token.word), places: [place] })
@@ -40,10 +41,12 @@ export class Vocabulary {
   /** Removes tools: one pass over each of their terms, however many tools have it. @param slots and what was added for them */
   remove (slots: ReadonlyMap<number, Analysis>): void {
     const terms = new Set([...slots.values()].flatMap(({ tokens }) => tokens))
+    const isGone = new Uint8Array(Math.max(0, ...slots.keys()) + 1)
+    for (const slot of slots.keys()) isGone[slot] = 1
     for (const { term } of terms) {
       const entry = this.#entries.get(term)
       if (!entry) continue
-      entry.places = entry.places.filter((place) => !slots.has(slotOf(place)))
+      entry.places = entry.places.filter((place) => isGone[slotOf(place)] !== 1)
       if (entry.places.length > 0) continue
       this.#entries.delete(term)
       this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
