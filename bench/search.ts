@@ -33,7 +33,8 @@ async function run ({ quick, log }: Bench): Promise<string> {
     quality(searches, questions),
     await tokens(tools, searches, questions),
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
-      `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ${cost.p50.toFixed(1)} ms of CPU, ${cost.p99.toFixed(1)} at p99; ` +
+      `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ` +
+      `${cost.p50.toFixed(1)} ms of CPU, ${cost.p99.toFixed(1)} at p99; ` +
       `one changed server of 100 tools ${cost.changed.toFixed(0)} ms of CPU; ${cost.heap.toFixed(0)} MB of heap.`
   ].join('\n\n')
 }
@@ -65,7 +66,10 @@ async function tokens (tools: SearchTool[], searches: Array<[string, Search]>, q
   const sum = (list: SearchTool[]): number => list.reduce((total, tool) => total + count(tool), 0)
   const [, search] = searches.at(-1) ?? ['', () => []]
   const results = questions.map(({ text }) => search(text))
-  const mean = (most: number): string => (results.reduce((total, found) => total + sum(found.slice(0, most)), 0) / results.length).toFixed(0)
+  const mean = (most: number): string => {
+    const total = results.reduce((before, found) => before + sum(found.slice(0, most)), 0)
+    return (total / results.length).toFixed(0)
+  }
   return table(['tokens (o200k)', ''], [
     [`the list of all ${tools.length} tools`, `${sum(tools)}`],
     ['ten results with whole descriptions and schemas', mean(10)],

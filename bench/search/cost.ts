@@ -5,8 +5,8 @@ import { ToolIndex, type SearchTool } from '../../plugins/smart-routing/words/in
 import { quantile } from '../statistics.ts'
 
 /**
- * Times in ms, of CPU but for `build` and the holds: the longest times that the event loop was held. `changed`: an update in which one server
- * changed. `heap` in MB.
+ * Times in ms, of CPU but for `build` and the holds: the longest times that the event loop was held. `changed`: an update in which one
+ * server changed. `heap` in MB.
  */
 export interface Cost {
   buildCpu: number

@@ -1,5 +1,6 @@
 import { isObject } from '../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
+import { limits } from '../../limits/index.ts'
 import type { Lexicon } from './lexicon.ts'
 import { tokenOf, type Token } from './stem.ts'
 import { wordsOf } from './tokens.ts'
@@ -19,13 +20,13 @@ export const unit = 64
 export const heaviest = 1023
 
 /**
- * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`. `most`: max words that
- * are read. `repeats`: how many times a word counts.
+ * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`. `most`: max words
+ * that are read. `repeats`: how many times a word counts.
  */
 interface Field { readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number }
 
 export const fields = {
-  name: { weight: 2, length: 3, norm: 0.5, most: 16, repeats: 1 },
+  name: { weight: 1.8, length: 3, norm: 0.5, most: 16, repeats: 1 },
   title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
   server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
   summary: { weight: 1, length: 12, norm: 0.6, most: 32, repeats: 2 },
@@ -33,8 +34,7 @@ export const fields = {
   parameters: { weight: 0.4, length: 20, norm: 0.75, most: 150, repeats: 2 }
 } satisfies Record<string, Field>
 
-/** Bounds of what is read of one tool: characters of a text, properties of a schema and their depth, terms. */
-const bounds = { text: 6_000, properties: 100, depth: 4, parameterText: 400, terms: 350 }
+const bounds = limits.wordSearch
 
 /** The terms of a tool. */
 export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {

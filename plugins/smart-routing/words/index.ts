@@ -16,7 +16,7 @@ const saturation = 1.6
 /** What each tool of the same name counts, after the first. */
 const repetition = 0.8
 /** What part of the score depends on how much of the question a tool covers. */
-const coverage = 0.5
+const coverage = 0.4
 /** Synonyms that are in more tools, and in more than this part of all, do not count. */
 const common = { tools: 500, part: 0.1 }
 /** Added to the score of the tool whose name the question is. */

@@ -1,3 +1,5 @@
+import { limits } from '../../limits/index.ts'
+import { asking, stopWords, telling } from './common-words.ts'
 import { piecesOf, type Piece } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
 import { stemOf } from './stem.ts'
@@ -10,20 +12,11 @@ export interface Concept { readonly weight: number, readonly variants: readonly 
 /** `text`: the question with typos and foreign words put right. */
 export interface Question { readonly concepts: Concept[], readonly text: string }
 
-/** Words that begin a question, which wants to know something, not to change it. */
-const asking = new Set(('what which who whose whom where when any is are did does has have was were show tell welche welcher welches wer wo wann was ' +
-  'gibt zeig zeige que cual cuales quien donde cuando hay quel quelle quels quelles qui ou quand qual quais quem onde quando quale quali chi dove').split(' '))
-/** Words of tools that tell something. */
-const telling = 'list get search read find query describe show count fetch retrieve view'.split(' ').map(stemOf)
-
-/** Words that say nothing of a tool. Few: who, when, where and all do. */
-const stopWords = new Set(('a an the of to in for on at is are my me i it its and or with that this please can you we our be do does us im id ' +
-  'want need would like could so just').split(' '))
-
 /** What a match is worth of an exact one. */
-const worth = { oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6, telling: 0.3 }
-/** Bounds of a question: characters and words that are read, variants of a concept, words that are looked up as misspelled. */
-const bounds = { text: 2_000, words: 40, variants: 32, misspelled: 6 }
+const worth = {
+  oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6, telling: 0.45
+}
+const bounds = limits.wordSearch
 
 /** Reads questions against a vocabulary. */
 export class Interpreter {
@@ -36,7 +29,7 @@ export class Interpreter {
   }
 
   read (query: string): Question {
-    const text = query.slice(0, bounds.text)
+    const text = query.slice(0, bounds.question)
     const reading = new Reading(this.#lexicon, this.#vocabulary, piecesOf(text))
     for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
     reading.addAll()

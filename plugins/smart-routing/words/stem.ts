@@ -1,4 +1,5 @@
 // Stems of English words, after M. F. Porter: An algorithm for suffix stripping (1980).
+import { limits } from '../../limits/index.ts'
 
 const consonant = '[^aeiou]'
 const vowel = '[aeiouy]'
@@ -68,15 +69,13 @@ function replaced (word: string, rules: Array<[RegExp, string]>): string {
 /** A word as it was written, folded, and its stem, which is what is compared. */
 export interface Token { readonly word: string, readonly term: string }
 
-/** Max entries of the cache, which is emptied beyond. */
-const cached = 30_000
 const tokens = new Map<string, Token>()
 
 /** A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it once. */
 export function tokenOf (word: string): Token {
   const known = tokens.get(word)
   if (known) return known
-  if (tokens.size >= cached) tokens.clear()
+  if (tokens.size >= limits.wordSearch.cachedWords) tokens.clear()
   // A part of a long text would keep the whole text in memory.
   const own = word.length < 13 ? word : ` ${word}`.slice(1)
   const token = { word: own, term: stem(own) }
