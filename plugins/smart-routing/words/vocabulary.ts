@@ -46,8 +46,14 @@ export class Vocabulary {
     for (const { term } of terms) {
       const entry = this.#entries.get(term)
       if (!entry) continue
-      entry.places = entry.places.filter((place) => isGone[slotOf(place)] !== 1)
-      if (entry.places.length > 0) continue
+      const { places } = entry
+      let kept = 0
+      for (let i = 0; i < places.length; i++) {
+        const place = places[i] ?? 0
+        if (isGone[slotOf(place)] !== 1) places[kept++] = place
+      }
+      places.length = kept
+      if (kept > 0) continue
       this.#entries.delete(term)
       this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
     }
