@@ -13,12 +13,14 @@ export interface Question {
 interface Catalogues { servers: Array<{ name: string, package: string, version: string, license: string, tools: ServerTool[] }> }
 interface ServerTool { name: string, title?: string, description?: string, inputSchema?: unknown }
 
-/** All questions of questions.txt. A hash of the question chooses its half. */
+/** All questions of questions.txt. A hash of the question chooses its half; those that were added while tuning are tuned on. */
 export function readQuestions (): Question[] {
   const lines = readFileSync(new URL('questions.txt', import.meta.url), 'utf8').split('\n')
-  return lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => {
+  const allTuned = lines.findIndex((line) => line.startsWith('# All of these'))
+  return lines.flatMap((line, i) => {
+    if (line === '' || line.startsWith('#')) return []
     const [language = '', text = '', right = ''] = line.split(' | ')
-    return { language, text, right: new Set(right.split(' ')), isTuned: hash(text) % 2 === 0 }
+    return [{ language, text, right: new Set(right.split(' ')), isTuned: i > allTuned || hash(text) % 2 === 0 }]
   })
 }
 
