@@ -12,10 +12,11 @@ import { list } from './list.ts'
 import { plainCall } from './plain-call.ts'
 import { Processes } from './processes.ts'
 import { machine, writeResults } from './results.ts'
+import { search } from './search.ts'
 import { start } from './start.ts'
 import { token } from './token.ts'
 
-const all = { call, plain: plainCall, list, token, activities, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = { call, plain: plainCall, list, token, activities, search, idle, start, ...otherBuild === undefined ? {} : { against } }
 /** In ms. */
 const timeout = 20 * 60_000
 

@@ -1,0 +1,78 @@
+import { ToolIndex, type SearchTool } from '../plugins/smart-routing/words/index.ts'
+import type { Bench, Measurement } from './bench.ts'
+import { measureCost } from './search/cost.ts'
+import { plainBm25 } from './search/plain-bm25.ts'
+import { measure } from './search/quality.ts'
+import { readQuestions, readTools, type Question } from './search/questions.ts'
+import { syntheticTools } from './search/synthetic.ts'
+import { table } from './table.ts'
+
+/**
+ * Search by words, without configuration: whether the right tool of real servers is among the first results of a question, how many tokens
+ * that saves, and what it costs with 10,000 tools. In this process: no gateway takes part.
+ */
+export const search: Measurement = { title: 'Search by words', run }
+
+type Search = (query: string) => SearchTool[]
+
+async function run ({ quick, log }: Bench): Promise<string> {
+  const { servers, tools } = readTools()
+  const questions = readQuestions()
+  const index = new ToolIndex()
+  await index.update(tools)
+  const plain = plainBm25(tools)
+  const searches: Array<[string, Search]> = [
+    ['plain BM25', (query) => plain(query, 20)],
+    ['Tool-Hub', (query) => index.search(query, 20).map(({ tool }) => tool)]
+  ]
+  log('cost of 10,000 tools')
+  const cost = await measureCost(syntheticTools(tools, 10_000), questions.map(({ text }) => text), quick ? 1 : 4)
+  return [
+    `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). Those held back ` +
+      'were chosen by a hash of their text, and their results were not looked at while the ranking was tuned.',
+    quality(searches, questions),
+    await tokens(tools, searches, questions),
+    `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
+      `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ` +
+      `${cost.p50.toFixed(1)} ms of CPU, ${cost.p99.toFixed(1)} at p99; ` +
+      `one changed server of 100 tools ${cost.changed.toFixed(0)} ms of CPU; ${cost.heap.toFixed(0)} MB of heap.`
+  ].join('\n\n')
+}
+
+function quality (searches: Array<[string, Search]>, questions: Question[]): string {
+  const parts: Array<[string, Question[]]> = [
+    ['held back', questions.filter(({ isTuned }) => !isTuned)],
+    ['tuned on', questions.filter(({ isTuned }) => isTuned)],
+    ['held back, English', questions.filter(({ isTuned, language }) => !isTuned && language === 'en')],
+    ['held back, other languages', questions.filter(({ isTuned, language }) => !isTuned && language !== 'en')]
+  ]
+  const rows = parts.flatMap(([half, asked]) => searches.map(([name, search]) => {
+    const { recall1, recall5, recall10, mrr, count } = measure(asked, search)
+    return [`${half}: ${name}`, `${count}`, ...[recall1, recall5, recall10, mrr].map((figure) => figure.toFixed(3))]
+  }))
+  return table(['questions', 'number', 'recall@1', 'recall@5', 'recall@10', 'MRR'], rows)
+}
+
+/** Tokens (o200k) of the list of all tools, and of results as a client gets them, on average. */
+async function tokens (tools: SearchTool[], searches: Array<[string, Search]>, questions: Question[]): Promise<string> {
+  const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base')
+  const known = new Map<SearchTool, number>()
+  const count = (tool: SearchTool): number => {
+    const { name, description, inputSchema } = tool
+    const tokens = known.get(tool) ?? countTokens(JSON.stringify({ name, description, inputSchema }))
+    known.set(tool, tokens)
+    return tokens
+  }
+  const sum = (list: SearchTool[]): number => list.reduce((total, tool) => total + count(tool), 0)
+  const [, search] = searches.at(-1) ?? ['', () => []]
+  const results = questions.map(({ text }) => search(text))
+  const mean = (most: number): string => {
+    const total = results.reduce((before, found) => before + sum(found.slice(0, most)), 0)
+    return (total / results.length).toFixed(0)
+  }
+  return table(['tokens (o200k)', ''], [
+    [`the list of all ${tools.length} tools`, `${sum(tools)}`],
+    ['ten results with whole descriptions and schemas', mean(10)],
+    ['five results', mean(5)]
+  ])
+}

@@ -1,0 +1,126 @@
+import { isObject } from '../../../protocol/json.ts'
+import type { SearchTool } from './search-tool.ts'
+import { limits } from '../../limits/index.ts'
+import type { Lexicon } from './lexicon.ts'
+import { tokenOf, type Token } from './stem.ts'
+import { wordsOf } from './tokens.ts'
+
+/**
+ * A tool as the index has it: its terms and how much each weighs, in units of 1 / `unit`. It depends on the tool alone, so that all indexes
+ * share it.
+ */
+export interface Analysis {
+  readonly tokens: readonly Token[]
+  readonly weights: Uint16Array
+}
+
+/** Weights are whole numbers of this part of 1. */
+export const unit = 64
+/** The largest weight of a term. */
+export const heaviest = 1023
+
+/**
+ * `weight`: what a word counts. `length`: the usual number of words; in longer fields each word counts less, by `norm`. `most`: max words
+ * that are read. `repeats`: how many times a word counts.
+ */
+interface Field { readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number }
+
+export const fields = {
+  name: { weight: 1.8, length: 3, norm: 0.5, most: 16, repeats: 1 },
+  title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
+  server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
+  summary: { weight: 1, length: 12, norm: 0.6, most: 32, repeats: 2 },
+  description: { weight: 0.5, length: 40, norm: 0.75, most: 300, repeats: 2 },
+  parameters: { weight: 0.4, length: 20, norm: 0.75, most: 150, repeats: 2 }
+} satisfies Record<string, Field>
+
+const bounds = limits.wordSearch
+
+/** The terms of a tool. */
+export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
+  const terms = new Terms(lexicon)
+  terms.add(tool.ownName.slice(0, 256), fields.name, true)
+  if (tool.title !== undefined) terms.add(tool.title.slice(0, 256), fields.title, true)
+  terms.add(tool.server.slice(0, 256), fields.server, true)
+  const [summary, rest] = summaryOf(tool.description ?? '')
+  terms.add(summary, fields.summary, false)
+  terms.add(rest, fields.description, false)
+  terms.add(parametersOf(tool.inputSchema), fields.parameters, false)
+  return terms.analysis()
+}
+
+/** The first sentence of a description, and what follows. */
+function summaryOf (description: string): [string, string] {
+  const text = description.slice(0, bounds.text).trimStart()
+  const end = /[.!?。](?=\s|$)|\n/.exec(text.slice(0, 300))
+  const length = end ? end.index + 1 : 200
+  return [text.slice(0, length), text.slice(length)]
+}
+
+/** The names and descriptions of a schema's properties, those within them too, as one text. */
+function parametersOf (schema: unknown): string {
+  const texts: string[] = []
+  let properties = 0
+  const read = (part: unknown, depth: number): void => {
+    if (!isObject(part) || depth > bounds.depth) return
+    if (isObject(part['properties'])) {
+      for (const [name, property] of Object.entries(part['properties'])) {
+        if (++properties > bounds.properties) return
+        texts.push(name.slice(0, 100))
+        const description = isObject(property) ? property['description'] : undefined
+        if (typeof description === 'string') texts.push(description.slice(0, bounds.parameterText))
+        read(property, depth + 1)
+      }
+    }
+    read(part['items'], depth + 1)
+  }
+  read(schema, 0)
+  return texts.join('\n')
+}
+
+class Terms {
+  /** The place of each term in the lists below. */
+  readonly #places = new Map<string, number>()
+  readonly #tokens: Token[] = []
+  readonly #weights: number[] = []
+  /** How often a term occurred in the current field. */
+  #times: number[] = []
+  readonly #lexicon: Lexicon
+
+  constructor (lexicon: Lexicon) { this.#lexicon = lexicon }
+
+  /** @param isName whether two neighbouring words are a term as well: `file_system` is found as `filesystem` */
+  add (text: string, field: Field, isName: boolean): void {
+    if (text === '') return
+    const words = wordsOf(text, field.most)
+    const { weight, norm, length, repeats } = field
+    const each = weight / (1 - norm + norm * Math.max(0.5, words.length / length))
+    this.#times = []
+    let previous = ''
+    for (const word of words) {
+      const token = tokenOf(word)
+      this.#count(token, each, repeats)
+      const isJoined = isName ? previous !== '' && previous.length + word.length <= 40 : this.#lexicon.areJoined(previous, token.term)
+      if (isJoined) this.#count(tokenOf(previous + token.term), each, repeats)
+      previous = token.term
+    }
+  }
+
+  #count (token: Token, each: number, repeats: number): void {
+    let at = this.#places.get(token.term)
+    if (at === undefined) {
+      if (this.#tokens.length >= bounds.terms) return
+      at = this.#tokens.push(token) - 1
+      this.#places.set(token.term, at)
+      this.#weights.push(0)
+    }
+    const times = this.#times[at] ?? 0
+    this.#times[at] = times + 1
+    if (times < repeats) this.#weights[at] = (this.#weights[at] ?? 0) + each
+  }
+
+  analysis (): Analysis {
+    const weights = Uint16Array.from(this.#weights, (weight) => Math.min(heaviest, Math.max(1, Math.round(weight * unit))))
+    return { tokens: this.#tokens.slice(), weights }
+  }
+}

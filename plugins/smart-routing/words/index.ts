@@ -1,0 +1,175 @@
+import { LoopBudget } from '../../../protocol/yield.ts'
+import { analyse, unit, type Analysis } from './analysis.ts'
+import { loadLexicon, type Lexicon } from './lexicon.ts'
+import { Interpreter, type Concept } from './question.ts'
+import { Scores } from './scores.ts'
+import type { SearchTool } from './search-tool.ts'
+import { ServerHints } from './server-hints.ts'
+import { slotOf, Vocabulary, weightOf } from './vocabulary.ts'
+
+export type { SearchTool } from './search-tool.ts'
+
+export interface Ranked { readonly tool: SearchTool, readonly score: number }
+
+/** How soon more of a term counts no more (k1 of BM25). */
+const saturation = 1.6
+/** What each tool of the same name counts, after the first. */
+const repetition = 0.8
+/** What part of the score depends on how much of the question a tool covers. */
+const coverage = 0.4
+/** Synonyms that are in more tools, and in more than this part of all, do not count. */
+const common = { tools: 500, part: 0.1 }
+/** Added to the score of the tool whose name the question is. */
+const named = 1_000
+
+/** Analyses, shared by all indexes. */
+const analyses = new WeakMap<SearchTool, Analysis>()
+
+interface Indexed { readonly tool: SearchTool, readonly analysis: Analysis }
+
+/**
+ * What is searched by words: one view's tools. Each weighs by BM25F: fields count differently, rare words more than common ones. All
+ * statistics are those of these tools, so that others influence nothing. docs/search.md describes the ranking.
+ */
+export class ToolIndex {
+  readonly #vocabulary = new Vocabulary()
+  readonly #hints = new ServerHints()
+  #lexicon: Lexicon | undefined
+  #interpreter: Interpreter | undefined
+  /** What is indexed, by slot. */
+  readonly #slots: Array<Indexed | undefined> = []
+  readonly #slotOf = new Map<SearchTool, number>()
+  #free: number[] = []
+  /** The tools that may be found, with their places in the list. */
+  #wanted = new Map<SearchTool, number>()
+  /** Those that are indexed, after the last update that was not overtaken by another. */
+  #applied = this.#wanted
+  #updating: Promise<void> | undefined
+
+  /**
+   * Makes these the tools that are searched. Only what changed is analysed; it yields to the event loop every few ms. What is not among
+   * them is not found from now on; what is new is found when the promise resolves.
+   */
+  async update (tools: readonly SearchTool[]): Promise<void> {
+    this.#wanted = new Map(tools.map((tool, i) => [tool, i]))
+    while (this.#applied !== this.#wanted) {
+      this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
+      await this.#updating
+    }
+  }
+
+  async #apply (): Promise<void> {
+    this.#lexicon ??= await loadLexicon()
+    this.#interpreter ??= new Interpreter(this.#lexicon, this.#vocabulary)
+    while (this.#applied !== this.#wanted) {
+      const wanted = this.#wanted
+      this.#removeAllBut(wanted)
+      const budget = new LoopBudget()
+      let inserted = 0
+      for (const tool of wanted.keys()) {
+        if (this.#slotOf.has(tool)) continue
+        this.#insert(tool, this.#lexicon)
+        inserted++
+        if (budget.spent) await budget.yieldToEventLoop()
+        if (wanted !== this.#wanted) break
+      }
+      if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
+      if (wanted === this.#wanted) this.#applied = wanted
+    }
+  }
+
+  #removeAllBut (wanted: ReadonlyMap<SearchTool, number>): void {
+    const gone = new Map<number, Analysis>()
+    for (const [tool, slot] of this.#slotOf) {
+      const indexed = this.#slots[slot]
+      if (wanted.has(tool) || !indexed) continue
+      gone.set(slot, indexed.analysis)
+      this.#slotOf.delete(tool)
+      this.#slots[slot] = undefined
+      this.#hints.remove(slot, tool.server)
+    }
+    if (gone.size === 0) return
+    this.#vocabulary.remove(gone)
+    this.#free.push(...gone.keys())
+  }
+
+  #insert (tool: SearchTool, lexicon: Lexicon): void {
+    let analysis = analyses.get(tool)
+    if (!analysis) analyses.set(tool, analysis = analyse(tool, lexicon))
+    const slot = this.#free.pop() ?? this.#slots.length
+    this.#slots[slot] = { tool, analysis }
+    this.#slotOf.set(tool, slot)
+    this.#hints.add(slot, tool.server)
+    this.#vocabulary.add(slot, analysis)
+  }
+
+  /**
+   * The tools that a question asks for, the best first; equal scores in the order of the tools. Deterministic.
+   * @param query in words; its first 2,000 characters and 40 words are read
+   * @param limit max number of results
+   */
+  search (query: string, limit: number): Ranked[] {
+    if (!this.#interpreter || limit < 1) return []
+    const { concepts } = this.#interpreter.read(query)
+    const scores = this.#score(concepts)
+    for (const [slot, factor] of this.#hints.factors(concepts, this.#vocabulary)) scores.scale(slot, factor)
+    const exact = query.trim()
+    const found: Ranked[] = []
+    for (const slot of scores.best(limit * 2 + 50)) {
+      const tool = this.#slots[slot]?.tool
+      if (!tool || !this.#wanted.has(tool)) continue
+      const isNamed = tool.name === exact || tool.ownName === exact
+      found.push({ tool, score: scores.of(slot) + (isNamed ? named : 0) })
+    }
+    return this.#spread(found).slice(0, limit)
+  }
+
+  #score (concepts: readonly Concept[]): Scores {
+    const scores = new Scores(this.#slots.length)
+    const count = this.#slotOf.size
+    const total = concepts.reduce((sum, { weight }) => sum + weight, 0)
+    const rarity = (term: string): number => {
+      const places = this.#vocabulary.get(term)?.places.length ?? 0
+      return Math.log(1 + (count - places + 0.5) / (places + 0.5))
+    }
+    for (const { weight, variants } of concepts) {
+      const [first] = variants
+      const highest = first && first.weight > 0.75 ? rarity(first.term) : Infinity
+      for (const variant of variants) {
+        if (variant !== first && this.#isCommon(variant.term)) continue
+        const factor = weight * variant.weight * Math.min(highest, rarity(variant.term))
+        for (const place of this.#vocabulary.get(variant.term)?.places ?? []) {
+          const amount = weightOf(place) / unit
+          scores.offer(slotOf(place), factor * amount * (saturation + 1) / (amount + saturation))
+        }
+      }
+      scores.take(weight * coverage / total)
+    }
+    scores.finish(1 - coverage)
+    return scores
+  }
+
+  /** Whether a synonym is in so many tools of so many that it says nothing, and costs most of the time. */
+  #isCommon (term: string): boolean {
+    return (this.#vocabulary.get(term)?.places.length ?? 0) > Math.max(common.tools, this.#slotOf.size * common.part)
+  }
+
+  /** Tools of the same name, which several servers have, give way to others after the first. */
+  #spread (found: Ranked[]): Ranked[] {
+    const seen = new Map<string, number>()
+    const order = ({ tool: a, score: x }: Ranked, { tool: b, score: y }: Ranked): number =>
+      y - x || (this.#wanted.get(a) ?? 0) - (this.#wanted.get(b) ?? 0)
+    return found.sort(order).map(({ tool, score }) => {
+      const name = tool.ownName.toLowerCase()
+      const times = seen.get(name) ?? 0
+      seen.set(name, times + 1)
+      return { tool, score: score * repetition ** times }
+    }).sort(order)
+  }
+
+  /** The question with typos and foreign words put right, for an embeddings model. The question itself, when nothing is wrong with it. */
+  interpret (query: string): string {
+    const text = this.#interpreter?.read(query).text ?? ''
+    return text === '' ? query : text
+  }
+}

@@ -1,0 +1,194 @@
+import { LoopBudget } from '../../../protocol/yield.ts'
+import { readAsset } from '../../config/assets.ts'
+import { stemOf } from './stem.ts'
+import { fold, wordsOf } from './tokens.ts'
+import { letters, type Word } from './typos.ts'
+
+/** A term that stands for another one, and how much of an exact match it is worth. */
+export interface Variant { readonly term: string, readonly weight: number }
+/** A word of another language: what it means in English, in words. */
+export interface Foreign { readonly language: string, readonly english: string }
+
+interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
+interface LanguageFile { language: string, stop: string, words: Record<string, string> }
+
+/** What a match is worth of an exact one. */
+const worth = { same: 0.9, synonym: 0.45, fellow: 0.18, translation: 0.85 }
+const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
+/** Letters that may follow `word*`. */
+const longestEnding = 5
+
+/** The words of the trade and their translations. Terms are stems; several words are one term, joined: `pullrequest`. */
+export class Lexicon {
+  readonly #same = new Map<string, string[][]>()
+  readonly #synonyms = new Map<string, string[][]>()
+  readonly #hints = new Map<string, string[]>()
+  /** The words of a term of several words. */
+  readonly #parts = new Map<string, string[]>()
+  readonly #firsts = new Set<string>()
+  readonly #stop = new Map<string, string[]>()
+  readonly #foreign = new Map<string, Foreign[]>()
+  readonly #beginnings = new Map<string, Foreign[]>()
+  readonly #unspaced = new Map<string, Foreign[]>()
+  readonly #common = new Set<string>()
+  /** English words as they are written, by their stems. */
+  readonly words = new Map<string, string>()
+  readonly #byLength = new Map<number, Word[]>()
+  readonly longestPhrase = 5
+
+  addTrade ({ common, same, synonyms, hints }: TradeFile): void {
+    for (const word of common.split(' ')) this.#common.add(word)
+    for (const line of same) this.#addGroup(this.#same, line)
+    for (const line of synonyms) this.#addGroup(this.#synonyms, line)
+    for (const line of hints) {
+      const [from = '', to = ''] = line.split(':')
+      const targets = to.split(',').map((word) => this.#termOf(word))
+      for (const word of from.split(',')) this.#hints.set(this.#termOf(word), targets)
+    }
+  }
+
+  addLanguage ({ language, stop, words }: LanguageFile): void {
+    for (const word of stop.split(' ')) push(this.#stop, fold(word), language)
+    for (const [english, list] of Object.entries(words)) {
+      this.#termOf(english)
+      for (const item of list.split(',')) this.#addForeign(item.trim(), { language, english })
+    }
+  }
+
+  #addForeign (item: string, foreign: Foreign): void {
+    const isBeginning = item.endsWith('*')
+    if (/[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u.test(item)) return push(this.#unspaced, item, foreign)
+    const words = wordsOf(item, 8, false)
+    const key = words.join(' ')
+    push(isBeginning ? this.#beginnings : this.#foreign, key, foreign)
+  }
+
+  #addGroup (groups: Map<string, string[][]>, line: string): void {
+    const terms = [...new Set(line.split(',').map((word) => this.#termOf(word)))]
+    for (const term of terms) push(groups, term, terms)
+  }
+
+  #termOf (words: string): string {
+    const list = wordsOf(words, 8, false)
+    const stems = list.map(stemOf)
+    const term = stems.join('')
+    if (stems.length > 1) {
+      this.#parts.set(term, stems)
+      this.#firsts.add(stems[0] ?? '')
+    }
+    if (stems.length === 1 && list[0] !== undefined && !this.words.has(term)) {
+      this.words.set(term, list[0])
+      push(this.#byLength, list[0].length, { word: list[0], term, bits: letters(list[0]) })
+    }
+    return term
+  }
+
+  /** Whether it holds an English term. */
+  knows (term: string): boolean { return this.#same.has(term) || this.#synonyms.has(term) || this.#hints.has(term) }
+
+  /** Whether it is an everyday word, which is right as it is. */
+  isCommon (word: string): boolean { return this.#common.has(word) }
+
+  /** English words of a length. */
+  ofLength (length: number): readonly Word[] { return this.#byLength.get(length) ?? [] }
+
+  /** Whether these stems, joined, are a term of several words. */
+  isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }
+
+  /** Whether two terms, joined, are a term of several words. */
+  areJoined (first: string, second: string): boolean { return this.#firsts.has(first) && this.#parts.has(first + second) }
+
+  partsOf (term: string): readonly string[] | undefined { return this.#parts.get(term) }
+
+  /** What else a term may be called, without itself. */
+  variants (term: string): Variant[] {
+    const found = new Map<string, number>()
+    const add = (other: string, weight: number): void => {
+      if (other !== term && weight > (found.get(other) ?? 0)) found.set(other, weight)
+    }
+    const spellings = [term, ...(this.#same.get(term) ?? []).flat()]
+    for (const spelling of spellings) {
+      const factor = spelling === term ? 1 : worth.same
+      if (factor < 1) add(spelling, factor)
+      for (const group of this.#synonyms.get(spelling) ?? []) {
+        const isHead = group[0] === spelling
+        for (const [i, other] of group.entries()) add(other, factor * (isHead || i === 0 ? worth.synonym : worth.fellow))
+      }
+    }
+    return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
+  }
+
+  /** Terms that a term hints at. */
+  hints (term: string): readonly string[] { return this.#hints.get(term) ?? [] }
+
+  /** The languages that have a word as one too common to search by. */
+  stopLanguages (word: string): readonly string[] { return this.#stop.get(word) ?? [] }
+
+  /** What a word, or several words joined by spaces, means in the languages that have it. */
+  foreign (word: string): readonly Foreign[] {
+    for (const spelling of spellings(word)) {
+      const exact = this.#foreign.get(spelling)
+      const begun = this.#begun(spelling)
+      if (exact ?? begun) return [...exact ?? [], ...begun ?? []]
+    }
+    return []
+  }
+
+  #begun (word: string): Foreign[] | undefined {
+    for (let length = word.length; length >= Math.max(3, word.length - longestEnding); length--) {
+      const found = this.#beginnings.get(word.slice(0, length))
+      if (found) return word.includes(' ', length) ? undefined : found
+    }
+    return undefined
+  }
+
+  /** The words in a run of characters of a script without spaces, the longest first at each place. */
+  unspaced (text: string): Foreign[] {
+    const found: Foreign[] = []
+    const characters = [...text]
+    for (let at = 0; at < characters.length;) {
+      let length = Math.min(8, characters.length - at)
+      for (; length > 0; length--) {
+        const word = this.#unspaced.get(characters.slice(at, at + length).join(''))
+        if (!word) continue
+        found.push(...word)
+        break
+      }
+      at += Math.max(1, length)
+    }
+    return found
+  }
+
+  /** The terms of an English meaning, at what a translation is worth: those that are one word or a joined term. */
+  translated ({ english }: Foreign): Variant { return { term: this.#termOf(english), weight: worth.translation } }
+}
+
+function * spellings (word: string): Iterable<string> {
+  yield word
+  if (/[aou]e/.test(word)) yield word.replace(/([aou])e/g, '$1')
+}
+
+function push<K, V> (map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key)
+  if (list) list.push(value)
+  else map.set(key, [value])
+}
+
+let loading: Promise<Lexicon> | undefined
+
+/** The lexicon of `assets/lexicons/`, read once, in turns. @throws when a file is missing or not as it should be */
+export async function loadLexicon (): Promise<Lexicon> {
+  loading ??= readAll()
+  return await loading
+}
+
+async function readAll (): Promise<Lexicon> {
+  const lexicon = new Lexicon()
+  const budget = new LoopBudget()
+  lexicon.addTrade(JSON.parse(await readAsset('lexicons/trade.json')) as TradeFile)
+  for (const language of languages) {
+    if (budget.spent) await budget.yieldToEventLoop()
+    lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile)
+  }
+  return lexicon
+}

@@ -1,0 +1,262 @@
+import { limits } from '../../limits/index.ts'
+import { asking, stopWords, telling } from './common-words.ts'
+import { piecesOf, type Piece } from './literals.ts'
+import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
+import { stemOf } from './stem.ts'
+import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
+import { differing, distance, letters, mistakesIn, type Word } from './typos.ts'
+import type { Vocabulary } from './vocabulary.ts'
+
+/** One thing that a question asks for. A tool counts by the best of the variants it has. */
+export interface Concept { readonly weight: number, readonly variants: readonly Variant[] }
+/** `text`: the question with typos and foreign words put right. */
+export interface Question { readonly concepts: Concept[], readonly text: string }
+
+/** What a match is worth of an exact one. */
+const worth = {
+  oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6, telling: 0.45
+}
+const bounds = limits.wordSearch
+
+/** Reads questions against a vocabulary. */
+export class Interpreter {
+  readonly #lexicon: Lexicon
+  readonly #vocabulary: Vocabulary
+
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary) {
+    this.#lexicon = lexicon
+    this.#vocabulary = vocabulary
+  }
+
+  read (query: string): Question {
+    const text = query.slice(0, bounds.question)
+    const reading = new Reading(this.#lexicon, this.#vocabulary, piecesOf(text))
+    for (const run of unspacedRuns(text).slice(0, bounds.words)) reading.addUnspaced(run)
+    reading.addAll()
+    return { concepts: reading.concepts, text: reading.text.join(' ') }
+  }
+}
+
+class Reading {
+  readonly concepts: Concept[] = []
+  readonly text: string[] = []
+  readonly #lexicon: Lexicon
+  readonly #vocabulary: Vocabulary
+  readonly #words: string[] = []
+  /** What each of them counts, for the kind of text it is from. */
+  readonly #weights: number[] = []
+  readonly #stems: string[]
+  /** Languages that the question seems to be in, other than English. */
+  readonly #languages: ReadonlySet<string>
+  #misspelled = 0
+
+  constructor (lexicon: Lexicon, vocabulary: Vocabulary, pieces: readonly Piece[]) {
+    this.#lexicon = lexicon
+    this.#vocabulary = vocabulary
+    for (const { text, weight, hint = '' } of pieces) {
+      for (const word of wordsOf(text, bounds.words - this.#words.length, false)) {
+        this.#words.push(word)
+        this.#weights.push(weight)
+      }
+      for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], worth.kind)
+    }
+    this.#stems = this.#words.map(stemOf)
+    this.#languages = this.#guessLanguages()
+  }
+
+  #guessLanguages (): Set<string> {
+    const evidence = new Map<string, number>()
+    for (const word of this.#words) {
+      if (isUnspaced(word) || stopWords.has(word)) continue
+      const languages = new Set(this.#lexicon.stopLanguages(word))
+      if (!this.#isKnown(stemOf(word))) for (const { language } of this.#lexicon.foreign(word)) languages.add(language)
+      for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
+    }
+    const most = Math.max(1, ...evidence.values())
+    return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
+  }
+
+  #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
+
+  /** The meanings of a foreign word, in the question's language if that has it. */
+  #foreign (words: string): readonly Foreign[] {
+    const all = this.#lexicon.foreign(words)
+    const own = all.filter(({ language }) => this.#languages.has(language))
+    return own.length > 0 ? own : all
+  }
+
+  addUnspaced (run: string): void {
+    for (const foreign of this.#lexicon.unspaced(run)) {
+      this.#addConcept([this.#lexicon.translated(foreign)], 1)
+      this.text.push(foreign.english)
+    }
+  }
+
+  addAll (): void {
+    /** Words that are part of a phrase, which says more than they do. */
+    let within = 0
+    if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, worth.telling)
+    for (let i = 0; i < this.#words.length; i++) {
+      const length = this.#addPhrase(i)
+      if (length > within) within = length
+      this.#addWord(i, (within > 0 ? worth.within : 1) * (this.#weights[i] ?? 1))
+      within--
+    }
+  }
+
+  /** Adds the longest phrase that begins at a word. @returns how many words it has, 0 when there is none */
+  #addPhrase (at: number): number {
+    for (let length = Math.min(this.#lexicon.longestPhrase, this.#words.length - at); length > 1; length--) {
+      const term = this.#stems.slice(at, at + length).join('')
+      if (this.#lexicon.isPhrase(term)) {
+        this.#addConcept([{ term, weight: 1 }], 1)
+        return length
+      }
+      const foreign = this.#foreign(this.#words.slice(at, at + length).join(' '))
+      if (foreign.length > 0) {
+        this.#addConcept(foreign.map((meaning) => this.#lexicon.translated(meaning)), 1)
+        this.text.push(foreign[0]?.english ?? '')
+        return length
+      }
+      const joined = stemOf(term)
+      if (length === 2 && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: worth.joined }], 0.5)
+    }
+    return 0
+  }
+
+  #addWord (at: number, factor: number): void {
+    const word = this.#words[at] ?? ''
+    const term = this.#stems[at] ?? ''
+    if (stopWords.has(word) || isUnspaced(word)) return
+    const isStop = this.#lexicon.stopLanguages(word).some((language) => this.#languages.has(language))
+    const isKnown = this.#isKnown(term)
+    if (isStop) return
+    const foreign = this.#foreign(word)
+    const isForeign = foreign.length > 0 && (!isKnown || foreign.some(({ language }) => this.#languages.has(language)))
+    if (isForeign) {
+      const variants = foreign.map((meaning) => this.#lexicon.translated(meaning))
+      this.#addConcept(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
+      this.text.push(foreign[0]?.english ?? word)
+    } else if (isKnown) {
+      this.#addConcept([{ term, weight: 1 }], factor)
+      this.text.push(word)
+    } else if (this.#lexicon.isCommon(word)) this.text.push(word)
+    else this.#addUnknown(word, factor)
+  }
+
+  /** A word that nobody knows: the beginning of one, several in one, or one that is misspelled. */
+  #addUnknown (word: string, factor: number): void {
+    const parts = this.#split(word, 3)
+    if (parts) {
+      for (const part of parts) this.#addConcept(this.#meanings(part), factor * worth.part)
+      this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
+      return
+    }
+    const similar = this.#misspelled++ < bounds.misspelled ? this.#similar(word) : []
+    const begun = word.length < 3 ? [] : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: worth.beginning }))
+    this.#addConcept([...begun, ...similar], factor)
+    const [best] = similar
+    this.text.push(best && begun.length === 0 ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
+  }
+
+  /** What a word means that is known: itself, or its translations. */
+  #meanings (word: string): Variant[] {
+    const term = stemOf(word)
+    const foreign = this.#foreign(word)
+    if (foreign.length > 0 && !this.#isKnown(term)) return foreign.map((meaning) => this.#lexicon.translated(meaning))
+    return [{ term, weight: 1 }]
+  }
+
+  /** A compound as its words: `pullrequest`, `Kalendereintrag`. With the fewest and most even parts. */
+  #split (word: string, most: number): string[] | undefined {
+    if (word.length < 7 || most < 2) return undefined
+    const middle = word.length / 2
+    const places = Array.from({ length: word.length - 6 }, (_, i) => i + 3).sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle))
+    for (const at of places) {
+      const first = this.#asPart(word.slice(0, at))
+      const second = this.#asPart(word.slice(at))
+      if (first !== undefined && second !== undefined) return [first, second]
+    }
+    for (const at of places) {
+      const first = this.#asPart(word.slice(0, at))
+      const others = first === undefined ? undefined : this.#split(word.slice(at), most - 1)
+      if (first !== undefined && others) return [first, ...others]
+    }
+    return undefined
+  }
+
+  /** A part of a compound as a word that is known, without what German puts between two. */
+  #asPart (part: string): string | undefined {
+    const isWord = (word: string): boolean => {
+      if (word.length < 3) return false
+      if (word.length < 4) return this.#lexicon.knows(stemOf(word)) && this.#vocabulary.has(stemOf(word))
+      return this.#isKnown(stemOf(word)) || this.#lexicon.foreign(word).length > 0
+    }
+    if (isWord(part)) return part
+    for (const joint of ['s', 'n', 'es', 'en']) {
+      const bare = part.slice(0, -joint.length)
+      if (part.endsWith(joint) && bare.length > 3 && isWord(bare)) return bare
+    }
+    return undefined
+  }
+
+  /** Words that it may have been meant to be: the fewest mistakes, then the same first letter, then the most frequent. */
+  #similar (word: string): Variant[] {
+    const most = mistakesIn(word.length)
+    const bits = letters(word)
+    let found: Array<{ term: string, rank: number, mistakes: number, places: number }> = []
+    const consider = (candidate: Word, places: number, most: number): void => {
+      if (differing(bits, candidate.bits) > 2 * most) return
+      const mistakes = distance(word, candidate.word, most)
+      if (mistakes > most) return
+      found.push({ term: candidate.term, mistakes, rank: mistakes + (candidate.word[0] === word[0] ? 0 : 0.8), places })
+    }
+    if (most === 0) return []
+    const letter = word.charCodeAt(0)
+    const lengths = Array.from({ length: 2 * most + 1 }, (_, i) => word.length - most + i)
+    for (const length of lengths) {
+      for (const entry of this.#vocabulary.begun(letter, length)) consider(entry, entry.places.length, most)
+      for (const other of this.#lexicon.ofLength(length)) consider(other, 0, most)
+    }
+    if (!found.some(({ rank }) => rank <= 1)) {
+      for (const length of [word.length - 1, word.length, word.length + 1]) {
+        for (const words of this.#vocabulary.notBegun(letter, length)) for (const entry of words) consider(entry, entry.places.length, 1)
+      }
+    }
+    found = found.sort((a, b) => a.rank - b.rank || b.places - a.places || (a.term < b.term ? -1 : 1))
+    const best = found[0]?.rank ?? 0
+    return found.filter(({ rank }) => rank <= best).slice(0, 3)
+      .map(({ term, mistakes }) => ({ term, weight: mistakes > 1 ? worth.twoMistakes : worth.oneMistake }))
+  }
+
+  /** Adds a concept with all that its terms may also be called, and what they hint at. */
+  #addConcept (meant: Variant[], weight: number): void {
+    const variants = new Map<string, number>()
+    const add = (term: string, weight: number): void => {
+      for (const part of this.#vocabulary.has(term) ? [term] : this.#lexicon.partsOf(term) ?? []) {
+        const counted = part === term ? weight : weight * worth.part
+        if (this.#vocabulary.has(part) && counted > (variants.get(part) ?? 0)) variants.set(part, counted)
+      }
+    }
+    for (const { term, weight } of meant) {
+      add(term, weight)
+      for (const other of this.#lexicon.variants(term)) add(other.term, weight * other.weight)
+    }
+    if (variants.size > 0) {
+      const sorted = [...variants].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
+      this.concepts.push({ weight, variants: sorted.slice(0, bounds.variants) })
+    }
+    for (const { term } of meant) {
+      for (const hint of this.#lexicon.hints(term)) {
+        const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
+        this.#addPlain([hint, ...spellings.map(({ term }) => term)], weight * worth.hint)
+      }
+    }
+  }
+
+  /** Adds a concept of these terms alone. */
+  #addPlain (terms: readonly string[], weight: number): void {
+    const variants = terms.filter((term) => this.#vocabulary.has(term)).map((term) => ({ term, weight: 1 }))
+    if (variants.length > 0) this.concepts.push({ weight, variants })
+  }
+}

@@ -1,0 +1,83 @@
+import type { Concept } from './question.ts'
+import { stemOf } from './stem.ts'
+import { wordsOf } from './tokens.ts'
+import { slotOf, type Vocabulary } from './vocabulary.ts'
+
+/** What the tools of a server count that the question names. */
+const factor = 1.6
+/** A word of a server's name names it if no more servers have it in their names. */
+const namesakes = 3
+/** A word is an alias of a server if this part of its tools have it, and they are this part of all that do. */
+const alias = { within: 0.5, share: 0.75, tools: 3 }
+
+/** Which servers a question names: by their names, or by words that are common in one and rare elsewhere. */
+export class ServerHints {
+  readonly #slots = new Map<string, Set<number>>()
+  readonly #serverOf: Array<string | undefined> = []
+  /** Servers by the words of their names. */
+  readonly #named = new Map<string, Set<string>>()
+
+  add (slot: number, server: string): void {
+    const slots = this.#slots.get(server)
+    this.#serverOf[slot] = server
+    if (slots) {
+      slots.add(slot)
+      return
+    }
+    this.#slots.set(server, new Set([slot]))
+    for (const term of termsOf(server)) {
+      const servers = this.#named.get(term)
+      if (servers) servers.add(server)
+      else this.#named.set(term, new Set([server]))
+    }
+  }
+
+  remove (slot: number, server: string): void {
+    const slots = this.#slots.get(server)
+    this.#serverOf[slot] = undefined
+    slots?.delete(slot)
+    if (slots?.size !== 0) return
+    this.#slots.delete(server)
+    for (const term of termsOf(server)) {
+      const servers = this.#named.get(term)
+      servers?.delete(server)
+      if (servers?.size === 0) this.#named.delete(term)
+    }
+  }
+
+  /** What the tools of each server that a question names count, by slot. */
+  * factors (concepts: readonly Concept[], vocabulary: Vocabulary): Iterable<[slot: number, factor: number]> {
+    if (this.#slots.size < 2) return
+    const servers = new Set<string>()
+    const largest = Math.max(...[...this.#slots.values()].map(({ size }) => size))
+    for (const { variants, weight } of concepts) {
+      if (weight < 0.5) continue
+      for (const variant of variants) {
+        if (variant.weight >= 0.8) for (const server of this.#namedBy(variant.term, vocabulary, largest)) servers.add(server)
+      }
+    }
+    for (const server of servers) for (const slot of this.#slots.get(server) ?? []) yield [slot, factor]
+  }
+
+  #namedBy (term: string, vocabulary: Vocabulary, largest: number): string[] {
+    const places = vocabulary.get(term)?.places ?? []
+    if (places.length > 2 * namesakes * Math.max(largest, 5)) return []
+    const counts = new Map<string, number>()
+    for (const place of places) {
+      const server = this.#serverOf[slotOf(place)]
+      if (server !== undefined) counts.set(server, (counts.get(server) ?? 0) + 1)
+    }
+    const named = this.#named.get(term)
+    const inside = [...named ?? []].reduce((sum, server) => sum + (counts.get(server) ?? 0), 0)
+    if (named && named.size <= namesakes && places.length - inside <= Math.max(10, 2 * inside)) return [...named]
+    return [...counts].filter(([server, count]) => {
+      const size = this.#slots.get(server)?.size ?? 0
+      return count >= alias.tools && count >= alias.within * size && count >= alias.share * places.length
+    }).map(([server]) => server)
+  }
+}
+
+const termsOf = (server: string): Set<string> => {
+  const terms = wordsOf(server, 8).map(stemOf)
+  return new Set([...terms, terms.join('')])
+}

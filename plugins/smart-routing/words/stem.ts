@@ -1,0 +1,86 @@
+// Stems of English words, after M. F. Porter: An algorithm for suffix stripping (1980).
+import { limits } from '../../limits/index.ts'
+
+const consonant = '[^aeiou]'
+const vowel = '[aeiouy]'
+const consonants = `${consonant}[^aeiouy]*`
+const vowels = `${vowel}[aeiou]*`
+/** At least one, exactly one, at least two changes from vowels to consonants; a vowel at all. */
+const measured = new RegExp(`^(${consonants})?${vowels}${consonants}`)
+const measuredOnce = new RegExp(`^(${consonants})?${vowels}${consonants}(${vowels})?$`)
+const measuredTwice = new RegExp(`^(${consonants})?${vowels}${consonants}${vowels}${consonants}`)
+const hasVowel = new RegExp(`^(${consonants})?${vowel}`)
+const shortEnd = new RegExp(`^${consonants}${vowel}[^aeiouwxy]$`)
+
+const derived: Array<[RegExp, string]> = [
+  [/^(.+?)(ational|ate)$/, 'ate'], [/^(.+?)tional$/, 'tion'], [/^(.+?)(enci|ence)$/, 'ence'], [/^(.+?)(anci|ance)$/, 'ance'],
+  [/^(.+?)(izer|ization)$/, 'ize'], [/^(.+?)(bli)$/, 'ble'], [/^(.+?)(alli|alism|aliti)$/, 'al'], [/^(.+?)entli$/, 'ent'],
+  [/^(.+?)eli$/, 'e'], [/^(.+?)(ousli|ousness)$/, 'ous'], [/^(.+?)(ation|ator)$/, 'ate'], [/^(.+?)(iveness|iviti)$/, 'ive'],
+  [/^(.+?)fulness$/, 'ful'], [/^(.+?)biliti$/, 'ble'], [/^(.+?)logi$/, 'log'],
+  [/^(.+?[cdeghkmnrtw])li$/, '']
+]
+const adjectives: Array<[RegExp, string]> = [
+  [/^(.+?)(icate|iciti|ical)$/, 'ic'], [/^(.+?)(ative|ful|ness)$/, ''], [/^(.+?)alize$/, 'al']
+]
+const endings = /^(.+?)(al|ance|ence|er|ic|able|ible|ant|ement|ment|ent|ou|ism|ate|iti|ous|ive|ize)$/
+const ionEnding = /^(.+?[st])ion$/
+
+/** @param word in lower case @returns its stem; the word itself if it is short or holds other letters than a to z */
+export function stem (word: string): string {
+  if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
+  let stemmed = word.startsWith('y') ? `Y${word.slice(1)}` : word
+  stemmed = plural(stemmed)
+  stemmed = verbEnding(stemmed)
+  const y = /^(.+?)y$/.exec(stemmed)?.[1]
+  if (y !== undefined && hasVowel.test(y)) stemmed = `${y}i`
+  stemmed = replaced(replaced(stemmed, derived), adjectives)
+  const base = (endings.exec(stemmed) ?? ionEnding.exec(stemmed))?.[1]
+  if (base !== undefined && measuredTwice.test(base)) stemmed = base
+  const e = /^(.+?)e$/.exec(stemmed)?.[1]
+  if (e !== undefined && (measuredTwice.test(e) || (measuredOnce.test(e) && !shortEnd.test(e)))) stemmed = e
+  if (stemmed.endsWith('ll') && measuredTwice.test(stemmed)) stemmed = stemmed.slice(0, -1)
+  return stemmed.toLowerCase()
+}
+
+function plural (word: string): string {
+  if (/(ss|i)es$/.test(word)) return word.slice(0, -2)
+  return /[^s]s$/.test(word) ? word.slice(0, -1) : word
+}
+
+function verbEnding (word: string): string {
+  const eed = /^(.+?)eed$/.exec(word)?.[1]
+  if (eed !== undefined) return measured.test(eed) ? word.slice(0, -1) : word
+  const base = /^(.+?)(ed|ing)$/.exec(word)?.[1]
+  if (base === undefined || !hasVowel.test(base)) return word
+  if (/(at|bl|iz)$/.test(base)) return `${base}e`
+  if (/([^aeiouylsz])\1$/.test(base)) return base.slice(0, -1)
+  return shortEnd.test(base) ? `${base}e` : base
+}
+
+/** The first ending that fits is replaced, if enough is left before it. */
+function replaced (word: string, rules: Array<[RegExp, string]>): string {
+  for (const [ending, by] of rules) {
+    const base = ending.exec(word)?.[1]
+    if (base !== undefined) return measured.test(base) ? base + by : word
+  }
+  return word
+}
+
+/** A word as it was written, folded, and its stem, which is what is compared. */
+export interface Token { readonly word: string, readonly term: string }
+
+const tokens = new Map<string, Token>()
+
+/** A word with its stem, from a cache: the same word gives the same object, so that an index of many tools holds it once. */
+export function tokenOf (word: string): Token {
+  const known = tokens.get(word)
+  if (known) return known
+  if (tokens.size >= limits.wordSearch.cachedWords) tokens.clear()
+  // A part of a long text would keep the whole text in memory.
+  const own = word.length < 13 ? word : ` ${word}`.slice(1)
+  const token = { word: own, term: stem(own) }
+  tokens.set(own, token)
+  return token
+}
+
+export const stemOf = (word: string): string => tokenOf(word).term

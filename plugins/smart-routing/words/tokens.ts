@@ -1,0 +1,83 @@
+// Texts as words: identifiers are split, accents are dropped, scripts without spaces become pairs of characters.
+
+/** Max length of a word, in characters; what is longer is cut. */
+const longestWord = 48
+const run = /[\p{L}\p{N}\p{M}]+/gu
+const noWord = /[^A-Za-z0-9]+/
+const lowerCase = /^[a-z]+$/
+const capitalized = /^[A-Z](?:[a-z]+|[A-Z]*)$/
+const plainAscii = /^[\t-\r -~]*$/
+const withoutSpaces = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]/u
+const pieces = /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}ー]+)/u
+const special: Record<string, string> = { ß: 'ss', ł: 'l', ø: 'o', æ: 'ae', œ: 'oe', ı: 'i', đ: 'd' }
+
+/** In lower case, without accents. */
+export function fold (word: string): string {
+  const lower = word.toLowerCase()
+  if (plainAscii.test(lower)) return lower
+  return lower.normalize('NFD').replace(/[\u0300-\u036f]/g, '').normalize('NFC').replace(/[ßłøæœıđ]/g, (letter) => special[letter] ?? letter)
+}
+
+/**
+ * The words of a text, in order: `createPullRequest` is create, pull, request; `GitHub` is git, hub, github; `oauth2` is oauth2, oauth.
+ * @param max the most words
+ * @param isWhole whether an identifier that was split is a word as well (it is one for an index, not for the order of a question)
+ */
+export function wordsOf (text: string, max: number, isWhole = true): string[] {
+  const words: string[] = []
+  if (plainAscii.test(text)) {
+    for (const found of text.split(noWord)) {
+      if (words.length >= max) break
+      if (found !== '') addIdentifier(words, found.length > longestWord ? found.slice(0, longestWord) : found, isWhole)
+    }
+  } else addForeign(words, text.normalize('NFKC'), max, isWhole)
+  if (words.length > max) words.length = max
+  return words
+}
+
+function addForeign (words: string[], text: string, max: number, isWhole: boolean): void {
+  for (const [found] of text.matchAll(run)) {
+    if (words.length >= max) return
+    const cut = found.length > longestWord ? found.slice(0, longestWord) : found
+    for (const piece of withoutSpaces.test(cut) ? cut.split(pieces) : [cut]) {
+      if (withoutSpaces.test(piece)) words.push(...pairs(piece))
+      else if (piece !== '') addIdentifier(words, piece, isWhole)
+    }
+  }
+}
+
+function addIdentifier (words: string[], identifier: string, isWhole: boolean): void {
+  if (lowerCase.test(identifier)) {
+    words.push(identifier)
+    return
+  }
+  if (capitalized.test(identifier)) {
+    words.push(identifier.toLowerCase())
+    return
+  }
+  const parts = identifier.split(/(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll}{2})/u)
+  if (parts.length > 1) for (const part of parts) addPart(words, part)
+  if (parts.length === 1 || isWhole) addPart(words, identifier)
+}
+
+function addPart (words: string[], part: string): void {
+  const word = fold(part)
+  words.push(word)
+  if (!/\p{N}/u.test(word)) return
+  for (const letters of word.match(/\p{L}{3,}/gu) ?? []) words.push(letters)
+}
+
+/** 搜索文件 as 搜索, 索文, 文件; a single character as itself. */
+function pairs (text: string): string[] {
+  const characters = [...text]
+  if (characters.length < 2) return characters
+  return characters.slice(1).map((character, i) => `${characters[i] ?? ''}${character}`)
+}
+
+/** The runs of characters of a text in a script without spaces. */
+export function unspacedRuns (text: string): string[] {
+  return text.normalize('NFKC').split(pieces).filter((piece) => withoutSpaces.test(piece))
+}
+
+/** Whether a word is written in a script without spaces. */
+export const isUnspaced = (word: string): boolean => withoutSpaces.test(word)

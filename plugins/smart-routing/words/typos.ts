@@ -1,0 +1,50 @@
+/** A word that another may be a misspelling of. `bits`: its letters. */
+export interface Word { readonly word: string, readonly term: string, readonly bits: number }
+
+/** How many letters of a word of this length may be wrong. */
+export const mistakesIn = (length: number): number => length < 4 ? 0 : length < 8 ? 1 : 2
+
+/**
+ * How many letters must be changed, added, left out or swapped with their neighbour (optimal string alignment).
+ * @param most where it stops counting: what is more is `most + 1`
+ */
+export function distance (a: string, b: string, most: number): number {
+  if (Math.abs(a.length - b.length) > most || b.length >= longest) return most + 1
+  let [before, last, row] = rows
+  for (let j = 0; j <= b.length; j++) last[j] = j
+  for (let i = 1; i <= a.length; i++) {
+    row[0] = i
+    let least = i
+    const letter = a.charCodeAt(i - 1)
+    for (let j = 1; j <= b.length; j++) {
+      const other = b.charCodeAt(j - 1)
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + (letter === other ? 0 : 1))
+      const isSwap = i > 1 && j > 1 && letter === b.charCodeAt(j - 2) && a.charCodeAt(i - 2) === other
+      if (isSwap) cost = Math.min(cost, (before[j - 2] ?? 0) + 1)
+      row[j] = cost
+      if (cost < least) least = cost
+    }
+    if (least > most) return most + 1
+    ;[before, last, row] = [last, row, before]
+  }
+  return last[b.length] ?? 0
+}
+
+/** More than the longest word has. */
+const longest = 64
+const rows: [Uint8Array, Uint8Array, Uint8Array] = [new Uint8Array(longest), new Uint8Array(longest), new Uint8Array(longest)]
+
+/** The letters of a word as bits: two words that differ in few letters differ in few bits. */
+export function letters (word: string): number {
+  let bits = 0
+  for (let i = 0; i < word.length; i++) bits |= 1 << (word.charCodeAt(i) % 32)
+  return bits
+}
+
+/** Number of bits in which two differ. */
+export function differing (a: number, b: number): number {
+  let bits = a ^ b
+  let count = 0
+  for (; bits !== 0; bits &= bits - 1) count++
+  return count
+}

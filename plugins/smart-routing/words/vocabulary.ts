@@ -1,0 +1,92 @@
+import { heaviest, type Analysis } from './analysis.ts'
+import { letters, type Word } from './typos.ts'
+
+/** Where a term occurs, with the word as it was first written: slots of tools and weights, packed as `slot << bits | weight`. */
+export interface Entry extends Word { places: number[] }
+
+const bits = Math.log2(heaviest + 1)
+export const slotOf = (place: number): number => place >>> bits
+export const weightOf = (place: number): number => place & heaviest
+
+/** The terms of all tools of an index. */
+export class Vocabulary {
+  readonly #entries = new Map<string, Entry>()
+  /** Words by their first letter and their length, for spelling mistakes and beginnings. */
+  readonly #buckets = new Map<number, Set<Entry>>()
+
+  add (slot: number, { tokens, weights }: Analysis): void {
+    for (let i = 0; i < tokens.length; i++) {
+      const token = tokens[i]
+      if (!token) continue
+      const place = slot << bits | (weights[i] ?? 0)
+      const entry = this.#entries.get(token.term)
+      if (entry) entry.places.push(place)
+      else this.#insert({ term: token.term, word: token.word, bits: letters(token.word), places: [place] })
+    }
+  }
+
+  #insert (entry: Entry): void {
+    this.#entries.set(entry.term, entry)
+    const key = bucketOf(entry.word.charCodeAt(0), entry.word.length)
+    const words = this.#buckets.get(key)
+    if (words) words.add(entry)
+    else this.#buckets.set(key, new Set([entry]))
+  }
+
+  /** Frees the memory that growing lists of places hold in advance. */
+  trim (): void {
+    for (const entry of this.#entries.values()) if (entry.places.length > 1) entry.places = entry.places.slice()
+  }
+
+  /** Removes tools: one pass over each of their terms, however many tools have it. @param slots and what was added for them */
+  remove (slots: ReadonlyMap<number, Analysis>): void {
+    const terms = new Set([...slots.values()].flatMap(({ tokens }) => tokens))
+    const isGone = new Uint8Array(Math.max(0, ...slots.keys()) + 1)
+    for (const slot of slots.keys()) isGone[slot] = 1
+    for (const { term } of terms) {
+      const entry = this.#entries.get(term)
+      if (!entry) continue
+      const { places } = entry
+      let kept = 0
+      for (let i = 0; i < places.length; i++) {
+        const place = places[i] ?? 0
+        if (isGone[slotOf(place)] !== 1) places[kept++] = place
+      }
+      places.length = kept
+      if (kept > 0) continue
+      this.#entries.delete(term)
+      this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
+    }
+  }
+
+  get size (): number { return this.#entries.size }
+
+  get (term: string): Entry | undefined { return this.#entries.get(term) }
+
+  has (term: string): boolean { return this.#entries.has(term) }
+
+  /** Words that begin with a letter, by its code, and have a length. */
+  begun (letter: number, length: number): Iterable<Entry> { return this.#buckets.get(bucketOf(letter, length)) ?? [] }
+
+  /** Words of a length that do not begin with a letter. */
+  notBegun (letter: number, length: number): Array<Iterable<Entry>> {
+    return [...this.#buckets].filter(([key]) => key % lengths === length && key !== bucketOf(letter, length)).map(([, words]) => words)
+  }
+
+  /** Words that begin so, the shortest first. @param max the most */
+  beginning (start: string, max: number): Entry[] {
+    const found: Entry[] = []
+    for (let length = start.length + 1; length <= start.length + 8; length++) {
+      for (const entry of this.begun(start.charCodeAt(0), length)) {
+        if (!entry.word.startsWith(start)) continue
+        found.push(entry)
+        if (found.length >= max) return found
+      }
+    }
+    return found
+  }
+}
+
+/** More than the longest word has. */
+const lengths = 128
+const bucketOf = (letter: number, length: number): number => letter * lengths + Math.min(length, lengths - 1)

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { test } from 'tap'
+import { plainBm25 } from '../../bench/search/plain-bm25.ts'
+import { measure } from '../../bench/search/quality.ts'
+import { readQuestions, readTools } from '../../bench/search/questions.ts'
+import { syntheticTools } from '../../bench/search/synthetic.ts'
+import { ToolIndex, type SearchTool } from '../../plugins/smart-routing/words/index.ts'
+
+const tool = (server: string, ownName: string, description = '', more: Partial<SearchTool> = {}): SearchTool =>
+  ({ name: `${server}-${ownName}`, ownName, server, description, ...more })
+
+const schema = (properties: Record<string, string>): unknown =>
+  ({ type: 'object', properties: Object.fromEntries(Object.entries(properties).map(([name, description]) => [name, { type: 'string', description }])) })
+
+const some = [
+  tool('github', 'create_issue', 'Create a new issue in a GitHub repository'),
+  tool('github', 'merge_pull_request', 'Merge a pull request'),
+  tool('github', 'search_repositories', 'Search for GitHub repositories'),
+  tool('files', 'delete_file', 'Delete a file from the disk', { inputSchema: schema({ path: 'Absolute path of the file' }) }),
+  tool('files', 'listDirectory', 'List what a directory holds'),
+  tool('mail', 'send_email', 'Sends a new email', { inputSchema: schema({ recipient: 'Who gets it', subject: 'The subject line' }) }),
+  tool('mail', 'search_emails', 'Searches for emails'),
+  tool('maps', 'maps_directions', 'Get directions between two points'),
+  tool('browser', 'take_screenshot', 'Take a screenshot of the current page'),
+  tool('calendar', 'create-event', 'Create a new calendar event'),
+  tool('calendar', 'delete-event', 'Delete a calendar event'),
+  tool('weather', 'get_forecast', 'Weather of the next days', { title: 'Forecast', inputSchema: schema({ zipCode: 'Postal code of the town' }) })
+]
+
+async function indexed (tools: readonly SearchTool[]): Promise<ToolIndex> {
+  const index = new ToolIndex()
+  await index.update(tools)
+  return index
+}
+const first = (index: ToolIndex, query: string): string | undefined => index.search(query, 5)[0]?.tool.ownName
+
+test('finds a tool', async (t) => {
+  const index = await indexed(some)
+  const table: Array<[what: string, query: string, ownName: string]> = [
+    ['by its words', 'create an issue', 'create_issue'],
+    ['by its name', 'github-merge_pull_request', 'merge_pull_request'],
+    ['by a name in camel case', 'list directory', 'listDirectory'],
+    ['by a question in camel case', 'listDirectory', 'listDirectory'],
+    ['by a word in mixed case', 'github repositories search', 'search_repositories'],
+    ['by its title', 'forecast', 'get_forecast'],
+    ['by a parameter', 'zip code', 'get_forecast'],
+    ['by the description of a parameter', 'postal', 'get_forecast'],
+    ['by another form of a word', 'searching repository', 'search_repositories'],
+    ['by a synonym', 'get rid of a file', 'delete_file'],
+    ['by an abbreviation', 'merge the PR', 'merge_pull_request'],
+    ['by two words for one', 'screen shot', 'take_screenshot'],
+    ['by one word for two', 'pullrequest', 'merge_pull_request'],
+    ['in spite of typos', 'snd an emial', 'send_email'],
+    ['in spite of a wrong first letter', 'xirections', 'maps_directions'],
+    ['in German', 'Schicke eine E-Mail', 'send_email'],
+    ['in German without umlauts', 'Loesche die Datei', 'delete_file'],
+    ['by a German compound', 'Kalendereintrag erstellen', 'create-event'],
+    ['in Spanish', 'Borra el archivo', 'delete_file'],
+    ['in French', "Fais une capture d'écran", 'take_screenshot'],
+    ['in Portuguese', 'Envie um e-mail', 'send_email'],
+    ['in Italian', 'Elimina il file', 'delete_file'],
+    ['in Russian', 'Удали файл', 'delete_file'],
+    ['in Chinese', '删除文件', 'delete_file'],
+    ['in Japanese', 'ファイルを削除して', 'delete_file'],
+    ['in Korean', '파일을 삭제해줘', 'delete_file']
+  ]
+  for (const [what, query, ownName] of table) {
+    await t.test(what, async () => { assert.equal(first(index, query), ownName) })
+  }
+})
+
+test('a server that is named counts more, and tools of one name give way to others', async () => {
+  const index = await indexed([
+    ...some, ...['slack', 'teams', 'zulip'].flatMap((server) => [tool(server, 'post_message', 'Post a message to a channel'), tool(server, 'list_channels', 'List channels')])
+  ])
+  assert.equal(index.search('post a message in zulip', 1)[0]?.tool.name, 'zulip-post_message')
+  const [best, second, third] = index.search('post a message', 10)
+  assert.ok(best && second && third)
+  assert.deepEqual([best.tool.server, second.tool.server, third.tool.server], ['slack', 'teams', 'zulip'])
+  assert.ok(best.score > second.score && second.score > third.score)
+})
+
+test('an index is updated by difference, and finds only what it was given last', async () => {
+  const index = await indexed(some)
+  const [, ...others] = some
+  const added = tool('notes', 'write_note', 'Write down a note')
+  const updated = index.update([...others, added])
+  assert.ok(!index.search('create an issue', 100).some(({ tool }) => tool.ownName === 'create_issue'), 'found while the update runs')
+  await updated
+  assert.equal(first(index, 'write a note'), 'write_note')
+  assert.deepEqual(index.search('create an issue in the repository', 100), (await indexed([...others, added])).search('create an issue in the repository', 100))
+  await Promise.all([index.update([]), index.update(some), index.update(others), index.update(some)])
+  assert.deepEqual(index.search('delete', 100), (await indexed(some)).search('delete', 100))
+  await index.update([])
+  assert.deepEqual(index.search('delete', 100), [])
+})
+
+test('tools of other indexes influence nothing', async () => {
+  const alone = (await indexed(some)).search('delete the calender evnt', 100)
+  const other = await indexed([...some, ...Array.from({ length: 50 }, (_, i) => tool('hidden', `calender_delete_${i}`, 'delete evnt'))])
+  other.search('delete the calender evnt', 100)
+  const index = await indexed(some)
+  assert.deepEqual(index.search('delete the calender evnt', 100), alone)
+  assert.equal(index.interpret('delete the calender evnt'), 'delete the calendar event'.replace('the ', ''))
+})
+
+test('a question is put right for a model', async () => {
+  const index = await indexed(some)
+  assert.equal(index.interpret('Lösche die Datei'), 'delete file')
+  assert.equal(index.interpret('删除文件'), 'delete file')
+  assert.equal(index.interpret('tkae a screnshot'), 'take screenshot')
+  assert.equal(index.interpret('…'), '…')
+  assert.equal(new ToolIndex().interpret('anything'), 'anything')
+})
+
+test('results are the same each time, at most as many as asked for', async () => {
+  const equal = Array.from({ length: 30 }, (_, i) => tool('same', 'sync', 'Synchronizes', { name: `same-${i}` }))
+  const index = await indexed(equal)
+  assert.deepEqual(index.search('sync', 7).map(({ tool }) => tool.name), equal.slice(0, 7).map(({ name }) => name))
+  assert.deepEqual(index.search('sync', 0), [])
+  assert.deepEqual(index.search('', 5), [])
+  assert.deepEqual(new ToolIndex().search('sync', 5), [])
+})
+
+test('hostile descriptions', async (t) => {
+  const honest = readTools().tools
+  const asked = ['send an email', 'create an issue on github', 'list files in a folder', 'delete the calendar event', 'take a screenshot', 'run a sql query']
+  const words = [...new Set(honest.flatMap(({ ownName, description }) => `${ownName} ${description ?? ''}`.toLowerCase().split(/[^a-z]+/)))]
+  const before = (await indexed(honest))
+  const stuffed: Record<string, SearchTool> = {
+    'all words in the description': tool('evil', 'tool', words.join(' ')),
+    'the question a thousand times': tool('evil', 'tool', Array.from({ length: 1_000 }, () => asked.join(' ')).join(' ')),
+    'many words in the name': tool('evil', words.slice(0, 2_000).join('_'), 'Does it all'),
+    'verbs and nouns in the name': tool('evil', 'send_create_list_delete_take_run_email_issue_file_folder_event_screenshot_sql_query', asked.join(' ').repeat(9)),
+    'many parameters': tool('evil', 'tool', 'Does it all', { inputSchema: schema(Object.fromEntries(words.slice(0, 5_000).map((word) => [word, word]))) }),
+    'all words in the title': tool('evil', 'tool', '', { title: words.join(' ') }),
+    'the server is named after everything': tool('send-email-create-issue-list-files-delete-event-take-screenshot-run-sql-query', 'tool', asked.join(' '))
+  }
+  for (const [what, evil] of Object.entries(stuffed)) {
+    await t.test(`${what} does not win`, async () => {
+      const index = await indexed([evil, ...honest])
+      for (const query of asked) {
+        assert.notEqual(index.search(query, 1)[0]?.tool, evil, query)
+        assert.equal(index.search(query, 1)[0]?.tool, before.search(query, 1)[0]?.tool, query)
+      }
+    })
+  }
+
+  await t.test('what is long, deep, or of odd characters is read in no time and breaks nothing', async () => {
+    let deep: unknown = {}
+    for (let i = 0; i < 10_000; i++) deep = { type: 'object', properties: { a: deep }, items: deep }
+    const cyclic: Record<string, unknown> = { type: 'object' }
+    cyclic['properties'] = { a: cyclic, b: cyclic }
+    const odd = [
+      'x'.repeat(65_536), 'aB'.repeat(32_768), '1a'.repeat(32_768), 'ﷺ'.repeat(20_000), '中'.repeat(65_536), 'é\u0301'.repeat(20_000), '\u0000\u001b[31m\u202e\ufeff'.repeat(9_999),
+      '\ud800\udfff\ud800', '{"a":'.repeat(10_000), 'a\n'.repeat(30_000), '.'.repeat(65_536), '/a'.repeat(30_000), '"'.repeat(65_536), '@a.'.repeat(20_000), '😀'.repeat(20_000)
+    ]
+    const tools = odd.flatMap((text, i) => [
+      tool('odd', `t${i}`, text), tool(text, text, text, { title: text, name: `n${i}`, inputSchema: schema({ [text]: text }) })
+    ])
+    const index = await indexed([...some, ...tools, tool('odd', 'deep', '', { inputSchema: deep }), tool('odd', 'cyclic', '', { inputSchema: cyclic }), tool('odd', '__proto__', 'constructor toString')])
+    assert.equal(first(index, 'send an email'), 'send_email')
+    const begun = process.cpuUsage()
+    for (const text of [...odd, '__proto__ constructor toString hasOwnProperty', words.join(' ')]) {
+      index.search(text, 10)
+      index.interpret(text)
+    }
+    const { user } = process.cpuUsage(begun)
+    assert.ok(user < 3_000_000, `${user} µs for ${odd.length} odd questions`)
+  })
+
+  await t.test('what others cannot see of it: the vocabulary of one tool is bounded', async () => {
+    const index = await indexed([tool('evil', 'tool', Array.from({ length: 5_000 }, (_, i) => `word${i}`).join(' ')), ...some])
+    assert.deepEqual(index.search('word4999', 5).filter(({ tool }) => tool.server === 'evil' && tool.description?.startsWith('word4999')), [])
+  })
+})
+
+test('10,000 tools are indexed in turns', async (t) => {
+  const tools = syntheticTools(readTools().tools, 10_000)
+  const delays = monitorEventLoopDelay({ resolution: 1 })
+  delays.enable()
+  const cpu = process.cpuUsage()
+  const index = await indexed(tools)
+  const built = process.cpuUsage(cpu).user / 1_000
+  delays.disable()
+  t.comment(`${built.toFixed(0)} ms of CPU, turns of at most ${(delays.max / 1e6).toFixed(0)} ms, p99 ${(delays.percentile(99) / 1e6).toFixed(0)} ms`)
+  assert.ok(delays.count > 20, 'it never yielded')
+  assert.ok(built < 10_000)
+  for (const query of ['send an email', 'wie komme ich nach Hamburg', 'delte the calender event']) assert.equal(index.search(query, 10).length, 10)
+  const more = [...tools, tool('late', 'xylophone_tuner', 'Tunes xylophones')]
+  await index.update(more)
+  assert.equal(first(index, 'tune my xylophone'), 'xylophone_tuner')
+})
+
+test('the ranking is better than plain BM25 on the questions of the benchmark', async () => {
+  const { tools } = readTools()
+  const index = await indexed(tools)
+  const plain = plainBm25(tools)
+  const questions = readQuestions().filter(({ isTuned }) => isTuned)
+  const ours = measure(questions, (query) => index.search(query, 20).map(({ tool }) => tool))
+  const theirs = measure(questions, (query) => plain(query, 20))
+  assert.ok(ours.recall5 >= 0.85, `recall@5 ${ours.recall5}`)
+  assert.ok(ours.recall5 > theirs.recall5 + 0.2)
+})
