@@ -371,6 +371,15 @@ export const limits = {
     part: 1024 * 1024
   },
 
+  /**
+   * `$smart`. `indexes`: max sets of tools that are indexed, and `tools`: max tools in all of them; beyond: the index that was used longest
+   * ago is dropped, and built again on demand. `query`: max length of a question, in characters; beyond: it is cut. `servers`: max length
+   * of the list of servers in a tool's description, in characters; beyond: the others are counted. `found`: size that a found tool may
+   * have in an answer, on average, and `only`: that of a search for one tool, in characters of JSON; beyond: schemas and descriptions are
+   * shortened. `schema`: max size of a tool whose schema is read to be answered, in characters; beyond: it is left out.
+   */
+  smartRouting: { indexes: 64, tools: 200_000, query: 2_000, servers: 400, found: 380, only: 24 * 1024, schema: 64 * 1024 },
+
   /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100
 } as const

@@ -292,6 +292,16 @@ const mcpPlaces: Readonly<Record<string, Target>> = {
   '/sse/:name': 'server',
   '/:user/sse': 'own route',
   '/:user/sse/:name': 'own route of a server',
+  '/mcp/$smart': 'global route',
+  '/api/mcp/$smart': 'global route',
+  '/mcp/$smart/:name': 'server',
+  '/api/mcp/$smart/:name': 'server',
+  '/:user/mcp/$smart': 'own route',
+  '/:user/mcp/$smart/:name': 'own route of a server',
+  '/sse/$smart': 'global route',
+  '/sse/$smart/:name': 'server',
+  '/:user/sse/$smart': 'own route',
+  '/:user/sse/$smart/:name': 'own route of a server',
   '/messages': 'nothing'
 }
 const initialize = {
