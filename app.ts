@@ -146,7 +146,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     problemOf: bundleProblem(resolve(options.bundles.root))
   })
   await app.register(builtIns)
-  await app.register(smartRouting)
+  await app.register(smartRouting, storage)
   await app.register(accessTokens, storage)
   await app.register(social, storage)
   await app.register(auth)

@@ -1,5 +1,11 @@
 import fp from 'fastify-plugin'
-import { smartRoutingOf } from './options.ts'
+import { openVectors } from '../../db/open.ts'
+import type { Vectors } from '../../db/ports.ts'
+import { isAdmins } from '../access/visibility.ts'
+import { ApiEmbeddings } from './embeddings/index.ts'
+import { embeddingOptions, type EmbeddingOptions } from './embeddings/options.ts'
+import { VectorsAt } from './embeddings/vectors-at.ts'
+import { smartRoutingOf, type SmartRouting } from './options.ts'
 import { SmartProvider } from './provider.ts'
 import { Search } from './search.ts'
 
@@ -7,11 +13,32 @@ import { Search } from './search.ts'
  * `$smart`: a presentation of the gateway that shows the tools of a view by searching them. The routes below `$smart` ask for such views;
  * no caller knows of it otherwise.
  */
-export default fp(async (app) => {
-  const isProgressive = (): boolean => smartRoutingOf(app.settings.current.system).progressiveDisclosure === true
-  const search = new Search(app.gateway, { isOn: false, follow: () => {}, similarity: async () => ({ reason: 'off' }) }, (err) => {
-    app.log.error({ err }, 'the index of tools could not be brought up to date')
+export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
+  const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
+  const settings = (): SmartRouting => smartRoutingOf(app.settings.current.system)
+  let known: { readonly key: string, readonly options: EmbeddingOptions | undefined } | undefined
+  const options = (): EmbeddingOptions | undefined => {
+    const made = embeddingOptions(settings(), passthrough)
+    const key = JSON.stringify(made)
+    if (known?.key !== key) known = { key, options: made }
+    return known.options
+  }
+  const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }
+  const embeddings = new ApiEmbeddings({
+    options,
+    outbound: app.outbound,
+    counters: app.counters,
+    vectors,
+    vectorsAt: new VectorsAt(openVectors),
+    ownerOf: (server) => {
+      const { current } = app.settings
+      const owner = current.servers.get(server)?.config.owner
+      return isAdmins(current, owner) ? undefined : owner
+    },
+    warn
   })
+  const search = new Search(app.gateway, embeddings, (error) => { warn(error, 'The index of tools could not be brought up to date') })
+  const isProgressive = (): boolean => settings().progressiveDisclosure === true
   const changed = app.gateway.addPresentation('search', {
     provider: new SmartProvider(app.gateway, search, isProgressive),
     present: (presented) => search.present(presented, isProgressive())
@@ -19,4 +46,5 @@ export default fp(async (app) => {
   app.settings.on('changed', (next, former) => {
     if (next.system.smartRouting !== former.system.smartRouting) changed()
   })
-}, { name: 'smart-routing', dependencies: ['settings', 'gateway'] })
+  app.addHook('onClose', async () => { await embeddings.close() })
+}, { name: 'smart-routing', dependencies: ['config', 'settings', 'outbound', 'counters', 'access', 'gateway'] })
