@@ -383,7 +383,7 @@ export const limits = {
     tools: 200_000,
     query: 2_000,
     servers: 400,
-    found: 380,
+    found: 370,
     only: 24 * 1024,
     schema: 64 * 1024,
     /**
@@ -392,9 +392,10 @@ export const limits = {
      * that wait to be embedded; beyond: the same. `known`: max vectors that are known to be stored; beyond: the oldest is looked up again.
      * `batch`: texts of one request, `lookUps`: ids of one query. `answer`: max size of an answer of the API, in bytes, `numbers`: of one
      * embedding, `time`: max time for an answer, in ms; beyond: the request failed. `lease`: how long one replica embeds while the others
-     * wait, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in ms. `questions`: max questions whose
-     * embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a search waits for embeddings, in ms; beyond: it is by
-     * words. `nearest`: tools that are ranked by meaning. `part`: share of the tools that have to be embedded; below: a search is by words.
+     * wait, and `poll`: how often they look, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in ms.
+     * `questions`: max questions whose embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a search waits for
+     * embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning. `part`: share of the tools that have to be
+     * embedded; below: a search is by words.
      */
     embeddings: {
       text: 2_000,
@@ -409,6 +410,7 @@ export const limits = {
       numbers: 65_536,
       time: 10_000,
       lease: 30_000,
+      poll: 1_000,
       overQuota: 60_000,
       questions: 500,
       wait: 250,

@@ -37,16 +37,20 @@ export function answerOf (found: readonly Found[], metadata: Metadata, { only, s
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],"metadata":${JSON.stringify(notes)}}`
 }
 
-/** Shortens the longest ones step by step, until all of them have room. */
+/** Shortens long ones step by step, those further down before those at the top, until all of them have room. */
 function fitting (candidates: readonly Candidate[], room: number): readonly Candidate[] {
   let size = candidates.reduce((sum, { text }) => sum + text.length, 0)
   while (size > room) {
-    let longest: Candidate | undefined
-    for (const each of candidates) if (each.canShorten && (!longest || each.text.length > longest.text.length)) longest = each
-    if (!longest) break
-    size -= longest.text.length
-    longest.shorten()
-    size += longest.text.length
+    let next: Candidate | undefined
+    let most = 0
+    for (const [at, each] of candidates.entries()) {
+      const weight = each.text.length * (2 + at)
+      if (each.canShorten && weight > most) [next, most] = [each, weight]
+    }
+    if (!next) break
+    size -= next.text.length
+    next.shorten()
+    size += next.text.length
   }
   return candidates
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import fp from 'fastify-plugin'
 import { openVectors } from '../../db/open.ts'
 import type { Vectors } from '../../db/ports.ts'
@@ -16,11 +17,14 @@ import { Search } from './search.ts'
 export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   const { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: passthrough } = app.config.env
   const settings = (): SmartRouting => smartRoutingOf(app.settings.current.system)
-  let known: { readonly key: string, readonly options: EmbeddingOptions | undefined } | undefined
+  let known: { readonly from: SmartRouting, readonly options: EmbeddingOptions | undefined } | undefined
   const options = (): EmbeddingOptions | undefined => {
-    const made = embeddingOptions(settings(), passthrough)
-    const key = JSON.stringify(made)
-    if (known?.key !== key) known = { key, options: made }
+    const from = settings()
+    if (known?.from !== from) {
+      const made = embeddingOptions(from, passthrough)
+      // Other settings may change without an end to what is under way.
+      known = { from, options: isDeepStrictEqual(made, known?.options) ? known?.options : made }
+    }
     return known.options
   }
   const warn = (err: unknown, sentence: string): void => { app.log.warn({ err }, sentence) }

@@ -4,12 +4,14 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
 import { CreateMessageRequestSchema, ElicitRequestSchema, ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { FastifyInstance } from 'fastify'
+import { encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { test, type Test } from 'tap'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { agent, at, failure, KEY, names, Session, settings, text, type Json } from '../helpers/client.ts'
 import { bearerKey, until } from '../helpers/hub.ts'
+import { openSession } from '../helpers/inject.ts'
 
 const weather = tool('forecast', {
   description: 'Tells the weather of the next days',
@@ -236,4 +238,61 @@ void test('scoped keys: what their scope does not hold is refused as on other ro
     await Promise.all(['/mcp/$smart', '/mcp/$smart/mail', '/mcp/$smart/team', '/mcp/$smart/sky', '/mcp/$smart/none'].map(statusOf)),
     [403, 200, 200, 403, 403]
   )
+})
+
+/** A tool as large as those of real servers are: some sentences, and a schema of described parameters. */
+const largeTool = (verb: string, noun: string): Json => tool(`${verb}_${noun}`, {
+  title: `${verb} ${noun}`,
+  description: `${verb.replace(/^./, (first) => first.toUpperCase())}s one or several of the ${noun}s in a project that the user has ` +
+    'access to, and returns what has changed since. Use this when the user asks for it explicitly. Do not use it for archived projects.',
+  inputSchema: {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    type: 'object',
+    additionalProperties: false,
+    properties: {
+      project: { type: 'string', description: `The id of the project that holds the ${noun}, as list_projects returned it` },
+      [`${noun}_ids`]: { type: 'array', items: { type: 'string' }, description: `Ids of the ${noun}s, at most one hundred of them` },
+      state: { type: 'string', enum: ['open', 'closed', 'all'], default: 'open', description: 'Which of them, by their state' },
+      fields: {
+        type: 'object',
+        description: 'What to change of each of them; what is left out stays as it is',
+        properties: { title: { type: 'string' }, body: { type: 'string', description: 'Markdown' }, labels: { type: 'array', items: { type: 'string' } } }
+      },
+      page: { type: 'integer', minimum: 1, description: 'The page, from 1' },
+      per_page: { type: 'integer', minimum: 1, maximum: 100, description: 'Results on a page, at most 100' }
+    },
+    required: ['project', `${noun}_ids`]
+  },
+  annotations: { readOnlyHint: false, openWorldHint: true }
+})
+
+void test('400 tools: the list and an answer of five are less than 1,500 tokens', async (t) => {
+  const verbs = ['create', 'update', 'delete', 'list', 'get', 'move', 'copy', 'share', 'archive', 'export']
+  const nouns = [
+    'issue', 'page', 'file', 'row', 'ticket', 'event', 'contact', 'invoice', 'branch', 'release', 'comment', 'label', 'channel', 'message',
+    'task', 'board', 'sprint', 'customer', 'order', 'product', 'payment', 'refund', 'campaign', 'segment', 'dashboard', 'alert', 'metric',
+    'deployment', 'container', 'cluster', 'bucket', 'queue', 'secret', 'table', 'index', 'query', 'template', 'form', 'survey', 'webhook'
+  ]
+  const upstreams = await Promise.all(nouns.map(async (noun) =>
+    [`${noun}hub`, await startUpstream(t, { tools: verbs.map((verb) => largeTool(verb, noun)) })] as const))
+  const app = await appFor(t, settings(Object.fromEntries(upstreams.map(([name, { url }]) => [name, { type: 'streamable-http', url, visibility: 'public' }]))))
+  await until(() => upstreams.every(([name]) => app.upstreams.get(name)?.status === 'connected'), 20_000)
+  const tokens = (value: unknown): number => encode(JSON.stringify(value)).length
+  const [merged, smart] = await Promise.all([openSession(app, '/mcp', KEY), openSession(app, '/mcp/$smart', KEY)])
+  const all = (await merged.request('tools/list')).result
+  assert.equal((all?.tools as Json[]).length, 400)
+  const list = (await smart.request('tools/list')).result
+  const { result } = await smart.request('tools/call', { name: 'search_tools', arguments: { query: 'create an issue in a project', limit: 5 } })
+  assert.equal(answerOf(result).tools.length, 5)
+  t.comment(`tokens: all ${tokens(all)}, list of $smart ${tokens(list)}, five found ${encode(text(result)).length}, with structuredContent ${tokens(result)}`)
+  assert.ok(tokens(list) + tokens(result) < 1_500, 'also if a client shows its model both forms of the answer')
+  for (const { inputSchema } of answerOf(result).tools) {
+    assert.deepEqual(Object.keys(at(inputSchema, 'properties') as Json).length, 6, 'no parameter is left out')
+    assert.equal((at(inputSchema, 'required') as string[]).length, 2)
+  }
+  assert.match(String(answerOf(result).metadata.shortened), /limit 1/)
+  const whole = (await smart.request('tools/call', { name: 'search_tools', arguments: { query: 'issuehub create_issue', limit: 1 } })).result
+  const [only] = answerOf(whole).tools
+  const named = (all?.tools as Json[]).find(({ name }) => name === only?.name)
+  assert.deepEqual([only?.description, only?.inputSchema], [named?.description, named?.inputSchema], 'the only one is whole')
 })

@@ -79,7 +79,7 @@ export class Embedder {
         await this.#skipStored(vectors)
         if (this.#wanted.size === 0) return
         const { count, left } = await counters.hit(`embeddings ${collection}`, bounds.lease)
-        if (count > 1) { await sleep(Math.min(left + 50, bounds.lease), undefined, { signal, ref: false }); continue }
+        if (count > 1) { await sleep(Math.min(left, bounds.poll), undefined, { signal, ref: false }); continue }
         const isStopped = await this.#embed(vectors, performance.now() + left - bounds.time)
         await counters.reset(`embeddings ${collection}`)
         if (isStopped) await sleep(bounds.overQuota, undefined, { signal, ref: false })
