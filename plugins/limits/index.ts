@@ -394,8 +394,8 @@ export const limits = {
      * embedding, `time`: max time for an answer, in ms; beyond: the request failed. `lease`: how long one replica embeds while the others
      * wait, and `poll`: how often they look, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in ms.
      * `questions`: max questions whose embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a search waits for
-     * embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning. `part`: share of the tools that have to be
-     * embedded; below: a search is by words.
+     * embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning. `pending`: share of the tools that may
+     * still have to be embedded; beyond: a search is by words.
      */
     embeddings: {
       text: 2_000,
@@ -415,7 +415,7 @@ export const limits = {
       questions: 500,
       wait: 250,
       nearest: 200,
-      part: 0.5
+      pending: 0.02
     }
   },
 

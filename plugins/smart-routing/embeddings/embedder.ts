@@ -33,6 +33,8 @@ export class Embedder {
   readonly #deps: EmbedderDeps
   readonly #ready = new BoundedMap<string, true>(bounds.known)
   readonly #wanted = new Map<string, ShownTool>()
+  /** Those of the wanted ones that are over the quota. */
+  readonly #over = new Set<string>()
   readonly #quota = new Quota(bounds)
   readonly #end = new AbortController()
   readonly #seen = new WeakSet<ReadonlyMap<string, ShownTool>>()
@@ -46,6 +48,9 @@ export class Embedder {
 
   /** Whether the vector of this id is stored. */
   isReady (id: string): boolean { return this.#ready.has(id) }
+
+  /** Whether it will soon be. */
+  isPending (id: string): boolean { return this.#wanted.has(id) && !this.#over.has(id) }
 
   /** Embeds those of these tools that are not, in the background. */
   follow (tools: ReadonlyMap<string, ShownTool>): void {
@@ -119,9 +124,11 @@ export class Embedder {
 
   #nextBatch (): Array<[string, ShownTool]> {
     const batch: Array<[string, ShownTool]> = []
+    this.#over.clear()
     for (const [id, tool] of this.#wanted) {
       if (batch.length >= this.#size) break
       if (this.#quota.take(this.#deps.ownerOf(tool.server))) batch.push([id, tool])
+      else this.#over.add(id)
     }
     return batch
   }
@@ -137,6 +144,7 @@ export class Embedder {
 
   #stored (id: string): void {
     this.#wanted.delete(id)
+    this.#over.delete(id)
     this.#ready.set(id, true)
   }
 }

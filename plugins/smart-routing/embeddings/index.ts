@@ -58,7 +58,9 @@ export class ApiEmbeddings implements Embeddings {
     const api = new EmbeddingsApi(outbound, options)
     const vectors = async (): Promise<Vectors> => dbUrl === undefined ? own : await vectorsAt.at(dbUrl)
     const embedder = new Embedder({ api, backOff: new BackOff(), vectors, collection, counters, ownerOf, warn })
-    const meaning = new Meaning({ api, backOff: new BackOff(), vectors, collection, isReady: (id) => embedder.isReady(id), warn })
+    const isReady = (id: string): boolean => embedder.isReady(id)
+    const isPending = (id: string): boolean => embedder.isPending(id)
+    const meaning = new Meaning({ api, backOff: new BackOff(), vectors, collection, isReady, isPending, warn })
     return { options, embedder, meaning }
   }
 

@@ -25,6 +25,8 @@ export interface MeaningDeps {
   readonly collection: string
   /** Whether the vector of an id is stored. */
   readonly isReady: (id: string) => boolean
+  /** Whether it will soon be. */
+  readonly isPending: (id: string) => boolean
   readonly warn: (error: unknown, sentence: string) => void
 }
 
@@ -43,9 +45,14 @@ export class Meaning {
 
   async similarity (question: string, tools: ReadonlyMap<string, ShownTool>): Promise<Similarity> {
     const byId = new Map<string, ShownTool[]>()
+    let [ready, pending] = [0, 0]
     for (const tool of tools.values()) {
       const id = knownId(tool)
-      if (id === undefined || !this.#deps.isReady(id)) continue
+      if (id === undefined || !this.#deps.isReady(id)) {
+        if (id === undefined || this.#deps.isPending(id)) pending++
+        continue
+      }
+      ready++
       const others = byId.get(id)
       if (others) others.push(tool)
       else byId.set(id, [tool])
@@ -53,8 +60,8 @@ export class Meaning {
     const { backOff } = this.#deps
     const isNew = !this.#questions.has(question)
     if (isNew && backOff.left > 0) return { reason: reasons.outage }
-    // With few of them, those that are embedded would come before all others.
-    if ([...byId.values()].flat().length < tools.size * bounds.part) return { reason: reasons.indexing }
+    // Those that are embedded would come before all others.
+    if (pending > (ready + pending) * bounds.pending) return { reason: reasons.indexing }
     if (byId.size === 0) return { scores: new Map() }
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<Similarity>((resolve) => {
