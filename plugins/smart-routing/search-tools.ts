@@ -1,5 +1,6 @@
 import { isObject } from '../../protocol/json.ts'
 import type { Item } from '../../protocol/lists.ts'
+import { LoopBudget } from '../../protocol/yield.ts'
 import type { Entry } from '../gateway/list.ts'
 import type { Surface, Target } from '../gateway/surface.ts'
 import type { SearchTool } from './words/index.ts'
@@ -47,6 +48,8 @@ export class ShownTool implements SearchTool {
 
 const textOf = (value: unknown): string | undefined => typeof value === 'string' ? value : undefined
 
+/** Tools between two looks at the clock. */
+const perCheck = 64
 /** Views that show an item in the same way share its object, and what is made of it. */
 const byItem = new WeakMap<Item, ShownTool[]>()
 
@@ -61,13 +64,15 @@ function shownTool (name: string, target: Target, entry: Entry): ShownTool {
 }
 
 /**
- * The tools of a merged surface by name, in its order.
+ * The tools of a merged surface by name, in its order. It yields to the event loop between them.
  * @param before those of an earlier one: a tool that has not changed is the same object
  */
-export function toolsOf ({ parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>): Map<string, ShownTool> {
+export async function toolsOf ({ parts: { tools } }: Surface, before?: ReadonlyMap<string, ShownTool>): Promise<Map<string, ShownTool>> {
   const found = new Map<string, ShownTool>()
+  const budget = new LoopBudget()
   let at = 0
   for (const [name, target] of tools.targets) {
+    if (at % perCheck === perCheck - 1 && budget.spent) await budget.yieldToEventLoop()
     // Entries and targets are added together.
     const entry = tools.list.entries[at++]
     if (!entry) continue

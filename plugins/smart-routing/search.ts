@@ -54,8 +54,9 @@ export class Search {
     const { index, updated } = this.#follow(origin)
     await updated
     const { tools } = index
-    const words = index.search(query, Math.max(limit, considered))
-    const similarity = this.#embeddings.isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
+    const { isOn } = this.#embeddings
+    const words = index.search(query, isOn ? Math.max(limit, considered) : limit)
+    const similarity = isOn ? await this.#embeddings.similarity(index.interpret(query), tools) : undefined
     const scores = similarity !== undefined && 'scores' in similarity ? similarity.scores : undefined
     // Access may have changed meanwhile.
     const now = this.#origins.get(this.#gateway.surface(exchange.view, exchange.client))?.merged
@@ -65,7 +66,7 @@ export class Search {
 
   #follow ({ merged, key }: Pick<Presented, 'merged' | 'key'>): ReturnType<Indexes['of']> {
     const followed = this.#indexes.of(key, merged)
-    if (this.#embeddings.isOn) this.#embeddings.follow(followed.index.tools)
+    if (this.#embeddings.isOn) void followed.updated.then(() => { this.#embeddings.follow(followed.index.tools) })
     return followed
   }
 }

@@ -15,21 +15,25 @@ export class ViewIndex {
   }
 
   get size (): number { return this.#tools.size }
-  /** The tools, as of the surface that it followed last. */
+  /** The tools that are searched. */
   get tools (): ReadonlyMap<string, ShownTool> { return this.#tools }
 
   /** Makes the tools of a merged surface those that are searched. @returns once they are */
   follow (surface: Surface): Promise<void> {
     if (surface === this.#surface) return this.#updating
     this.#surface = surface
-    const before = this.#tools
-    const tools = toolsOf(surface, before)
-    if (isSame(before, tools)) return this.#updating
-    this.#tools = tools
     this.#updating = this.#updating.then(async () => {
       // Of surfaces that came meanwhile, only the last one counts.
-      if (this.#tools === tools) await this.#index.update([...tools.values()])
-    }).catch(this.#logError)
+      if (this.#surface !== surface) return
+      const tools = await toolsOf(surface, this.#tools)
+      if (isSame(this.#tools, tools)) return
+      await this.#index.update([...tools.values()])
+      this.#tools = tools
+    }).catch((error: unknown) => {
+      // The next search tries again.
+      if (this.#surface === surface) this.#surface = undefined
+      this.#logError(error)
+    })
     return this.#updating
   }
 
