@@ -192,7 +192,7 @@ void test('tools and settings that change: lists follow, and what is off is not 
   mail.options.tools = [tool('ship', { description: 'Ships a parcel' })]
   await mail.broadcast('notifications/tools/list_changed')
   await until(async () => (await search('parcel')).join() === 'mail-ship')
-  assert.deepEqual(await search('letter'), [])
+  assert.ok(!(await search('letter')).includes('mail-send'))
   assert.equal(changes, 0, 'the list of tools is the same')
 
   const set = async (smartRouting: Json | undefined): Promise<void> => {
