@@ -12,6 +12,12 @@ export class Indexes {
     this.#logError = logError
   }
 
+  /**
+   * Whether the index of a view is worth bringing up to date before somebody searches: there is one, or room for one. Where many views
+   * take turns, each would be built for nothing.
+   */
+  keeps (key: string): boolean { return this.#indexes.has(key) || this.#indexes.size < limits.smartRouting.indexes }
+
   /** The index of a view, which follows its merged surface. @param key of the view */
   of (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)

@@ -43,7 +43,7 @@ export class Search {
   present (presented: Presented, progressive: boolean): Surface {
     const surface = presentBySearch(presented, progressive)
     this.#origins.set(surface, presented)
-    setImmediate(() => { this.#follow(presented) })
+    if (this.#indexes.keeps(presented.key)) setImmediate(() => { this.#follow(presented) })
     return surface
   }
 

@@ -296,3 +296,27 @@ void test('400 tools: the list and an answer of five are less than 1,500 tokens'
   const named = (all?.tools as Json[]).find(({ name }) => name === only?.name)
   assert.deepEqual([only?.description, only?.inputSchema], [named?.description, named?.inputSchema], 'the only one is whole')
 })
+
+void test('hostile tools: large, deep and odd ones are found, and hold nothing up', async (t) => {
+  const deep = JSON.parse(`${'{"type":"object","properties":{"a":'.repeat(150)}{"type":"string"}${'}}'.repeat(150)}`) as Json
+  const odd = 'a zebra\u0000\u202e 动物 \u{1f993}'
+  const upstream = await startUpstream(t, {
+    tools: [
+      tool('huge', { description: `${odd} ${'zebra '.repeat(3_000)}`, inputSchema: { type: 'object', properties: Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`p${n}`, { type: 'string', description: 'zebra '.repeat(10) }])) } }),
+      tool('deep', { description: odd, inputSchema: deep }),
+      tool('none', { description: odd, inputSchema: { type: 'object', properties: [], required: 7, enum: 'x', $defs: null, description: 9 } }),
+      tool('plain', { description: 'A zebra' })
+    ]
+  })
+  const app = await appFor(t, settings({ zoo: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }))
+  await until(() => app.upstreams.get('zoo')?.status === 'connected')
+  const session = await openSession(app, '/mcp/$smart', KEY)
+  for (const limit of [1, 2, 10]) {
+    const { result } = await session.request('tools/call', { name: 'search_tools', arguments: { query: 'zebra', limit } })
+    assert.equal(answerOf(result).tools.length, Math.min(limit, 4))
+    assert.ok(text(result).length < 32 * 1024, String(text(result).length))
+  }
+  const many = 'zebra '.repeat(100_000)
+  assert.ok(answerOf((await session.request('tools/call', { name: 'search_tools', arguments: { query: many } })).result).tools.length > 0)
+  assert.deepEqual(answerOf((await session.request('tools/call', { name: 'search_tools', arguments: { query: '' } })).result).tools, [])
+})
