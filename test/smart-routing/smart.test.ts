@@ -73,7 +73,7 @@ const found = async (session: Session, query: string): Promise<string[]> =>
   names(answerOf(await session.call('search_tools', { query })).tools)
 
 void test('a client lists two tools, finds others and calls them', async (t) => {
-  const { url, calls } = await start(t)
+  const { app, url, calls } = await start(t)
   const client = await agent(t, `${url}/mcp/$smart`)
   const { tools } = await client.listTools()
   assert.deepEqual(names(tools), ['search_tools', 'call_tool'])
@@ -93,6 +93,11 @@ void test('a client lists two tools, finds others and calls them', async (t) => 
     [['$smart', 'search_tools', 'ok'], ['sky', 'forecast', 'ok']],
     'each call is observed once, that of call_tool as the call that it names'
   )
+  await app.settings.change(({ system }) => [
+    { entity: 'systemConfig', value: { ...system, toolResultCompression: { enabled: true, minTokens: 10, maxOutputTokens: 20 } } }
+  ])
+  const again = await client.callTool({ name: 'search_tools', arguments: { query: 'weather' } })
+  assert.equal(answerOf(again).tools.length, results.length, 'what was found is not compressed')
   assert.deepEqual(names((await client.listPrompts()).prompts), ['sky-greet'])
   assert.deepEqual((await client.listResources()).resources.map(({ uri }) => uri), ['test://one'])
 })
