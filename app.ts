@@ -46,6 +46,7 @@ import pages from './plugins/pages/index.ts'
 import scopes, { enterScope } from './plugins/scopes/index.ts'
 import servers from './plugins/servers/index.ts'
 import settings from './plugins/settings/index.ts'
+import smartRouting from './plugins/smart-routing/index.ts'
 import social from './plugins/social/index.ts'
 import system from './plugins/system/index.ts'
 import templates from './plugins/templates/index.ts'
@@ -68,7 +69,7 @@ import { completeApi, describeApi } from './schemas/openapi.ts'
 
 export interface AppOptions {
   logger: FastifyServerOptions['logger']
-  storage: Omit<Storage, 'vectors'>
+  storage: Storage
   catalogueCache: CatalogueCache
   bundles: Pick<BundleOptions, 'root' | 'isShared'>
   version: string
@@ -152,6 +153,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
     connects: options.connects
   })
   await app.register(builtIns)
+  await app.register(smartRouting, storage)
   await app.register(accessTokens, storage)
   await app.register(social, storage)
   await app.register(auth, { localToken: options.localToken })

@@ -12,7 +12,7 @@ const floors = [
   ['plugins/access', 'plugins/scopes', 'plugins/body', 'plugins/browsers'],
   ['plugins/settings'],
   ['plugins/gateway', 'plugins/audit', 'plugins/users', 'plugins/system'],
-  ['plugins/upstream', 'plugins/compression', 'plugins/builtins', 'plugins/metrics', 'plugins/tracing', 'plugins/openapi', 'plugins/activities'],
+  ['plugins/upstream', 'plugins/compression', 'plugins/builtins', 'plugins/smart-routing', 'plugins/metrics', 'plugins/tracing', 'plugins/openapi', 'plugins/activities'],
   ['plugins/keys', 'plugins/access-tokens', 'plugins/downstream', 'plugins/social'],
   ['plugins/auth', 'plugins/groups', 'plugins/logs'],
   ['plugins/oauth'],

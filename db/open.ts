@@ -7,6 +7,7 @@ import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
 import { MemoryLoginStates } from './memory/login-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
+import type { Vectors } from './ports.ts'
 import { seed } from './seed.ts'
 import type { Storage, Vault } from './store.ts'
 
@@ -57,4 +58,16 @@ export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault,
   const store = new PostgresStore({ driver, vault, warn, seed: async () => withoutTokens(await seed(settingsPath, warn)) })
   const health = (): string | undefined => store.health()
   return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
+}
+
+/** Embeddings in a database of their own. `close` never throws. */
+export interface OpenedVectors { readonly vectors: Vectors, readonly close: () => Promise<void> }
+
+/**
+ * Opens a database for embeddings alone, and makes their table where there is none.
+ * @throws Error with one sentence, without user and password, when it cannot be opened
+ */
+export async function openVectors (dbUrl: string): Promise<OpenedVectors> {
+  const { openVectorDatabase } = await import('./postgres/open-vectors.ts')
+  return await openVectorDatabase(dbUrl)
 }

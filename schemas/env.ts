@@ -196,6 +196,10 @@ export const Env = Type.Object({
     StringEnum(['otlp', 'console', 'none'], { description: 'Where traces go to. Unset: `otlp` where an endpoint is set, else nowhere' })
   ),
   OTEL_SDK_DISABLED: Type.Boolean({ default: false, description: 'Switches tracing off, whatever else is set' }),
+  EMBEDDING_DIMENSIONS_API_PASSTHROUGH: Switch(
+    'Sends `smartRouting.embeddingDimensions` to every embeddings model, also to one that is not known to take it. Default: the setting ' +
+    '`smartRouting.embeddingDimensionsApiPassthrough`'
+  ),
   ACTIVITY_RETENTION: Duration('30d', 'How long calls are kept in the database. `0`: none are recorded'),
   ACTIVITY_PAYLOADS: Type.Boolean({ default: true, description: 'Keeps the inputs and outputs of calls, up to 100 KiB of each' }),
   TOOL_HUB_URL: Type.Optional(

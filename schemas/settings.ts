@@ -80,6 +80,7 @@ export const SystemConfig = Type.Object({
   oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   // In the file or database only; `SocialConfig` says which members count.
   auth: Type.Optional(Type.Unknown()),
+  smartRouting: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   toolResultCompression: Type.Optional(Type.Record(Type.String(), Type.Unknown()))
 })
 export type SystemConfig = Static<typeof SystemConfig>

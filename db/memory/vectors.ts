@@ -55,7 +55,7 @@ export class MemoryVectors implements Vectors {
       const other = vectors?.get(id)?.unit
       return other === undefined || other.length !== own.length
         ? []
-        : [{ id, score: other.reduce((sum, each, at) => sum + each * (own[at] ?? 0), 0) }]
+        : [{ id, score: cosine(own, other) }]
     })
     return found.sort((one, other) => other.score - one.score).slice(0, count)
   }
@@ -71,4 +71,11 @@ export class MemoryVectors implements Vectors {
     vectors?.delete(id)
     if (vectors?.size === 0) this.#collections.delete(collection)
   }
+}
+
+/** Of two unit vectors of one length. A loop, since there may be thousands of vectors of thousands of numbers. */
+function cosine (one: Float32Array, other: Float32Array): number {
+  let sum = 0
+  for (let at = 0; at < one.length; at++) sum += (one[at] ?? 0) * (other[at] ?? 0)
+  return sum
 }

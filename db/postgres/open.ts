@@ -42,7 +42,8 @@ export async function openDatabase ({ dbUrl, startupTimeout, info, warn }: Datab
   }
 }
 
-async function openDriver (dbUrl: string): Promise<Driver> {
+/** Opens a database as it is. @throws Error with one sentence, when the URL cannot be used */
+export async function openDriver (dbUrl: string): Promise<Driver> {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
   if (folder !== undefined) return await PgliteDriver.open(folder)

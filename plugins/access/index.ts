@@ -9,8 +9,8 @@ declare module 'fastify' {
   interface FastifyInstance { access: Access }
 }
 
-/** The name in the path of an MCP route: of a group or server, or of a group only. */
-export interface RouteWord { name?: string, group?: string }
+/** The name in the path of an MCP route: of a group or server, or of a group only. `smart`: the route shows tools by `$smart`. */
+export interface RouteWord { name?: string, group?: string, smart?: boolean }
 
 /** Decides which principal sees which servers, in the same way for MCP, REST and documents. */
 export interface Access {
@@ -69,10 +69,14 @@ export default fp(async (app) => {
   })
 }, { name: 'access', dependencies: ['config', 'settings'] })
 
-function keyOf ({ name, group }: RouteWord): string {
-  if (group !== undefined) return `group ${group}`
-  return name === undefined ? '' : `any ${name}`
+function keyOf ({ name, group, smart = false }: RouteWord): string {
+  const mark = smart ? '$' : ''
+  if (group !== undefined) return `${mark}group ${group}`
+  return name === undefined ? mark : `${mark}any ${name}`
 }
+
+/** Whether `$smart` is on (DECISIONS §11). */
+const isSmartOn = ({ system }: Snapshot): boolean => system.smartRouting?.enabled !== false
 
 /** Whether a system key is limited to some servers and groups, and does not list this name. */
 const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
@@ -81,7 +85,8 @@ const isUnlisted = ({ kind, grant }: Principal, word: string): boolean =>
   !(grant.accessType !== 'groups' && grant.servers.includes(word)) &&
   !(grant.accessType !== 'servers' && grant.groups.includes(word))
 
-function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: RouteWord, anonymous: PublicReach): View {
+function viewOf (snapshot: Snapshot, principal: Principal, { name, group, smart }: RouteWord, anonymous: PublicReach): View {
+  if (smart && !isSmartOn(snapshot)) throw new errors.UnknownRoute()
   const word = group ?? name
   const byName = snapshot.system.routing?.enableGroupNameRoute !== false
   // To a scoped key, servers and groups that it does not list do not exist.
@@ -89,9 +94,9 @@ function viewOf (snapshot: Snapshot, principal: Principal, { name, group }: Rout
     word !== undefined && isUnlisted(principal, word) ? new errors.OutOfScope() : new errors.UnknownRoute()
   const scope = scopeOf(snapshot, { name, group }, byName)
   if (!scope) throw unknown()
-  const view = makeView(principal, scope)
+  const view = makeView(principal, scope, smart ? 'search' : undefined)
   if (!isVisible(snapshot, view, anonymous)) throw unknown()
-  if (scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
+  if (!smart && scope.kind === 'global' && snapshot.system.routing?.enableGlobalRoute === false) throw new errors.RouteDisabled()
   if (!admits(snapshot, principal, scope)) throw new errors.OutOfScope()
   return view
 }
@@ -128,7 +133,8 @@ function openView (
 function stands (snapshot: Snapshot, former: View, principal: Principal, anonymous: PublicReach): boolean {
   const { scope, presentation } = former
   const { enableGlobalRoute = true, enableGroupNameRoute = true } = snapshot.system.routing ?? {}
-  if (scope.kind === 'global' && !enableGlobalRoute) return false
+  const isSmart = presentation === 'search'
+  if (isSmart ? !isSmartOn(snapshot) : scope.kind === 'global' && !enableGlobalRoute) return false
   if (scope.kind === 'group' && (!snapshot.groups.has(scope.id) || (scope.byName === true && !enableGroupNameRoute))) return false
   const view = makeView(principal, scope, presentation)
   return view.key === former.key && isVisible(snapshot, view, anonymous) && admits(snapshot, principal, scope)

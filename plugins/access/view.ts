@@ -60,6 +60,18 @@ export function makeView (
   return { principal, scope, presentation, key: JSON.stringify([...whoSees(principal, scope), ...whereSeen(scope), presentation]) }
 }
 
+const others = new WeakMap<View, Map<Presentation, View>>()
+
+/** A view of the same servers by the same principal, shown in another way. The object stays the same. */
+export function inPresentation (view: View, presentation: Presentation): View {
+  if (view.presentation === presentation) return view
+  let made = others.get(view)
+  if (!made) others.set(view, made = new Map())
+  let other = made.get(presentation)
+  if (!other) made.set(presentation, other = makeView(view.principal, view.scope, presentation))
+  return other
+}
+
 /**
  * Everything about a principal that decides what it sees (`shows` in visibility.ts), and nothing else, so that principals that see the same
  * share surfaces. An input of that decision that were missing here would show one principal what another one sees.

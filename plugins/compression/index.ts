@@ -44,10 +44,12 @@ export default fp(async (app) => {
     compressor.close()
   })
   app.gateway.addReader(originalsProvider(originals))
-  app.gateway.addHook('onResult', ({ exchange }, result) => {
+  app.gateway.addHook('onResult', ({ exchange, provider }, result) => {
     const { enabled, options } = settingsOf(app.settings.current.system)
     // A text has no more tokens than bytes, and a character three bytes at most.
     if (!enabled || !ofTools.has(exchange.method) || result.length * 3 < options.minTokens) return result
+    // What the gateway's own tools answer is as long as it has to be.
+    if (!app.access.snapshot.servers.has(provider)) return result
     const { key } = exchange.view.principal
     const task = { result, options: { ...options, uriPrefix: `${originalsPrefix}${randomUUID()}/` } }
     return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
@@ -56,4 +58,4 @@ export default fp(async (app) => {
       return isKept ? compressed.result : result
     })
   })
-}, { name: 'compression', dependencies: ['gateway', 'settings'] })
+}, { name: 'compression', dependencies: ['gateway', 'settings', 'access'] })

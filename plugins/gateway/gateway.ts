@@ -4,13 +4,14 @@ import type { Listener } from '../../protocol/listener.ts'
 import type { Provider, ProviderHost, ProviderSource } from '../../protocol/provider.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
 import type { Access } from '../access/index.ts'
-import type { View } from '../access/view.ts'
+import type { Presentation as PresentationName, View } from '../access/view.ts'
 import { describe, type Description } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { noHooks, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
+import type { Presentation } from './presentation.ts'
 import { Providers } from './providers.ts'
 import { ResourceLinks } from './resource-links.ts'
 import { Resolver } from './resolve.ts'
@@ -83,6 +84,16 @@ export class Gateway {
   addReader (provider: Provider & { readonly uriPrefix: string }): void { this.#parts.providers.add(provider) }
 
   /**
+   * Registers a way of showing what a view sees, with the provider of the items that it adds.
+   * @returns a function to call when what it adds has changed
+   */
+  addPresentation (name: PresentationName, { provider, present }: Presentation): () => void {
+    this.#parts.providers.add(provider)
+    this.#parts.surfaces.addPresentation(name, present)
+    return this.#host.changed
+  }
+
+  /**
    * Handles one request.
    * @returns the text of its result, or a list to be written
    * @throws RpcError to answer with
@@ -117,6 +128,9 @@ export class Gateway {
 
   /** The surface of a view for this client now. */
   surface (view: View, client: Client): Surface { return this.#parts.surfaces.of(view, client) }
+
+  /** The surface of an exchange's view, once the catalogues of its providers for this client are known, within their time budgets. */
+  async settled (exchange: Exchange<View>): Promise<Surface> { return await this.#parts.resolver.settled(exchange) }
 
   /** The servers that a view sees now, with the catalogue of each for this client, under its own names. */
   sections (view: View, client: Client): Section[] { return this.#parts.surfaces.sections(view, client) }

@@ -51,7 +51,8 @@ export class List {
   }
 }
 
-function textOf ({ text, name, description }: Entry, key: string): string {
+/** The text of an item as a view sees it. @param key the member that identifies it */
+export function textOf ({ text, name, description }: Entry, key: string): string {
   if (name === undefined && description === undefined) return text
   const changes: Record<string, string> = {}
   if (name !== undefined) changes[key] = JSON.stringify(name)

@@ -1,6 +1,8 @@
 import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
+import type { Exchange } from '../../protocol/exchange.ts'
 import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
+import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import type { Claims } from './claims.ts'
 import { List, type Entry } from './list.ts'
@@ -10,7 +12,16 @@ import { itemKindOf, showItem, type Section, type ShownItem } from './section.ts
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
 
 /** The target of an exposed name: the provider of the item, and the item's own name. */
-export interface Target { readonly provider: string, readonly key: string, readonly item?: Item }
+export interface Target {
+  readonly provider: string
+  readonly key: string
+  readonly item?: Item
+  /**
+   * Of a tool of a presentation that stands for the call of another tool: calls that one in its place.
+   * @param call runs `tools/call` for another exchange
+   */
+  readonly redirect?: (exchange: Exchange<View>, call: (exchange: Exchange<View>) => Promise<string>) => Promise<string>
+}
 
 /** One list, and the targets of its names. */
 export interface Part {
@@ -18,6 +29,8 @@ export interface Part {
   readonly targets: ReadonlyMap<string, Target>
   /** Other names that items had, or will have, while it is not known whether a plain name is theirs. They are accepted, not listed. */
   readonly aliases: ReadonlyMap<string, Target>
+  /** What a client that names an unknown item is told besides. */
+  readonly hint?: string
 }
 
 /** All that a view sees at one generation. */

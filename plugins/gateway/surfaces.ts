@@ -1,12 +1,13 @@
 import type { Snapshot } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
 import type { Access } from '../access/index.ts'
-import type { View } from '../access/view.ts'
+import { inPresentation, type Presentation as PresentationName, type View } from '../access/view.ts'
 import type { VisibleServer } from '../access/visibility.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { showsApps } from './apps.ts'
 import { ClaimsByServer } from './claims.ts'
+import type { Presentation } from './presentation.ts'
 import type { Providers } from './providers.ts'
 import type { Section } from './section.ts'
 import { foldSurface, type Surface } from './surface.ts'
@@ -18,12 +19,16 @@ export class Surfaces {
   readonly #access: Pick<Access, 'snapshot' | 'visible'>
   readonly #providers: Providers
   readonly #claims = new ClaimsByServer()
+  readonly #presentations = new Map<PresentationName, Presentation['present']>()
   readonly #kept = new BoundedMap<string, KeptSurface>(limits.surfaces)
 
   constructor (access: Pick<Access, 'snapshot' | 'visible'>, providers: Providers) {
     this.#access = access
     this.#providers = providers
   }
+
+  /** Adds a way of showing what a view sees, made of its merged surface. */
+  addPresentation (name: PresentationName, present: Presentation['present']): void { this.#presentations.set(name, present) }
 
   /** The text between a server's name and its items' names on merged routes. */
   get separator (): string { return this.#access.snapshot.system.nameSeparator ?? '-' }
@@ -46,18 +51,25 @@ export class Surfaces {
     const { snapshot } = this.#access
     const known = this.#kept.get(key)
     if (known?.generation === generation && known.snapshot === snapshot) return known.surface
+    const present = this.#presentations.get(view.presentation)
+    const surface = present
+      ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
+      : this.#fold(view, client, known?.surface)
+    this.#kept.setNewest(key, { generation, snapshot, surface })
+    return surface
+  }
+
+  #fold (view: View, client: Client, before: Surface | undefined): Surface {
     const sections = this.sections(view, client)
     const raw = view.presentation === 'raw'
     if (!raw) for (const section of sections) this.#note(section)
-    const surface = foldSurface({
+    return foldSurface({
       raw,
       separator: this.separator,
       sections,
       claimsOf: ({ server }) => this.#claims.of(server),
       apps: showsApps(client.capabilities)
-    }, known?.surface)
-    this.#kept.setNewest(key, { generation, snapshot, surface })
-    return surface
+    }, before)
   }
 
   /** Notes what a server lists to any class of clients, kept from the last run or read in this one. */

@@ -407,6 +407,54 @@ export const limits = {
     part: 1024 * 1024
   },
 
+  /**
+   * `$smart`. `indexes`: max sets of tools that are indexed, and `tools`: max tools in all of them; beyond: the index that was used longest
+   * ago is dropped, and built again on demand. `query`: max length of a question, in characters; beyond: it is cut. `servers`: max length
+   * of the list of servers in a tool's description, in characters; beyond: the others are counted. `found`: size that a found tool may
+   * have in an answer, on average, and `only`: that of a search for one tool, in characters of JSON; beyond: schemas and descriptions are
+   * shortened. `schema`: max size of a tool whose schema is read to be answered, in characters; beyond: it is left out.
+   */
+  smartRouting: {
+    indexes: 64,
+    tools: 200_000,
+    query: 2_000,
+    servers: 400,
+    found: 370,
+    only: 24 * 1024,
+    schema: 64 * 1024,
+    /**
+     * `text`: max length of a tool's text that is embedded, in characters; beyond: it is cut. `perOwner`, `all`: max texts of the servers
+     * of one user who is not an admin, and of all, per `window` in ms; beyond: those tools are found by words only. `waiting`: max tools
+     * that wait to be embedded; beyond: the same. `known`: max vectors that are known to be stored; beyond: the oldest is looked up again.
+     * `batch`: texts of one request, `lookUps`: ids of one query. `answer`: max size of an answer of the API, in bytes, `numbers`: of one
+     * embedding, `time`: max time for an answer, in ms; beyond: the request failed. `lease`: how long one replica embeds while the others
+     * wait, and `poll`: how often they look, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in ms.
+     * `questions`: max questions whose embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a search waits for
+     * embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning. `pending`: share of the tools that may
+     * still have to be embedded; beyond: a search is by words.
+     */
+    embeddings: {
+      text: 2_000,
+      perOwner: 1_000,
+      all: 50_000,
+      window: 60 * 60_000,
+      waiting: 50_000,
+      known: 200_000,
+      batch: 32,
+      lookUps: 1_000,
+      answer: 32 * 1024 * 1024,
+      numbers: 65_536,
+      time: 10_000,
+      lease: 30_000,
+      poll: 1_000,
+      overQuota: 60_000,
+      questions: 500,
+      wait: 250,
+      nearest: 200,
+      pending: 0.02
+    }
+  },
+
   /** Max lines of a child's stderr logged per second; beyond: the others are counted. */
   stderrLines: 100
 } as const

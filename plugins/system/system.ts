@@ -1,5 +1,6 @@
 import { Value } from '@sinclair/typebox/value'
 import { isObject } from '../../protocol/json.ts'
+import { withTodaysNames } from '../../schemas/smart-routing.ts'
 import { SystemSections } from '../../schemas/system.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
@@ -10,13 +11,6 @@ import { legacyKeyIgnored, legacyKeyWarning } from './legacy-key.ts'
 import { merge } from './merge.ts'
 
 type Json = Record<string, unknown>
-
-/** Former names of members of `smartRouting`, and today's. */
-const aliases = {
-  openaiApiBaseUrl: 'llmProviderBaseUrl',
-  openaiApiKey: 'llmProviderApiKey',
-  openaiApiEmbeddingModel: 'embeddingModel'
-} as const
 
 /** The members that users who are not admins may see, since clients need them. `true`: the section is not an object. */
 const open: Readonly<Record<string, true | readonly string[]>> = {
@@ -93,13 +87,7 @@ function withoutLegacyKey (body: Json): Json {
 /** The configuration with today's names of members: files and clients may use former ones. */
 function renamed (system: Json): Json {
   const { smartRouting } = system
-  if (!isObject(smartRouting)) return system
-  const section: Json = {}
-  for (const [key, value] of Object.entries(smartRouting)) {
-    const name = Object.hasOwn(aliases, key) ? aliases[key as keyof typeof aliases] : key
-    if (name === key || !Object.hasOwn(smartRouting, name)) section[name] = value
-  }
-  return { ...system, smartRouting: section }
+  return isObject(smartRouting) ? { ...system, smartRouting: withTodaysNames(smartRouting) } : system
 }
 
 /** The configuration as a GET answers it to an admin. */

@@ -3,8 +3,8 @@ import type { Principal, View } from '../../plugins/access/view.ts'
 import { jsonRpc } from '../../plugins/errors/index.ts'
 import { enterScope } from '../../plugins/scopes/index.ts'
 import { textBodies } from '../bodies.ts'
-import { messages, streams } from './sse.ts'
-import streamableHttp from './streamable-http.ts'
+import { messages, sseAddresses, streams } from './sse.ts'
+import streamableHttp, { addresses } from './streamable-http.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -49,8 +49,16 @@ const routes: FastifyPluginAsync = async (app) => {
       if (request.caller) request.view = app.access.view(request.caller, request.params as Params)
       done()
     })
-    await paths.register(streamableHttp)
-    await paths.register(streams)
+    await paths.register(streamableHttp, { urls: addresses.plain })
+    await paths.register(streams, { urls: sseAddresses.plain })
+  })
+  await app.register(async (paths) => {
+    paths.addHook('onRequest', (request, _reply, done) => {
+      if (request.caller) request.view = app.access.view(request.caller, { ...request.params as Params, smart: true })
+      done()
+    })
+    await paths.register(streamableHttp, { urls: addresses.smart })
+    await paths.register(streams, { urls: sseAddresses.smart })
   })
   // ... or the session that the request names, which began on such a path.
   await app.register(messages)

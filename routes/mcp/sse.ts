@@ -1,11 +1,17 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { single } from '../../plugins/downstream/endpoint.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { inboundOf } from './inbound.ts'
 
+/** Addresses that show tools as they are, and by `$smart`. */
+export const sseAddresses = {
+  plain: ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name'],
+  smart: ['/sse/$smart', '/sse/$smart/:name', '/:user/sse/$smart', '/:user/sse/$smart/:name']
+} as const
+
 /** MCP over HTTP with SSE (revision 2024-11-05): a stream for each client, ... */
-export const streams: FastifyPluginAsync = async (app) => {
-  for (const url of ['/sse', '/sse/:name', '/:user/sse', '/:user/sse/:name']) {
+export const streams = async (app: FastifyInstance, { urls }: { readonly urls: readonly string[] }): Promise<void> => {
+  for (const url of urls) {
     app.get(url, { exposeHeadRoute: false, config: { effect: 'read' } }, (request, reply) => {
       app.sse.open(inboundOf(request, reply))
       reply.hijack()

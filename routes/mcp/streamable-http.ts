@@ -1,11 +1,18 @@
-import type { FastifyPluginAsync } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { errors } from '../../plugins/errors/list.ts'
 import { inboundOf } from './inbound.ts'
 
-const urls = ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group']
+/** Addresses that show tools as they are, and by `$smart`. */
+export const addresses = {
+  plain: ['/mcp', '/mcp/:name', '/:user/mcp', '/:user/mcp/:name', '/api/mcp', '/api/mcp/:name', '/api/mcp/group/:group'],
+  smart: [
+    '/mcp/$smart', '/mcp/$smart/:name', '/:user/mcp/$smart', '/:user/mcp/$smart/:name',
+    '/api/mcp/$smart', '/api/mcp/$smart/:name'
+  ]
+} as const
 
 /** MCP over streamable HTTP. The handlers are synchronous but for large bodies, since this is the path of every call. */
-const routes: FastifyPluginAsync = async (app) => {
+export default async function streamableHttp (app: FastifyInstance, { urls }: { readonly urls: readonly string[] }): Promise<void> {
   const { streamableHttp: endpoint } = app.downstream
   for (const url of urls) {
     app.post(url, { config: { effect: 'run' } }, (request, reply) => {
@@ -33,4 +40,3 @@ const routes: FastifyPluginAsync = async (app) => {
     })
   }
 }
-export default routes

@@ -6,8 +6,10 @@ import { test, type Test } from 'tap'
 import bcrypt from 'bcryptjs'
 import type { FastifyInstance } from 'fastify'
 import type { Change } from '../../db/store.ts'
+import type { Principal, View } from '../../plugins/access/view.ts'
 import type { RouteRow } from '../../plugins/scopes/index.ts'
 import { sha256 } from '../../plugins/secrets/hash.ts'
+import { PlainExchange } from '../../plugins/tools/exchange.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { until } from '../helpers/hub.ts'
@@ -293,6 +295,16 @@ const mcpPlaces: Readonly<Record<string, Target>> = {
   '/sse/:name': 'server',
   '/:user/sse': 'own route',
   '/:user/sse/:name': 'own route of a server',
+  '/mcp/$smart': 'global route',
+  '/api/mcp/$smart': 'global route',
+  '/mcp/$smart/:name': 'server',
+  '/api/mcp/$smart/:name': 'server',
+  '/:user/mcp/$smart': 'own route',
+  '/:user/mcp/$smart/:name': 'own route of a server',
+  '/sse/$smart': 'global route',
+  '/sse/$smart/:name': 'server',
+  '/:user/sse/$smart': 'own route',
+  '/:user/sse/$smart/:name': 'own route of a server',
   '/messages': 'nothing'
 }
 const initialize = {
@@ -489,4 +501,88 @@ test('every route, asked by everybody, about everything', { timeout: 170_000 }, 
   t.comment(`${count} requests to ${rows.length} routes`)
   assert.deepEqual(wrong, [])
   assert.ok(count > 2_000, `only ${count}`)
+})
+
+// ---- $smart ---------------------------------------------------------------------------------------
+
+/** Every kind of principal that comes to MCP routes, and the servers that it sees by the rules above. */
+const callers: ReadonlyArray<{ readonly principal: Principal, readonly sees: (owner: string, visibility: string) => boolean }> = [
+  { principal: { key: 'k', kind: 'system-key', user: 'system', isAdmin: true }, sees: () => true },
+  ...(['user-key', 'access-token', 'user'] as const).flatMap((kind) => ['alice', 'bob'].map((username) => ({
+    principal: { key: `${kind} ${username}`, kind, user: username, username, isAdmin: false },
+    sees: (owner: string, visibility: string) => owner === username || visibility === 'public'
+  }))),
+  {
+    principal: { key: 'anonymous', kind: 'anonymous', user: 'anonymous', isAdmin: false },
+    sees: (owner, visibility) => visibility === 'public' || (visibility === 'defaulted' && owner === 'admin')
+  }
+]
+
+test('what a caller does not see, $smart neither finds, names, suggests, counts nor calls', async (t) => {
+  const marked = (name: string): Record<string, unknown> => tool(name, { description: `A thing of use, ${name}` })
+  const upstream = await startUpstream(t, { tools: [marked('open'), marked('shut'), marked('unselected')] })
+  const app = await appFor(t, { users: Object.values(users) }, { LOG_LEVEL: 'silent' })
+  const all = owners.flatMap((owner) => visibilities.map((visibility) => ({ owner, visibility, name: `${owner}_${visibility}` })))
+  const visibilityOf = (visibility: string): object =>
+    visibility === 'defaulted' ? { visibility: 'private', visibilityDefaulted: true } : { visibility }
+  await app.settings.change(() => [
+    ...all.map(({ owner, visibility, name }): Change => {
+      const value = { type: 'streamable-http' as const, url: upstream.url, owner, tools: { shut: { enabled: false } }, ...visibilityOf(visibility) }
+      return { entity: 'mcpServers', key: name, value }
+    }),
+    {
+      entity: 'groups',
+      key: ids.group,
+      value: { id: ids.group, name: 'team', owner: 'admin', servers: all.map(({ name }) => ({ name, tools: ['open'] })) }
+    }
+  ])
+  await until(() => all.every(({ name }) => app.upstreams.get(name)?.status === 'connected'))
+  const run = async (view: View, method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> => {
+    const result = await app.gateway.handle(new PlainExchange(view, method, params, { headers: {}, address: '::1' }))
+    return JSON.parse(typeof result === 'string' ? result : String(await result.bytes())) as Record<string, unknown>
+  }
+  const call = async (view: View, name: string, args: object): Promise<Record<string, unknown>> =>
+    await run(view, 'tools/call', { name, arguments: args })
+  const errorOf = async (view: View, name: string, args: object): Promise<string> =>
+    await call(view, name, args).then(() => 'none', (error: unknown) => error instanceof Error ? error.message : '?')
+
+  for (const progressiveDisclosure of [false, true]) {
+    await app.settings.change(({ system }) => [{ entity: 'systemConfig', value: { ...system, smartRouting: { progressiveDisclosure } } }])
+    for (const { principal, sees } of callers) {
+      for (const word of [{}, { name: 'team' }, { name: 'admin_public' }]) {
+        const who = `${principal.key} ${JSON.stringify(word)}`
+        const view = app.access.view(principal, { ...word, smart: true })
+        const inScope = all.filter(({ name }) => word.name !== 'admin_public' || name === word.name)
+        const seen = inScope.filter(({ owner, visibility }) => sees(owner, visibility)).map(({ name }) => name)
+        const tools = word.name === 'team' ? ['open'] : ['open', 'unselected']
+        const visible = seen.flatMap((server) => tools.map((each) => `${server}-${each}`))
+        const hidden = all.flatMap(({ name }) => ['open', 'shut', 'unselected'].map((each) => `${name}-${each}`))
+          .filter((name) => !visible.includes(name))
+        const found = await call(view, 'search_tools', { query: 'a thing of use', limit: 100 })
+        const { tools: results } = found.structuredContent as { tools: Array<{ name: string, serverName: string }> }
+        assert.deepEqual(results.map(({ name }) => name).sort(), visible.sort(), who)
+        const list = JSON.stringify(await run(view, 'tools/list', {}))
+        const said = `${list}${JSON.stringify(found)}`
+        for (const { name } of all) if (!seen.includes(name)) assert.ok(!said.includes(name), `${who} is told of ${name}`)
+        assert.ok(!/\bmore\b/.test(list), 'others are not counted')
+        for (const name of [...hidden.slice(0, 6), 'admin_private-open']) {
+          if (visible.includes(name)) continue
+          const unknown = (await errorOf(view, 'call_tool', { toolName: 'nothing-here' })).replace('nothing-here', name)
+          assert.equal(await errorOf(view, 'call_tool', { toolName: name }), unknown, `${who} ${name}`)
+          if (progressiveDisclosure) assert.equal(await errorOf(view, 'describe_tool', { toolName: name }), unknown, `${who} ${name}`)
+        }
+        const [first = ''] = visible
+        if (first !== '') assert.ok((await call(view, 'call_tool', { toolName: first })).content, who)
+      }
+    }
+  }
+  assert.throws(() => app.access.view({ key: 'x', kind: 'user-key', user: 'bob', username: 'bob', isAdmin: false }, { name: 'alice_private', smart: true }))
+
+  // Not even scores tell of what is hidden.
+  const bob = callers.find(({ principal }) => principal.key === 'user-key bob')?.principal
+  assert.ok(bob)
+  const before = JSON.stringify(await call(app.access.view(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 }))
+  await app.settings.change(() => all.filter(({ visibility }) => visibility !== 'public')
+    .map(({ name }): Change => ({ entity: 'mcpServers', key: name, value: undefined })))
+  assert.equal(JSON.stringify(await call(app.access.view(bob, { smart: true }), 'search_tools', { query: 'thing of use', limit: 100 })), before)
 })

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { MemoryVectors } from '../../memory/vectors.ts'
 import type { Vector, Vectors } from '../../ports.ts'
 import { unitVector } from '../../unit-vector.ts'
+import type { Db } from '../connection/driver.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import { vectors } from '../tables.ts'
 
-/** Rows per INSERT; a row may have about 50 KB. */
+/** Rows per INSERT, and rows read at once; a row may have about 50 KB. */
 const batchSize = 100
 
 /** A key of fixed length for the index, since ids may be of any length. */
@@ -15,9 +17,16 @@ const keyOf = (id: string): string => createHash('sha256').update(id).digest('he
 const arrayOf = (values: readonly (string | number)[]): string => `{${values.join()}}`
 const hasKeyIn = (keys: readonly string[]): SQL => sql`(${vectors.key} = any(${arrayOf(keys)}::text[]))`
 
-/** Embeddings shared by all replicas, in a column of type `real[]`: the database needs no extension. */
+/**
+ * Embeddings shared by all replicas, in a column of type `real[]`, so that the database needs no extension. Where it has pgvector, that
+ * compares them; else they are compared here, and those that were read are kept in memory.
+ */
 export class PostgresVectors implements Vectors {
   readonly #queries: QueryRunner
+  /** Vectors that were read to be compared here. */
+  readonly #read = new MemoryVectors()
+  /** The schema of pgvector; undefined: there is none. */
+  #extension: Promise<string | undefined> | undefined
 
   constructor (queries: QueryRunner) {
     this.#queries = queries
@@ -44,14 +53,8 @@ export class PostgresVectors implements Vectors {
 
   async hashes (collection: string, ids: readonly string[]): Promise<Map<string, string>> {
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    const rows = await this.#queries.slow(
-      async (db) =>
-        await db
-          .select({ key: vectors.key, hash: vectors.hash })
-          .from(vectors)
-          .where(and(eq(vectors.collection, collection), hasKeyIn([...byKey.keys()])))
-    )
-    return new Map(rows.map(({ key, hash }) => [byKey.get(key) ?? '', hash]))
+    const rows = await this.#hashes(collection, [...byKey.keys()])
+    return new Map([...rows].map(([key, hash]) => [byKey.get(key) ?? '', hash]))
   }
 
   async nearest (
@@ -60,28 +63,17 @@ export class PostgresVectors implements Vectors {
     ids: readonly string[],
     count: number
   ): Promise<Array<{ id: string, score: number }>> {
+    const unit = unitVector(embedding)
     const byKey = new Map(ids.map((id) => [keyOf(id), id]))
-    const query = sql`${arrayOf([...unitVector(embedding)])}::real[]`
-    // The dot product of two unit vectors is their cosine.
-    const score = sql<number>`(
-      select sum(one::float8 * other) from unnest(${vectors.embedding}, ${query}) as pairs (one, other)
-    )`.as('score')
-    const rows = await this.#queries.slow(
-      async (db) =>
-        await db
-          .select({ key: vectors.key, score })
-          .from(vectors)
-          .where(
-            and(
-              eq(vectors.collection, collection),
-              hasKeyIn([...byKey.keys()]),
-              sql`array_length(${vectors.embedding}, 1) = ${embedding.length}`
-            )
-          )
-          .orderBy(sql`score desc`, vectors.key)
-          .limit(count)
-    )
-    return rows.map(({ key, score }) => ({ id: byKey.get(key) ?? '', score: Number(score) }))
+    this.#extension ??= this.#queries.slow(findPgvector).catch((error: unknown) => {
+      this.#extension = undefined
+      throw error
+    })
+    const schema = await this.#extension
+    const found = schema === undefined
+      ? await this.#nearestHere(collection, unit, [...byKey.keys()], count)
+      : await this.#nearestThere(schema, collection, unit, [...byKey.keys()], count)
+    return found.map(({ key, score }) => ({ id: byKey.get(key) ?? '', score }))
   }
 
   async keep (collection: string, ids: readonly string[]): Promise<void> {
@@ -89,4 +81,103 @@ export class PostgresVectors implements Vectors {
       await db.delete(vectors).where(and(eq(vectors.collection, collection), sql`not ${hasKeyIn(ids.map(keyOf))}`))
     })
   }
+
+  async #hashes (collection: string, keys: readonly string[]): Promise<Map<string, string>> {
+    const rows = await this.#queries.slow(
+      async (db) =>
+        await db
+          .select({ key: vectors.key, hash: vectors.hash })
+          .from(vectors)
+          .where(and(eq(vectors.collection, collection), hasKeyIn(keys)))
+    )
+    return new Map(rows.map(({ key, hash }) => [key, hash]))
+  }
+
+  /** Compares by pgvector, whose type `real[]` can be cast to. */
+  async #nearestThere (
+    schema: string,
+    collection: string,
+    unit: Float32Array,
+    keys: readonly string[],
+    count: number
+  ): Promise<Array<{ key: string, score: number }>> {
+    const [type, operator] = [sql`${sql.identifier(schema)}.vector`, sql`operator(${sql.identifier(schema)}.<#>)`]
+    // The operator gives the negative dot product, which for unit vectors is the negative cosine.
+    const rows = await this.#queries.slow(
+      async (db) =>
+        await db
+          .select({
+            key: sql<string>`key`,
+            score: sql<number>`-(embedding::${type} ${operator} ${arrayOf([...unit])}::real[]::${type})`.as('score')
+          })
+          // A query of its own, so that nothing is cast that cannot be compared.
+          .from(sql`(
+            select key, embedding from ${vectors}
+            where collection = ${collection} and key = any(${arrayOf(keys)}::text[]) and array_length(embedding, 1) = ${unit.length}
+            offset 0
+          ) as comparable`)
+          .orderBy(sql`score desc, key`)
+          .limit(count)
+    )
+    return rows.map(({ key, score }) => ({ key, score: Number(score) }))
+  }
+
+  /** Compares here, where the database has no operator for it. Of vectors that were read before, only the hashes are read again. */
+  async #nearestHere (
+    collection: string,
+    unit: Float32Array,
+    keys: readonly string[],
+    count: number
+  ): Promise<Array<{ key: string, score: number }>> {
+    const stored = await this.#hashes(collection, keys)
+    const known = await this.#read.hashes(collection, [...stored.keys()])
+    const unread = [...stored].flatMap(([key, hash]) => known.get(key) === hash ? [] : [key])
+    for (let at = 0; at < unread.length; at += batchSize) {
+      await this.#read.put(collection, await this.#queries.slow(async (db) => await read(db, collection, unread.slice(at, at + batchSize))))
+    }
+    return (await this.#read.nearest(collection, [...unit], [...stored.keys()].sort(), count)).map(({ id, score }) => ({ key: id, score }))
+  }
+}
+
+/** Vectors by their keys. Their numbers come as bytes, since texts of thousands of numbers would take long to be parsed. */
+async function read (db: Db, collection: string, keys: readonly string[]): Promise<Vector[]> {
+  const rows = await db
+    .select({
+      key: vectors.key,
+      hash: vectors.hash,
+      bytes: sql<string>`encode(array_send(${vectors.embedding}), 'base64')`
+    })
+    .from(vectors)
+    .where(and(eq(vectors.collection, collection), hasKeyIn(keys)))
+  return rows.map(({ key, hash, bytes }) => ({ id: key, hash, embedding: numbersOf(Buffer.from(bytes, 'base64')) }))
+}
+
+/** The numbers of a `real[]` of one dimension as `array_send` writes it: 20 bytes, then for each its length and the number itself. */
+function numbersOf (bytes: Buffer): number[] {
+  const numbers: number[] = []
+  for (let at = 24; at + 4 <= bytes.length; at += 8) numbers.push(bytes.readFloatBE(at))
+  return numbers
+}
+
+/** The schema of pgvector, which is installed where the database has it and this user may. */
+async function findPgvector (db: Db): Promise<string | undefined> {
+  const installed = async (): Promise<string | undefined> => {
+    const found = await rowsOf(db, sql`
+      select nspname as name from pg_extension join pg_namespace on pg_namespace.oid = extnamespace where extname = 'vector'
+    `)
+    return found[0]?.name
+  }
+  const schema = await installed()
+  if (schema !== undefined) return schema
+  if ((await rowsOf(db, sql`select name from pg_available_extensions where name = 'vector'`)).length === 0) return undefined
+  // Another replica may do the same, or the user may not: what counts is what is there afterwards.
+  await db.execute(sql`create extension if not exists vector`).then(() => {}, () => {})
+  return await installed()
+}
+
+/** The rows of a statement, which drivers return in two ways. */
+async function rowsOf (db: Db, statement: SQL): Promise<Array<{ name: string }>> {
+  const result: unknown = await db.execute(statement)
+  const rows: unknown = Array.isArray(result) ? result : (result as { rows?: unknown }).rows
+  return Array.isArray(rows) ? rows as Array<{ name: string }> : []
 }

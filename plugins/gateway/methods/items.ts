@@ -1,17 +1,21 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import type { View } from '../../access/view.ts'
 import { readerOf } from '../surface.ts'
-import type { Method } from './method.ts'
+import type { GatewayParts, Method } from './method.ts'
 
 /** `tools/call`. */
-export const callTool: Method = async (parts, exchange) => {
+export async function callTool (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
   const { resolver, surfaces, forwarder, tasks, links } = parts
   const { view, params } = exchange
   const { name } = params
   if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the tool\'s name')
   // Known names are resolved without awaiting, since this is the path of every call.
-  const target = resolver.byName(view, surfaces.of(view, exchange.client), 'tools', name) ?? await resolver.named(exchange, 'tools', name)
-  if (!target) throw new RpcError(code.invalidParams, `Unknown tool: ${name}`, 'unknown-tool')
+  const surface = surfaces.of(view, exchange.client)
+  const target = resolver.byName(view, surface, 'tools', name) ?? await resolver.named(exchange, 'tools', name)
+  if (!target) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
+  if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
   if (params.task !== undefined) tasks.note(result, { principal: view.principal.key, provider: target.provider })
   if (view.presentation !== 'raw') links.note(result, view.principal.key, target.provider)

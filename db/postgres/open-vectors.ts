@@ -1,0 +1,28 @@
+import { sql } from 'drizzle-orm'
+import type { OpenedVectors } from '../open.ts'
+import { describeFailure } from './connection/failures.ts'
+import { createQueryRunner } from './connection/query-runner.ts'
+import { openDriver } from './open.ts'
+import { PostgresVectors } from './ports/vectors.ts'
+
+/** As the migration has it that makes the gateway's own. */
+const table = sql`create table if not exists vectors (
+  collection text not null,
+  key text not null,
+  hash text not null,
+  embedding real[] not null,
+  constraint vectors_collection_key_pk primary key (collection, key)
+)`
+
+/** @throws Error with one sentence, without user and password */
+export async function openVectorDatabase (dbUrl: string): Promise<OpenedVectors> {
+  const driver = await openDriver(dbUrl)
+  try {
+    await driver.db.execute(table)
+  } catch (error) {
+    await driver.end()
+    throw new Error(`The database of smartRouting.dbUrl at ${driver.location} cannot be used: ${describeFailure(error)}.`)
+  }
+  const vectors = new PostgresVectors(createQueryRunner(driver, () => undefined))
+  return { vectors, close: async () => { await driver.end() } }
+}

@@ -1,0 +1,73 @@
+import type { Vectors } from '../../../db/ports.ts'
+import type { Counters } from '../../../db/store.ts'
+import type { Outbound } from '../../outbound/outbound.ts'
+import type { Embeddings, Similarity } from '../search.ts'
+import type { ShownTool } from '../search-tools.ts'
+import { EmbeddingsApi } from './api.ts'
+import { BackOff } from './back-off.ts'
+import { Embedder, type EmbedderDeps } from './embedder.ts'
+import { Meaning } from './meaning.ts'
+import type { EmbeddingOptions } from './options.ts'
+import type { VectorsAt } from './vectors-at.ts'
+
+export interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
+  /** Today's; undefined: embeddings are not set up. The object stays the same while they do. */
+  readonly options: () => EmbeddingOptions | undefined
+  readonly outbound: Pick<Outbound, 'fetch'>
+  readonly counters: Counters
+  /** The gateway's own. */
+  readonly vectors: Vectors
+  readonly vectorsAt: VectorsAt
+}
+
+interface Current { readonly options: EmbeddingOptions, readonly embedder: Embedder, readonly meaning: Meaning }
+
+/** Searching by an embeddings API. Everything begins anew when its settings change. */
+export class ApiEmbeddings implements Embeddings {
+  readonly #deps: ApiEmbeddingsDeps
+  #current: Current | undefined
+
+  constructor (deps: ApiEmbeddingsDeps) {
+    this.#deps = deps
+  }
+
+  get isOn (): boolean { return this.#now() !== undefined }
+
+  follow (tools: ReadonlyMap<string, ShownTool>): void { this.#now()?.embedder.follow(tools) }
+
+  async similarity (question: string, tools: ReadonlyMap<string, ShownTool>): Promise<Similarity> {
+    return await this.#now()?.meaning.similarity(question, tools) ?? { reason: 'embeddings are off' }
+  }
+
+  async close (): Promise<void> {
+    await this.#end()
+    await this.#deps.vectorsAt.close()
+  }
+
+  #now (): Current | undefined {
+    const options = this.#deps.options()
+    if (options === this.#current?.options) return this.#current
+    void this.#end()
+    this.#current = options && this.#begin(options)
+    return this.#current
+  }
+
+  #begin (options: EmbeddingOptions): Current {
+    const { outbound, counters, vectors: own, vectorsAt, ownerOf, warn } = this.#deps
+    const { collection, dbUrl } = options
+    const api = new EmbeddingsApi(outbound, options)
+    const vectors = async (): Promise<Vectors> => dbUrl === undefined ? own : await vectorsAt.at(dbUrl)
+    const embedder = new Embedder({ api, backOff: new BackOff(), vectors, collection, counters, ownerOf, warn })
+    const isReady = (id: string): boolean => embedder.isReady(id)
+    const isPending = (id: string): boolean => embedder.isPending(id)
+    const meaning = new Meaning({ api, backOff: new BackOff(), vectors, collection, isReady, isPending, warn })
+    return { options, embedder, meaning }
+  }
+
+  async #end (): Promise<void> {
+    const former = this.#current
+    this.#current = undefined
+    former?.meaning.close()
+    await former?.embedder.close()
+  }
+}

@@ -1,0 +1,31 @@
+import type { Found } from './answer.ts'
+import type { ShownTool } from './search-tools.ts'
+import type { Ranked } from './words/index.ts'
+
+/**
+ * Two rankings as one, by `lexical / max + cosine / max`, best first. Scores are from 0 to 1; of equal ones, those of the words come first,
+ * in their order.
+ * @param cosines undefined: there is the ranking by words only
+ */
+export function fuse (
+  words: readonly Ranked[],
+  cosines: ReadonlyMap<ShownTool, number> | undefined,
+  tools: ReadonlyMap<string, ShownTool>
+): Found[] {
+  const byWords = scaled(words.flatMap(({ tool, score }): Array<[ShownTool, number]> => {
+    const shown = tools.get(tool.name)
+    return shown ? [[shown, score]] : []
+  }))
+  if (!cosines) return [...byWords].map(([tool, score]) => ({ tool, score }))
+  const byMeaning = scaled([...cosines])
+  const all = new Set([...byWords.keys(), ...byMeaning.keys()])
+  return [...all]
+    .map((tool) => ({ tool, score: ((byWords.get(tool) ?? 0) + (byMeaning.get(tool) ?? 0)) / 2 }))
+    .sort((one, other) => other.score - one.score)
+}
+
+/** Scores in relation to the highest. */
+function scaled (scores: ReadonlyArray<readonly [ShownTool, number]>): Map<ShownTool, number> {
+  const max = scores.reduce((highest, [, score]) => Math.max(highest, score), 0)
+  return new Map(max > 0 ? scores.map(([tool, score]) => [tool, Math.max(0, score) / max]) : [])
+}

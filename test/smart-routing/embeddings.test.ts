@@ -1,0 +1,219 @@
+// Searching by an embeddings API: what is sent to it and when, both rankings fused, outages, changed settings, bounds.
+import assert from 'node:assert/strict'
+import { test, type Test } from 'tap'
+import type { FastifyInstance } from 'fastify'
+import type { Storage } from '../../db/store.ts'
+import { MemoryCounters } from '../../db/memory/counters.ts'
+import { MemoryVectors } from '../../db/memory/vectors.ts'
+import { BackOff } from '../../plugins/smart-routing/embeddings/back-off.ts'
+import { embeddingOptions } from '../../plugins/smart-routing/embeddings/options.ts'
+import { Quota } from '../../plugins/smart-routing/embeddings/quota.ts'
+import { EmbeddingsApi } from '../fakes/embeddings-api.ts'
+import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
+import { appFor } from '../helpers/app.ts'
+import { at, KEY, names, settings, type Json } from '../helpers/client.ts'
+import { until } from '../helpers/hub.ts'
+import { openSession, type InjectedSession } from '../helpers/inject.ts'
+
+const apiKey = 'sk-never-to-be-seen-0123456789'
+const described = (name: string, description: string): Json => tool(name, { description })
+const tools = [
+  described('forecast', 'Tells the weather of the next days'),
+  described('send', 'Sends a letter'),
+  described('ship', 'Ships a parcel')
+]
+
+interface World { app: FastifyInstance, api: EmbeddingsApi, upstream: Upstream, session: InjectedSession, log: string[] }
+interface Given { env?: { EMBEDDING_DIMENSIONS_API_PASSTHROUGH?: boolean }, count?: number, refused?: RegExp }
+
+/** @param more settings @param count further tools */
+async function start (t: Test, more: Json = {}, { env = {}, count = 0, refused }: Given = {}): Promise<World> {
+  const api = await new EmbeddingsApi().listen(t)
+  api.refused = refused
+  const many = Array.from({ length: count }, (_, n) => described(`thing_${n}`, `Does thing number ${n}`))
+  const upstream = await startUpstream(t, { tools: [...tools, ...many] })
+  const log: string[] = []
+  const app = await appFor(t, settings({ up: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }, {
+    systemConfig: { smartRouting: { llmProviderBaseUrl: `${api.url}/`, llmProviderApiKey: apiKey, embeddingModel: 'small', ...more } }
+  }), env, { logger: { level: 'trace', stream: { write: (line: string) => { log.push(line) } } } })
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  return { app, api, upstream, session: await openSession(app, '/mcp/$smart', KEY), log }
+}
+
+interface Answer { names: string[], mode: unknown, reason: unknown }
+
+async function search (session: InjectedSession, query: string): Promise<Answer> {
+  const { result, error } = await session.request('tools/call', { name: 'search_tools', arguments: { query } })
+  assert.equal(error, undefined, JSON.stringify(error))
+  const metadata = at(result, 'structuredContent', 'metadata')
+  const found = names(at(result, 'structuredContent', 'tools'))
+  return { names: found, mode: at(metadata, 'mode'), reason: at(metadata, 'reason') }
+}
+const fused = async (session: InjectedSession): Promise<void> => {
+  await until(async () => (await search(session, 'weather')).mode === 'fused', 10_000)
+}
+
+void test('tools are embedded once, in batches, and found by what they mean', async (t) => {
+  const { api, session, upstream, app, log } = await start(t, {}, { count: 70 })
+  await fused(session)
+  const before = await search(session, 'umbrella')
+  assert.equal(before.names[0], 'up-forecast', 'no word of it is in the tool')
+  assert.equal(before.mode, 'fused')
+  const ofTools = api.asked.filter(({ input }) => input[0]?.includes('(up)'))
+  assert.deepEqual(ofTools.map(({ input }) => input.length), [32, 32, 9])
+  assert.ok(api.asked.every(({ headers, model, dimensions }) =>
+    headers.authorization === `Bearer ${apiKey}` && model === 'small' && dimensions === undefined))
+  assert.equal(api.texts.filter((text) => text === 'umbrella').length, 1)
+  await search(session, 'umbrella')
+  assert.equal(api.texts.filter((text) => text === 'umbrella').length, 1, 'a question is embedded once')
+
+  const asked = api.asked.length
+  upstream.options.tools = [...upstream.options.tools ?? [], described('invoice', 'Writes an invoice')]
+  await upstream.broadcast('notifications/tools/list_changed')
+  await until(() => api.texts.some((text) => text.startsWith('invoice (up)')))
+  assert.deepEqual(api.asked.slice(asked).map(({ input }) => input.length), [1], 'only what changed is embedded')
+  const other = await openSession(app, '/mcp/$smart/up', KEY)
+  await until(async () => (await search(other, 'umbrella')).mode === 'fused')
+  assert.equal(api.texts.filter((text) => text.startsWith('send (up)')).length, 1, 'another view embeds nothing again')
+  assert.ok(!log.join('').includes(apiKey))
+})
+
+void test('an API that is away or slow: by words within its time, and it says so', async (t) => {
+  const { api, session, log } = await start(t)
+  await fused(session)
+  api.mode = 500
+  const failed = await search(session, 'letter please')
+  assert.deepEqual([failed.mode, failed.reason, failed.names[0]], ['words', 'the embeddings API is not available', 'up-send'])
+  const count = api.asked.length
+  const again = await search(session, 'parcel please')
+  assert.deepEqual([again.mode, again.reason, again.names[0]], ['words', 'the embeddings API is not available', 'up-ship'])
+  assert.equal(api.asked.length, count, 'it is not asked again at once')
+  assert.equal((await search(session, 'weather')).mode, 'fused', 'what was embedded before is known')
+  api.mode = 'slow'
+  await until(async () => (await search(session, 'something slow')).reason === 'the embeddings API is slow', 10_000)
+  api.mode = 'good'
+  api.release()
+  await until(async () => (await search(session, 'something slow')).mode === 'fused', 10_000)
+  assert.equal(api.texts.filter((text) => text === 'something slow').length, 1, 'its late answer is used')
+  assert.ok(log.some((line) => line.includes('it answered HTTP 500')))
+  assert.ok(!log.join('').includes(apiKey))
+})
+
+void test('an API that is away from the beginning, and comes', async (t) => {
+  const { api, session } = await start(t)
+  api.mode = 503
+  const answer = await search(session, 'weather')
+  assert.deepEqual([answer.mode, answer.names], ['words', ['up-forecast']])
+  api.mode = 'good'
+  await fused(session)
+})
+
+void test('settings that change: another model or other dimensions embed anew, none is words alone', async (t) => {
+  const { app, api, session } = await start(t, { embeddingDimensions: 32 })
+  await fused(session)
+  assert.ok(api.asked.every(({ dimensions }) => dimensions === undefined), 'this model is not known to take dimensions')
+  const set = async (more: Json): Promise<void> => {
+    await app.settings.change(({ system }) => {
+      const smartRouting = { ...system.smartRouting, ...more }
+      return [{ entity: 'systemConfig', value: { ...system, smartRouting } }]
+    })
+  }
+  const embedded = (): number => api.texts.filter((text) => text.startsWith('forecast (up)')).length
+  await set({ embeddingModel: 'text-embedding-3-large' })
+  await until(() => embedded() === 2)
+  assert.equal(api.asked.at(-1)?.dimensions, 32)
+  await set({ embeddingDimensions: 48 })
+  await until(() => embedded() === 3)
+  await until(() => api.asked.at(-1)?.dimensions === 48)
+  await set({ embeddingModel: 'small', embeddingDimensionsApiPassthrough: true })
+  await until(() => embedded() === 4)
+  assert.equal(api.asked.at(-1)?.dimensions, 48)
+  await fused(session)
+  await set({ llmProviderBaseUrl: '' })
+  const answer = await search(session, 'weather')
+  assert.deepEqual([answer.mode, answer.reason], ['words', undefined])
+  // Today's names and former ones are one.
+  await app.settings.change(({ system }) => {
+    const smartRouting = { openaiApiBaseUrl: api.url, openaiApiKey: apiKey, openaiApiEmbeddingModel: 'former' }
+    return [{ entity: 'systemConfig', value: { ...system, smartRouting } }]
+  })
+  await fused(session)
+  assert.equal(api.asked.at(-1)?.model, 'former')
+})
+
+void test('a text that the API refuses keeps no other from being embedded', async (t) => {
+  const { session } = await start(t, {}, { refused: /^ship / })
+  await fused(session)
+  assert.equal((await search(session, 'umbrella')).names[0], 'up-forecast')
+  assert.equal((await search(session, 'parcel')).names[0], 'up-ship', 'by words')
+})
+
+void test('views embed and compare what they see, and no more', async (t) => {
+  const { app, api } = await start(t)
+  const id = '33333333-3333-4333-8333-333333333333'
+  const team = { id, name: 'team', owner: 'admin', servers: [{ name: 'up', tools: ['send', 'forecast'] }] }
+  const hidden = await startUpstream(t, { tools: [described('umbrella', 'Opens an umbrella against the weather')] })
+  await app.settings.change(() => [
+    { entity: 'mcpServers', key: 'hidden', value: { type: 'streamable-http', url: hidden.url, visibility: 'public' } },
+    { entity: 'groups', key: team.id, value: team }
+  ])
+  await until(() => app.upstreams.get('hidden')?.status === 'connected')
+  const everything = await openSession(app, '/mcp/$smart', KEY)
+  await fused(everything)
+  await until(async () => (await search(everything, 'umbrella')).names[0] === 'hidden-umbrella')
+  const group = await openSession(app, '/mcp/$smart/team', KEY)
+  await until(async () => (await search(group, 'umbrella')).mode === 'fused')
+  assert.deepEqual((await search(group, 'umbrella')).names.sort(), ['up-forecast', 'up-send'])
+  assert.equal(api.texts.filter((text) => text.includes('(hidden)')).length, 1)
+})
+
+void test('the environment decides about dimensions before the setting', async (t) => {
+  const base = { llmProviderBaseUrl: 'https://api.example/v1', embeddingDimensions: 8 }
+  const sent = (more: object, passthrough?: boolean): number | undefined => embeddingOptions({ ...base, ...more }, passthrough)?.dimensions
+  assert.deepEqual(
+    [sent({}), sent({ embeddingModel: 'm' }), sent({ embeddingModel: 'm' }, true), sent({ embeddingModel: 'm', embeddingDimensionsApiPassthrough: true })],
+    [8, undefined, 8, 8]
+  )
+  assert.equal(sent({ embeddingModel: 'm', embeddingDimensionsApiPassthrough: true }, false), undefined)
+  assert.equal(sent({ embeddingModel: 'openai/text-embedding-3-large' }), 8)
+  assert.equal(embeddingOptions(base, undefined)?.url, 'https://api.example/v1/embeddings')
+  assert.equal(embeddingOptions({ llmProviderApiKey: 'k' }, undefined), undefined, 'without an address, nothing is sent anywhere')
+  const { api, session } = await start(t, { embeddingDimensions: 16 }, { env: { EMBEDDING_DIMENSIONS_API_PASSTHROUGH: true } })
+  await fused(session)
+  assert.equal(api.asked[0]?.dimensions, 16)
+})
+
+void test('two gateways on one store of vectors embed each tool once', async (t) => {
+  const vectors = new MemoryVectors()
+  const counters = new MemoryCounters()
+  const api = await new EmbeddingsApi().listen(t)
+  const upstream = await startUpstream(t, { tools: Array.from({ length: 100 }, (_, n) => described(`thing_${n}`, `Thing ${n} of the weather`)) })
+  const given = settings({ up: { type: 'streamable-http', url: upstream.url, visibility: 'public' } }, {
+    systemConfig: { smartRouting: { llmProviderBaseUrl: api.url } }
+  })
+  const wrap = (storage: Storage): Storage => ({ ...storage, vectors, counters })
+  const apps = await Promise.all([1, 2].map(async () => await appFor(t, given, {}, { wrap })))
+  for (const app of apps) await until(() => app.upstreams.get('up')?.status === 'connected')
+  const sessions = await Promise.all(apps.map(async (app) => await openSession(app, '/mcp/$smart', KEY)))
+  await Promise.all(sessions.map(async (session) => { await until(async () => (await search(session, 'weather')).mode === 'fused', 35_000) }))
+  const ofTools = api.texts.filter((text) => text.includes('(up)'))
+  assert.equal(ofTools.length, 100)
+})
+
+void test('back-off and quota', async () => {
+  let now = 0
+  const backOff = new BackOff(() => now)
+  assert.equal(backOff.left, 0)
+  const waits = Array.from({ length: 9 }, () => { backOff.failed(); return backOff.left })
+  assert.ok(waits.every((wait) => wait >= 750 && wait <= 75_000) && (waits[8] ?? 0) > 40_000)
+  backOff.failed(300_000)
+  assert.equal(backOff.left, 300_000)
+  backOff.succeeded()
+  assert.equal(backOff.left, 0)
+  const quota = new Quota({ perOwner: 2, all: 4, window: 1_000 }, () => now)
+  assert.deepEqual(['a', 'a', 'a', 'b', undefined, undefined].map((owner) => quota.take(owner)), [true, true, false, true, true, false])
+  quota.give('a')
+  assert.equal(quota.take('a'), true)
+  now += 1_000
+  assert.equal(quota.take('a'), true)
+})
