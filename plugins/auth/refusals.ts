@@ -11,7 +11,10 @@ export const credentialKinds = ['password', 'key', 'token', 'secret'] as const
 export type CredentialKind = typeof credentialKinds[number]
 
 const nouns: Readonly<Record<CredentialKind, string>> = {
-  password: 'a wrong password', key: 'a bearer key that is not valid', token: 'an access token that is not valid', secret: 'a wrong client secret'
+  password: 'a wrong password',
+  key: 'a bearer key that is not valid',
+  token: 'an access token that is not valid',
+  secret: 'a wrong client secret'
 }
 
 /**
@@ -36,7 +39,8 @@ export class Refusals {
   /** @param name whose password or secret it was, as the caller wrote it */
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
-    if (kind !== 'token') this.#tell({ address, ...named(name) }, `${address} sent ${nouns[kind]}${name === undefined ? '' : ` for ${quoted(name)}`}`)
+    if (kind === 'token') return
+    this.#tell({ address, ...named(name) }, `${address} sent ${nouns[kind]}${name === undefined ? '' : ` for ${quoted(name)}`}`)
   }
 
   /** Nothing is checked for this name from this address any more. @param seconds for how long */

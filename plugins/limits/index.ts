@@ -91,11 +91,11 @@ export const limits = {
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
   /**
-   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max lock-outs that are remembered as
-   * told; beyond: one may be told again.
+   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max lock-outs that are remembered
+   * as told; beyond: one may be told again.
    */
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },
-  /** Bearer keys that are found without hashing their tokens, as they were used since the last change of keys; beyond: all are hashed again. */
+  /** Bearer keys that are found without hashing their tokens, as they were used since keys last changed; beyond: all are hashed again. */
   keysAtHand: 1_000,
   /** Max bearer keys per user who is not an admin; beyond: 503. */
   keysPerUser: 100,

@@ -1,5 +1,6 @@
-// What runs the gateway elsewhere: the steps of the Dockerfile, in a plain folder (an image needs a registry and a daemon, which the machine
-// of a test rarely has: it says so), the unit for systemd where that is there, and the compose file and the chart as far as they can be read.
+// What runs the gateway elsewhere: the steps of the Dockerfile, in a plain folder (an image needs a registry and a daemon, which a machine
+// for tests rarely has: the test says so), the unit for systemd where that is there, and the compose file and the chart as far as they can
+// be read.
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
