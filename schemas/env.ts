@@ -77,7 +77,7 @@ export const Env = Type.Object({
     expected: 'a whole number of bytes, at least 67108864 (64 MiB)',
     description:
       'Max memory of answers, unread replies and request bodies in flight, in bytes. Beyond it the slowest reader is cut, and large ' +
-      'requests get 503'
+      'requests get 429 or 503'
   }),
   TRUST_PROXY: Type.String({
     default: '',
