@@ -104,7 +104,9 @@ export class Gateway {
   }
 
   /** The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. */
-  serverInfo (view: View, client: Client): string { return this.surface(view, client).serverInfo ?? this.#serverInfo }
+  serverInfo (view: View, client: Client): string {
+    return (view.presentation === 'raw' ? this.surface(view, client).serverInfo : undefined) ?? this.#serverInfo
+  }
 
   /** Notifies a listener of everything that changes from now on. */
   join (listener: Listener<View>, client: Client): void { this.#parts.news.join(listener, client) }

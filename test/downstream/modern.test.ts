@@ -314,25 +314,3 @@ test('a subscription is acknowledged first, and ends with the access to its rout
   assert.equal(last.id, 1)
   assert.equal(last.result?.resultType, 'complete')
 })
-
-test('1,000 parked calls: each ends by its answer, or with the gateway; none is left running', async (t) => {
-  const count = 1_000
-  const { hub, url, world } = await bridge(t)
-  const asked: Answer[] = []
-  // Side by side, but not as many sockets at a time.
-  const workers = Array.from({ length: 20 }, async () => {
-    while (asked.length < count) asked.push(await call(url, 'form'))
-  })
-  await Promise.all(workers)
-  assert.ok(asked.every(({ message }) => message.result?.resultType === 'input_required'), JSON.stringify(asked.at(-1)?.message))
-  assert.ok(world.running >= count)
-  const before = world.running
-  const answered = await Promise.all(asked.slice(0, 100).map(async (each) => {
-    const [name = ''] = Object.keys(each.message.result?.inputRequests as Json)
-    return await retry(url, 'form', each, { [name]: accepted })
-  }))
-  assert.ok(answered.every(({ message }) => text(message.result) === 'accept Ann'))
-  await until(() => world.running === before - 100, 5_000)
-  await within(20_000, 'the end of the gateway', hub.stop())
-  await until(() => world.running === 0, 10_000, () => `${world.running} calls still run at the server`)
-})

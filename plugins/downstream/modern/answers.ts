@@ -13,7 +13,7 @@ import type { States } from './state.ts'
 /** Makes answers of this era of what the gateway answers, and requests of those that come back with a state. */
 export interface Answerer {
   /** The answer for a result. A server's own state is sealed. */
-  outcome: (exchange: ModernExchange, result: Result) => Promise<Outcome>
+  outcome: (exchange: ModernExchange, result: Result) => Outcome | Promise<Outcome>
   /** The question that stands for an error; undefined: it stays one. */
   question: (error: RpcError, exchange: ModernExchange) => Outcome | undefined
   /** The server that a request goes to now; undefined: there is none. */
@@ -59,17 +59,16 @@ export function answerer (gateway: Gateway, states: States): Answerer {
   return {
     serverOf,
     bare,
-    outcome: async (exchange, answer) => {
+    outcome: (exchange, answer) => {
       const { method, serverInfo, view } = exchange
       const isOpen = view.principal.kind === 'anonymous'
-      if (typeof answer !== 'string') {
-        const { kind } = answer
-        const sections = gateway.sections(view, exchange.client)
-        const caching = strictest(sections.map(({ catalogue }) => cachingOf(catalogue?.extras[kind] ?? '{}', isOpen)))
-        return result(await completeList(answer, serverInfo, caching).bytes())
+      if (typeof answer === 'string') {
+        if (maySuspend(method) && asksForInput(answer)) return handedOn(answer, exchange)
+        return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
       }
-      if (maySuspend(method) && asksForInput(answer)) return await handedOn(answer, exchange)
-      return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
+      const sections = gateway.sections(view, exchange.client)
+      const caching = strictest(sections.map(({ catalogue }) => cachingOf(catalogue?.extras[answer.kind] ?? '{}', isOpen)))
+      return completeList(answer, serverInfo, caching).bytes().then(result)
     },
     question: (error, exchange) => {
       const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))

@@ -2,6 +2,7 @@ import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
+import { Table } from '../../../protocol/table.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
 import { errors } from '../../errors/list.ts'
@@ -45,7 +46,9 @@ export class ModernEndpoint implements Endpoint {
   readonly subscriptions: Subscriptions
   readonly #deps: ModernEndpointDeps
   readonly #answerer: Answerer
-  readonly #exchanges = new Set<ModernExchange>()
+  /** In flight, parked ones included. */
+  readonly #exchanges = new Table<number, ModernExchange>()
+  #lastExchange = 0
   #drained: (() => void) | undefined
   #closing = false
 
@@ -92,14 +95,14 @@ export class ModernEndpoint implements Endpoint {
         setTimeout(resolve, timeout).unref()
       })
     }
-    for (const exchange of [...this.#exchanges]) exchange.end(error)
+    for (const exchange of this.#exchanges.values()) exchange.end(error)
     this.leases.close()
   }
 
   revoke (stands: (view: View) => boolean): void {
     this.leases.revoke(stands)
     const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
-    for (const exchange of [...this.#exchanges]) if (!stands(exchange.view)) exchange.end(error)
+    for (const exchange of this.#exchanges.values()) if (!stands(exchange.view)) exchange.end(error)
     this.parked.forgetOf((view) => !stands(view))
     this.subscriptions.revoke(stands)
   }
@@ -151,16 +154,18 @@ export class ModernEndpoint implements Endpoint {
 
   async #handle (exchange: ModernExchange, isList: boolean, server: string | undefined): Promise<void> {
     const { gateway, logError } = this.#deps
-    this.#exchanges.add(exchange)
+    const id = ++this.#lastExchange
+    this.#exchanges.set(id, exchange)
     try {
       // A state goes to the server that gave it, and to no other that may have its name by now.
       if (server !== undefined && await this.#answerer.serverOf(exchange) !== server) throw notHere()
-      exchange.finish(await this.#answerer.outcome(exchange, await gateway.handle(exchange)))
+      const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
+      exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
       const known = toRpcError(error, logError)
       exchange.finish(this.#answerer.question(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
     } finally {
-      this.#exchanges.delete(exchange)
+      this.#exchanges.take(id)
       if (!isList) this.leases.give(exchange.client)
       if (this.#exchanges.size === 0) this.#drained?.()
     }

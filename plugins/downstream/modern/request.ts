@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, memberOf, membersOf, type Member } from '../../../protocol/json.ts'
+import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
 import { isLegacyVersion, legacyVersions } from '../../../protocol/legacy/versions.ts'
 import { isLevel, type Level } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -94,8 +94,11 @@ function withoutEnvelope (paramsText: string): { text: string, capabilitiesText:
   if (!meta) return { text: paramsText, capabilitiesText: '{}' }
   const metaText = paramsText.slice(meta.start, meta.end)
   const rest: string[] = []
-  for (const { key, keyStart, end } of membersOf(metaText)) if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
-  const capabilitiesText = memberOf(metaText, metaKeys.clientCapabilities) ?? '{}'
+  let capabilitiesText = '{}'
+  for (const { key, keyStart, start, end } of membersOf(metaText)) {
+    if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
+    else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
+  }
   const text = rest.length > 0
     ? `${paramsText.slice(0, meta.start)}{${rest.join()}}${paramsText.slice(meta.end)}`
     : withoutMember(paramsText, members, at, meta)
