@@ -8,7 +8,9 @@ import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
-import { openVault } from './plugins/secrets/vault.ts'
+import { openKeyRing } from './plugins/secrets/ring.ts'
+import { sealerOf } from './plugins/secrets/seal.ts'
+import { SealedVault } from './plugins/secrets/vault.ts'
 import { doubtsOf, milliseconds, type Env } from './schemas/env.ts'
 
 /** With `npm run dev` the admin has a well-known password. */
@@ -33,11 +35,12 @@ async function start (): Promise<void> {
   }
   const room = new WaitingRoom(logger, env)
   let firstPassword: Promise<string | undefined> = Promise.resolve(undefined)
+  const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
   const storage = await openStorage({
     settingsPath,
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
-    vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
+    vault: new SealedVault(keys),
     warn: (message) => { log.warn(message) },
     info: (message) => {
       print(message)
@@ -47,6 +50,7 @@ async function start (): Promise<void> {
   const app = await buildApp({
     logger,
     storage,
+    sealer: sealerOf(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,
