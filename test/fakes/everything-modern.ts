@@ -59,6 +59,9 @@ const asks = (key: string, question: Json): Fixture => ({
 const capabilitiesOf = ({ envelope }: ServerContext['mcpReq']): Json =>
   (envelope as Json | undefined)?.['io.modelcontextprotocol/clientCapabilities'] as Json | undefined ?? {}
 
+/** How often a list was changed: descriptions say so. */
+let changes = 0
+
 const tools: Record<string, Fixture> = {
   test_simple_text: { run: () => said('This is a simple text response for testing.') },
   test_image_content: { run: () => said(image) },
@@ -85,8 +88,30 @@ const tools: Record<string, Fixture> = {
   },
   test_streaming_elicitation: asks('user_name', elicit('What is your name?')),
   test_logging_tool: { run: async (_args, context) => { await context.log('info', 'It runs.'); return said('Logged.') } },
-  test_trigger_tool_change: { run: () => { handler.notify.toolsChanged(); return said('Changed.') } },
-  test_trigger_prompt_change: { run: () => { handler.notify.promptsChanged(); return said('Changed.') } },
+  test_trigger_tool_change: { run: () => { changes++; handler.notify.toolsChanged(); return said('Changed.') } },
+  test_trigger_prompt_change: { run: () => { changes++; handler.notify.promptsChanged(); return said('Changed.') } },
+  json_schema_2020_12_tool: {
+    inputSchema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      $defs: {
+        address: { $anchor: 'addressDef', type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } }
+      },
+      properties: {
+        name: { type: 'string' },
+        address: { $ref: '#/$defs/address' },
+        contactMethod: { type: 'string', enum: ['phone', 'email'] },
+        phone: { type: 'string' },
+        email: { type: 'string' }
+      },
+      allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+      if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+      then: { required: ['phone'] },
+      else: { required: ['email'] },
+      additionalProperties: false
+    },
+    run: (args) => said(`Called with ${JSON.stringify(args)}.`)
+  },
   test_x_mcp_header: {
     inputSchema: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } }, required: ['region'] },
     run: ({ region }) => said(String(region))
@@ -157,7 +182,7 @@ function createServerOfFixtures (): Server {
   const server = new Server({ name: 'everything-modern', version: '1.0.0' }, { capabilities })
   server.setRequestHandler('tools/list', async () => ({
     tools: Object.entries(tools).map(([name, { inputSchema = { type: 'object', properties: {} } }]) =>
-      ({ name, description: name, inputSchema: inputSchema as { type: 'object' } }))
+      ({ name, description: `${name} ${changes}`, inputSchema: inputSchema as { type: 'object' } }))
   }))
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
     const tool = Object.hasOwn(tools, name) ? tools[name] : undefined
@@ -178,7 +203,7 @@ function createServerOfFixtures (): Server {
   })
   server.setRequestHandler('prompts/list', async () => ({
     prompts: Object.keys(prompts).map((name) =>
-      ({ name, description: name, arguments: (named[name] ?? []).map((each) => ({ name: each, required: true })) }))
+      ({ name, description: `${name} ${changes}`, arguments: (named[name] ?? []).map((each) => ({ name: each, required: true })) }))
   }))
   server.setRequestHandler('prompts/get', async ({ params: { name, arguments: args = {} } }, { mcpReq }) => {
     const prompt = Object.hasOwn(prompts, name) ? prompts[name] : undefined

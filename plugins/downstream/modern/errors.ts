@@ -35,8 +35,10 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
 const failed = (text: string, status: number): Outcome => ({ kind: 'error', parts: [text], status })
 
 function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcError {
-  if (!isModernCode(error.code)) return error
-  const missing = error.code === modernCode.missingCapability ? missingIn(error.toText(), capabilities) : undefined
+  // The session of a modern server has given it a code of all eras already.
+  const mayLack = error.code === modernCode.missingCapability || error.code === code.invalidRequest
+  const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
+  if (missing === undefined && !isModernCode(error.code)) return error
   if (missing === undefined) return new RpcError(code.internal, `The server refused the gateway's request: ${error.message}`, 'upstream')
   const text = JSON.stringify({ code: modernCode.missingCapability, message: error.message, data: { requiredCapabilities: missing } })
   return new RpcError(modernCode.missingCapability, error.message, 'upstream', text)
