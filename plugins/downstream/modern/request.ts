@@ -81,10 +81,8 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   if (decodeHeader(name) !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
 }
 
-/** Members of `_meta` that are of this hop alone. */
-const ofThisHop: ReadonlySet<string> = new Set([
-  metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo, metaKeys.logLevel
-])
+/** Members of `_meta` that are of this hop alone. The log level is not: a modern server sends what the client wants, and no more. */
+const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
 
 /** The params without the members of the envelope; all others keep their bytes. */
 function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
