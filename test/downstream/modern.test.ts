@@ -1,12 +1,15 @@
 // The wire of the modern era (MCP 2026-07-28): what a request must have, what answers have, and what ends what.
 import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'tap'
 import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, text, within, type Json, type Message } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { isModern } from '../../plugins/downstream/modern/request.ts'
+import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
 import { paramHeadersOf, paramValue } from '../../protocol/modern/param-headers.ts'
@@ -313,4 +316,45 @@ test('a subscription is acknowledged first, and ends with the access to its rout
   const last = await stream.wait(({ result }) => result !== undefined)
   assert.equal(last.id, 1)
   assert.equal(last.result?.resultType, 'complete')
+})
+
+test('with its key, a principal loses what it has open', async (t) => {
+  const { hub, url, world } = await bridge(t)
+  const asked = await call(url, 'form', { key: OTHER })
+  const mine = await call(url, 'form')
+  const { headers, body } = made('subscriptions/listen', { key: OTHER, params: { notifications: { toolsListChanged: true } } })
+  const stream = await open(url, { headers, body })
+  t.after(() => { stream.close() })
+  await stream.wait(() => true)
+  assert.equal(world.running, 2)
+  const stored = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { bearerKeys: unknown[] }
+  await writeFile(hub.settingsPath, JSON.stringify({ ...stored, bearerKeys: stored.bearerKeys.slice(0, 1) }))
+  await until(() => world.running === 1, 10_000, () => 'the parked call of the other key goes on')
+  assert.equal((await stream.wait(({ result }) => result !== undefined)).result?.resultType, 'complete')
+  assert.equal((await retry(url, 'form', asked, {}, { key: OTHER })).status, 401)
+  const [name = ''] = Object.keys(mine.message.result?.inputRequests as Json)
+  assert.equal(text((await retry(url, 'form', mine, { [name]: accepted })).message.result), 'accept Ann')
+})
+
+test('errors of servers, as a modern client may see them', async () => {
+  const upstream = (code: number, data?: Json): RpcError =>
+    new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
+  const needs = { requiredCapabilities: { sampling: {} } }
+  const table: ReadonlyArray<readonly [RpcError, Json, number, number, unknown]> = [
+    [upstream(-32002, { uri: 'x' }), {}, -32602, 200, { uri: 'x' }],
+    [upstream(-32042, { elicitations: [] }), {}, -32603, 200, undefined],
+    [upstream(-32020), {}, -32603, 200, undefined],
+    [upstream(-32022, { supported: [] }), {}, -32603, 200, undefined],
+    [upstream(-32021, needs), {}, -32021, 400, needs],
+    [upstream(-32600, needs), {}, -32021, 400, needs],
+    [upstream(-32021, needs), { sampling: {} }, -32603, 200, undefined],
+    [upstream(-32600), {}, -32600, 400, undefined],
+    [upstream(-32601), {}, -32601, 404, undefined],
+    [upstream(-1, { x: 1 }), {}, -1, 200, { x: 1 }]
+  ]
+  for (const [error, capabilities, code, status, data] of table) {
+    const outcome = errorOutcome(error, capabilities)
+    const shown = JSON.parse(outcome.parts.join('')) as { code: number, data?: unknown }
+    assert.deepEqual([shown.code, outcome.status, shown.data], [code, status, data], error.toText())
+  }
 })
