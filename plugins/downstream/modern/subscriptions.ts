@@ -9,7 +9,7 @@ import type { RequestOrigin } from '../exchange.ts'
 import { EventStream } from '../event-stream.ts'
 import type { Inbound } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/headers.ts'
-import { filterOf, SubscribeRequest, Subscription, type Filter } from './listen.ts'
+import { filterOf, SubscribeRequest, Subscription, type Filter } from './subscription.ts'
 import type { ModernRequest } from './request.ts'
 
 /** The open subscriptions of modern clients. */
@@ -38,9 +38,7 @@ export class Subscriptions {
     stream.onClose(() => {
       release()
       this.#open.delete(subscription)
-      this.#gateway.forget(subscription).catch((error: unknown) => {
-        this.#logError(error, 'a subscription could not be released')
-      })
+      this.#forget(subscription)
     })
     this.#gateway.join(subscription, subscription)
     this.#accept(subscription, filter, address).then(
@@ -55,6 +53,10 @@ export class Subscriptions {
   }
 
   close (): void { for (const subscription of [...this.#open]) this.#end(subscription) }
+
+  #forget (subscription: Subscription): void {
+    this.#gateway.forget(subscription).catch((error: unknown) => { this.#logError(error, 'a subscription could not be released') })
+  }
 
   #end (subscription: Subscription): void {
     subscription.end(this.#gateway.serverInfo(subscription.view, subscription))
@@ -74,6 +76,8 @@ export class Subscriptions {
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
     }))
+    // Whoever left meanwhile was forgotten before this.
+    void subscribing.then(() => { if (!subscription.open) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
     await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, limits.newClass) })])
     clearTimeout(timer)
