@@ -3,9 +3,13 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'tap'
 import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
+import { answerer } from '../../plugins/downstream/modern/answers.ts'
+import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
 import { ParkedCalls, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked.ts'
+import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
+import type { Gateway } from '../../plugins/gateway/gateway.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { parseKeys } from '../../plugins/secrets/key.ts'
 import { KeyFile } from '../../plugins/secrets/key-file.ts'
@@ -264,4 +268,27 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
   for (const { exchange } of calls) exchange.cancel('end')
   assert.equal(table.count + table.size, 0)
   t.end()
+})
+
+test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
+  const states = new States(sealer(await ring()))
+  const gateway = { lookUp: () => ({ provider: 's', key: 'ask' }) } as unknown as Gateway
+  const { outcome, withState, bare, again } = answerer(gateway, states)
+  const { view, method, params } = binding
+  const exchange = { view, method, params, client: {}, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
+  const asked = await outcome(exchange, '{"resultType":"input_required","inputRequests":{"a":{"n":1.0}},"requestState":"its own"}')
+  const text = asked.parts.join('')
+  assert.ok(text.includes('"inputRequests":{"a":{"n":1.0}}') && !text.includes('its own'))
+  const { requestState } = JSON.parse(text) as { requestState: string }
+  assert.deepEqual(states.open(requestState, binding), { kind: 'server', server: 's', state: 'its own' })
+  // A state is only there where the server gave one.
+  assert.ok(!(await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).parts.join('').includes('requestState'))
+  const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
+  const request = { paramsText } as ModernRequest
+  assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))
+  assert.equal(bare(request).paramsText, '{"name":"pay"}')
+  assert.equal(again(request, '{"a":{"action":"accept"}}').paramsText, '{"name":"pay"}')
+  for (const declined of ['{}', '{"a":{"action":"decline"}}', '{"a":{"action":"accept"},"b":1}']) {
+    assert.throws(() => again(request, declined), /declined/)
+  }
 })
