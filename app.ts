@@ -19,6 +19,7 @@ import builtIns from './plugins/builtins/index.ts'
 import browsers, { securityHeaders } from './plugins/browsers/index.ts'
 import exporting from './plugins/export/index.ts'
 import downstream from './plugins/downstream/index.ts'
+import type { Sealer } from './plugins/downstream/modern/state.ts'
 import sse from './plugins/downstream/sse/index.ts'
 import { checkQuery } from './plugins/body/query.ts'
 import { compileValidator } from './plugins/body/validators.ts'
@@ -74,6 +75,8 @@ export interface AppOptions {
   bundles: Pick<BundleOptions, 'root' | 'isShared'>
   version: string
   env: SharedEnv
+  /** Seals what modern clients keep for servers; undefined: what one process has sealed, no other one opens. */
+  sealer?: Sealer
   /** In ms. */
   initTimeout: number
   requestTimeout: number
@@ -158,7 +161,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(social, storage)
   await app.register(auth, { localToken: options.localToken })
   await app.register(oauth, storage)
-  await app.register(downstream)
+  await app.register(downstream, { sealer: options.sealer })
   await app.register(sse)
   await app.register(logStreams)
   await app.register(servers)

@@ -10,7 +10,9 @@ import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
 import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
 import { newLocalToken, removeLocalAccess, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
-import { openVault } from './plugins/secrets/vault.ts'
+import { openKeyRing } from './plugins/secrets/ring.ts'
+import { sealerOf } from './plugins/secrets/seal.ts'
+import { SealedVault } from './plugins/secrets/vault.ts'
 import type { FirstAdmin } from './plugins/users/users.ts'
 import { doubtsOf, milliseconds, type Env } from './schemas/env.ts'
 
@@ -36,11 +38,12 @@ async function start (): Promise<void> {
   const room = new WaitingRoom(logger, env)
   const localToken = newLocalToken()
   let firstAdmin: Promise<FirstAdmin | undefined> = Promise.resolve(undefined)
+  const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
   const storage = await openStorage({
     settingsPath,
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
-    vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
+    vault: new SealedVault(keys),
     warn: (message) => { log.warn(message) },
     info: (message) => {
       print(message)
@@ -50,6 +53,7 @@ async function start (): Promise<void> {
   const app = await buildApp({
     logger,
     storage,
+    sealer: sealerOf(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,

@@ -21,7 +21,7 @@ const membersOfMessage = new Set(['jsonrpc', 'id', 'method', 'params', 'result',
 /** The members of params that somebody reads. */
 const membersOfParams = new Set([
   'name', 'uri', 'arguments', '_meta', 'cursor', 'task', 'taskId', 'level', 'progressToken', 'requestId', 'reason', 'elicitationId', 'ref',
-  'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode'
+  'protocolVersion', 'capabilities', 'clientInfo', 'url', 'mode', 'tools', 'requestState', 'inputResponses', 'notifications'
 ])
 /** Max length of a member's text that is parsed at once, in characters; a longer one is parsed when it is read. */
 const small = 16 * 1024

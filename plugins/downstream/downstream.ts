@@ -5,19 +5,31 @@ import type { Endpoint } from './endpoint.ts'
 import { LegacyEndpoint } from './legacy/endpoint.ts'
 import { LegacyRequests } from './legacy/requests.ts'
 import { Sessions } from './legacy/sessions.ts'
+import { ModernEndpoint } from './modern/endpoint.ts'
+import type { Sealer } from './modern/state.ts'
+import { StreamableHttp } from './streamable-http.ts'
 
 /** Access to the gateway by MCP: the endpoints of its eras and transports. Only these write MCP messages to sockets. */
 export class Downstream {
   readonly sessions = new Sessions()
   /** Runs the messages of all legacy sessions. */
   readonly requests: LegacyRequests
-  readonly streamableHttp: LegacyEndpoint
+  readonly modern: ModernEndpoint
+  readonly streamableHttp: StreamableHttp
   readonly #endpoints: Endpoint[]
 
-  constructor (gateway: Gateway, snapshot: () => Snapshot, logError: (error: unknown, sentence: string) => void) {
+  /** @param sealer seals what modern clients keep for servers, so that every replica can open it; undefined: only this process can */
+  constructor (
+    gateway: Gateway,
+    snapshot: () => Snapshot,
+    logError: (error: unknown, sentence: string) => void,
+    sealer: Sealer | undefined
+  ) {
     this.requests = new LegacyRequests(gateway, snapshot, logError)
-    this.streamableHttp = new LegacyEndpoint(gateway, this.sessions, this.requests, snapshot)
-    this.#endpoints = [this.streamableHttp]
+    const legacy = new LegacyEndpoint(gateway, this.sessions, this.requests, snapshot)
+    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer })
+    this.streamableHttp = new StreamableHttp(legacy, this.modern)
+    this.#endpoints = [legacy, this.modern]
     this.sessions.on('ended', (session) => {
       gateway.forget(session).catch((error: unknown) => { logError(error, 'the links of a session could not be released') })
     })

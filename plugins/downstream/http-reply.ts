@@ -51,7 +51,7 @@ export class HttpReply implements ReplyChannel {
     this.#stream?.send(text)
   }
 
-  finish (parts: ReadonlyArray<string | Buffer> | undefined): void {
+  finish (parts: ReadonlyArray<string | Buffer> | undefined, status = 200): void {
     this.#expected--
     if (parts && this.#stream) this.#stream.send(parts.join(''))
     else if (parts) this.#answers.push(parts)
@@ -61,7 +61,7 @@ export class HttpReply implements ReplyChannel {
     if (this.#stream) {
       this.#stream.onResume = undefined
       this.#stream.end()
-    } else this.#end()
+    } else this.#end(status)
   }
 
   pause (retry: number): void {
@@ -71,13 +71,13 @@ export class HttpReply implements ReplyChannel {
   }
 
   /** Answers without a stream; without a body when every request was cancelled. */
-  #end (): void {
+  #end (status: number): void {
     const answers = this.#answers
     if (answers.length === 0) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
     } else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
-    else writeJson(this.#raw, answers.flat())
+    else writeJson(this.#raw, answers.flat(), status)
   }
 
   #upgrade (): void {

@@ -1,14 +1,15 @@
 import fp from 'fastify-plugin'
 import { Downstream } from './downstream.ts'
+import type { Sealer } from './modern/state.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { downstream: Downstream }
 }
 
 /** `app.downstream`: access to the gateway by MCP. `app.ts` drains it. */
-export default fp(async (app) => {
+export default fp<{ sealer?: Sealer }>(async (app, { sealer }) => {
   const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
-  const downstream = new Downstream(app.gateway, () => app.settings.current, logError)
+  const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer)
   app.decorate('downstream', downstream)
   // Sessions end with their access; the others lose the servers that they do not see any more.
   app.auth.standings.on('changed', (standingOf) => {

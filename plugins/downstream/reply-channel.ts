@@ -8,8 +8,11 @@ export interface ReplyChannel {
   readonly canStream: boolean
   /** Sends a notification or a question that belongs to the request. It is dropped if `canStream` is false. */
   send: (text: string) => void
-  /** Sends the answer, as the parts of its text; undefined when the request was cancelled and has none. */
-  finish: (parts: ReadonlyArray<string | Buffer> | undefined) => void
+  /**
+   * Sends the answer, as the parts of its text; undefined when the request was cancelled and has none.
+   * @param status of the HTTP answer, where that can still be said
+   */
+  finish: (parts: ReadonlyArray<string | Buffer> | undefined, status?: number) => void
   /** Closes the connection for the client to poll, if the client can (SEP-1699). @param retry in ms */
   pause: (retry: number) => void
 }

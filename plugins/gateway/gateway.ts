@@ -114,6 +114,11 @@ export class Gateway {
     return await describe(this.#parts, view, client, this.#serverInfo)
   }
 
+  /** The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. */
+  serverInfo (view: View, client: Client): string {
+    return (view.presentation === 'raw' ? this.surface(view, client).serverInfo : undefined) ?? this.#serverInfo
+  }
+
   /** Notifies a listener of everything that changes from now on. */
   join (listener: Listener<View>, client: Client): void { this.#parts.news.join(listener, client) }
 

@@ -19,6 +19,12 @@ export class List {
     this.#extra = extra
   }
 
+  /** The other members of the result, as the text of an object. */
+  get extra (): string { return this.#extra }
+
+  /** The same list with other members beside its entries. */
+  withExtra (extra: string): List { return new List(this.kind, this.entries, extra) }
+
   /** The same list with other entries. */
   with (entries: readonly Entry[]): List {
     return new List(this.kind, entries, this.#extra)

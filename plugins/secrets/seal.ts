@@ -64,3 +64,9 @@ export function isOutdated (ring: KeyRing, sealed: string): boolean {
   const id = sealed.split('.')[1] ?? ''
   return id !== ring.newest?.id && ring.find(id) !== undefined
 }
+
+/** Seals and opens with one ring. */
+export const sealerOf = (ring: KeyRing): Record<'seal' | 'unseal', (text: string, place: string) => string> => ({
+  seal: (text, place) => seal(ring, text, place),
+  unseal: (sealed, place) => unseal(ring, sealed, place)
+})

@@ -4,6 +4,7 @@
  * authorization servers against the gateway, and those for OAuth clients against its upstream side.
  *
  *   npm run conformance                      # all; fails unless every scenario is equal and nothing failed
+ *   npm run conformance -- --modern          # the server scenarios of revision 2026-07-28 alone, with everything-modern.ts
  *   npm run conformance -- --direct          # the fixture server alone
  *   npm run conformance -- --url URL         # an MCP endpoint that runs already, alone
  *   npm run conformance -- --authorization   # the authorization server alone
@@ -25,6 +26,13 @@ const packages = { node: '22.23.3', '@modelcontextprotocol/conformance': '0.2.0-
 const revision = '2025-11-25'
 /** As many server scenarios as the pinned suite has for the revision, the unscored ones included. */
 const scenarioCount = 33
+/** The revision of the modern era, and as many server scenarios as the suite has for it, the unscored ones included. */
+const modernRevision = '2026-07-28'
+const modernCount = 50
+/** Scenarios that the revision does not score: an extension that the fixture lacks, and what the SDK's own servers do not check. */
+const unscored = /^tasks-|^http-custom-header-server-validation$/
+/** Where a server may answer with a stream, and the fixture does not: the check of the streams is there through the gateway only. */
+const streaming = 'server-sse-multiple-streams'
 /** As many scenarios for authorization servers. */
 const authorizationCount = 2
 
@@ -124,8 +132,8 @@ function start (
 }
 
 /** Starts a fresh fixture server; resolves with its URL. */
-async function startFixture (): Promise<string> {
-  const { command, args } = tsServer('test/fakes/everything.ts')
+async function startFixture (file = 'test/fakes/everything.ts'): Promise<string> {
+  const { command, args } = tsServer(file)
   const { child, output } = start(command, args, { env: { PORT: '0' } })
   const port = (): string | undefined => /^listening (\d+)$/m.exec(output())?.[1]
   await until(() => port() ?? child.exitCode !== null, 10_000, () => `The fixture server does not listen: ${output()}`)
@@ -147,8 +155,8 @@ async function startHub (settings: object, env: Record<string, string> = {}): Pr
 }
 
 /** Starts the gateway in front of a fresh fixture server; resolves with the URL of that server's endpoint. */
-async function startGateway (): Promise<string> {
-  const url = await startFixture()
+async function startGateway (file?: string): Promise<string> {
+  const url = await startFixture(file)
   const hub = await startHub({
     mcpServers: { everything: { type: 'streamable-http', url } },
     systemConfig: { routing: { enableBearerAuth: false } }
@@ -158,6 +166,25 @@ async function startGateway (): Promise<string> {
 
 /** Runs every scenario against an endpoint. An incomplete run is a failure of its own, among the scenarios. */
 async function run (url: string, ...options: string[]): Promise<Results> {
+  return await runAt(revision, scenarioCount, url, ...options)
+}
+
+/** Runs those of the modern era against the other fixture server, directly and behind the gateway. */
+async function runModern (): Promise<Record<string, Results>> {
+  const file = 'test/fakes/everything-modern.ts'
+  const runs = {
+    direct: await runAt(modernRevision, modernCount, await startFixture(file)),
+    gateway: await runAt(modernRevision, modernCount, await startGateway(file))
+  }
+  for (const results of Object.values(runs)) {
+    for (const name of [...results.keys()]) if (unscored.test(name)) results.delete(name)
+    results.set(streaming, (results.get(streaming) ?? []).filter(({ id }) => id !== 'server-sse-streams-functional'))
+  }
+  return runs
+}
+
+/** Runs every scenario of a revision. */
+async function runAt (version: string, count: number, url: string, ...options: string[]): Promise<Results> {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
   cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
   console.log(`Running the scenarios against ${url}`)
@@ -169,7 +196,7 @@ async function run (url: string, ...options: string[]): Promise<Results> {
       '--url',
       url,
       '--requirements',
-      revision,
+      version,
       '--timeout',
       String(scenarioMs),
       '-o',
@@ -187,12 +214,12 @@ async function run (url: string, ...options: string[]): Promise<Results> {
     const scenario = /^server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z$/.exec(name)?.[1]
     if (scenario !== undefined) results.set(scenario, await readChecks(join(folder, name, 'checks.json')))
   }
-  if (results.size === scenarioCount && code === 0) return results
+  if (results.size === count && code === 0) return results
   const failed = [...results.values()].flat().some(isFailure)
-  if (results.size !== scenarioCount || !failed) {
+  if (results.size !== count || !failed) {
     console.error(output().slice(-4_000))
     results.set('(the run)', [
-      { id: 'run-complete', status: 'FAILURE', errorMessage: `exit code ${code}, ${results.size} of ${scenarioCount} scenarios` }
+      { id: 'run-complete', status: 'FAILURE', errorMessage: `exit code ${code}, ${results.size} of ${count} scenarios` }
     ])
   }
   return results
@@ -356,11 +383,12 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
 }
 
 async function main (): Promise<boolean> {
-  const { values: { authorization, direct, login, url } } = parseArgs({
+  const { values: { authorization, direct, login, modern, url } } = parseArgs({
     options: {
       authorization: { type: 'boolean' },
       direct: { type: 'boolean' },
       login: { type: 'boolean' },
+      modern: { type: 'boolean' },
       url: { type: 'string' }
     }
   })
@@ -369,12 +397,14 @@ async function main (): Promise<boolean> {
   await cachedPackages('conformance', packages)
   if (authorization === true) return await judgeAuthorization(expected)
   if (login === true) return report({ login: await runLogins() }, expected)
+  if (modern === true) return report(await runModern(), expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
   const straight = await run(await startFixture())
   if (direct === true) return report({ direct: straight }, new Set())
   const isEqual = report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
+  const isModern = report(await runModern(), expected)
   const isAuthorized = await judgeAuthorization(expected)
-  return report({ login: await runLogins() }, expected) && isAuthorized && isEqual
+  return report({ login: await runLogins() }, expected) && isAuthorized && isEqual && isModern
 }
 
 /** Runs and prints the scenarios for authorization servers, with a public client and a confidential one. */

@@ -8,7 +8,9 @@ import { CatalogueFiles } from '../../db/json/catalogues.ts'
 import { openStorage } from '../../db/open.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
 import { Passwords } from '../../plugins/secrets/password.ts'
-import { openVault } from '../../plugins/secrets/vault.ts'
+import { openKeyRing } from '../../plugins/secrets/ring.ts'
+import { sealerOf } from '../../plugins/secrets/seal.ts'
+import { SealedVault } from '../../plugins/secrets/vault.ts'
 import { milliseconds } from '../../schemas/env.ts'
 import type { HubOptions } from './hub.ts'
 
@@ -46,17 +48,19 @@ export async function runApp (environment: Readonly<Record<string, string>>): Pr
   let output = ''
   const print = (text: string): void => { output += text }
   let warn = (sentence: string): void => { print(`${sentence}\n`) }
+  const keys = await openKeyRing({ dataDir, encryptionKey: env.ENCRYPTION_KEY })
   const storage = await openStorage({
     settingsPath: env.SETTINGS_PATH,
     dbUrl: env.DB_URL,
     startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
-    vault: await openVault({ dataDir, encryptionKey: env.ENCRYPTION_KEY }),
+    vault: new SealedVault(keys),
     warn: (sentence) => { warn(sentence) },
     info: (sentence) => { print(`${sentence}\n`) }
   })
   const app = await buildApp({
     logger: { level: env.LOG_LEVEL, stream: { write: print } },
     storage,
+    sealer: sealerOf(keys),
     catalogueCache: new CatalogueFiles(join(dataDir, 'catalogues')),
     bundles: { root: join(dataDir, 'bundles'), isShared: env.DB_URL !== undefined },
     version,

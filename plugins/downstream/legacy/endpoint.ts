@@ -12,7 +12,7 @@ import { acceptedBy, type Accepted } from '../accept.ts'
 import { single, type Endpoint, type Inbound } from '../endpoint.ts'
 import { EventStream } from '../event-stream.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
-import { readMessage, type Received } from '../read-message.ts'
+import type { Received } from '../read-message.ts'
 import { initialize } from './initialize.ts'
 import { malformedText, type LegacyRequests } from './requests.ts'
 import type { Place, Session } from './session.ts'
@@ -32,22 +32,8 @@ export class LegacyEndpoint implements Endpoint {
     this.#snapshot = snapshot
   }
 
-  /**
-   * A POST: requests, notifications and answers of a client.
-   * @returns a promise for a large body, which is read in turns
-   * @throws errors in the dialect of the `mcp` scope
-   */
-  post (inbound: Inbound, text: string): Promise<void> | undefined {
-    const { headers, raw, view, address } = inbound
-    const accepted = acceptedBy(headers.accept)
-    if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
-    return readMessage(text, { principal: view.principal, address }, (message) => {
-      // Whoever left while a large body was read gets nothing run.
-      if (!raw.destroyed) this.#receive(inbound, accepted, message)
-    })
-  }
-
-  #receive (inbound: Inbound, accepted: Accepted, message: Received): void {
+  /** What a POST carries: requests, notifications and answers of a client. @throws errors in the dialect of the `mcp` scope */
+  receive (inbound: Inbound, accepted: Accepted, message: Received): void {
     const { raw } = inbound
     if (!Array.isArray(message) && message.kind === 'request' && message.method === 'initialize') {
       if (this.#requests.closing) throw new errors.Draining()

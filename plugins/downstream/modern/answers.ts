@@ -1,0 +1,84 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { memberOf, withMembers } from '../../../protocol/json.ts'
+import { maySuspend } from '../../../protocol/modern/envelope.ts'
+import type { Gateway, Result } from '../../gateway/gateway.ts'
+import { limits } from '../../limits/index.ts'
+import { elicitationOf, isAccepted } from './elicitation.ts'
+import type { ModernExchange } from './exchange.ts'
+import type { Outcome } from './outcome.ts'
+import type { ModernRequest } from './request.ts'
+import { asksForInput, cachingOf, complete, completeList, strictest } from './result.ts'
+import type { States } from './state.ts'
+
+/** Makes answers of this era of what the gateway answers, and requests of those that come back with a state. */
+export interface Answerer {
+  /** The answer for a result. A server's own state is sealed. */
+  outcome: (exchange: ModernExchange, result: Result) => Outcome | Promise<Outcome>
+  /** The question that stands for an error; undefined: it stays one. */
+  question: (error: RpcError, exchange: ModernExchange) => Outcome | undefined
+  /** The server that a request goes to now; undefined: there is none. */
+  serverOf: (exchange: ModernExchange) => Promise<string | undefined>
+  /** The request with the server's own state. */
+  withState: (request: ModernRequest, state: string) => ModernRequest
+  /** The request as it was first sent. */
+  bare: (request: ModernRequest) => ModernRequest
+  /** The same, where a person agreed. @throws RpcError otherwise */
+  again: (request: ModernRequest, answersText: string) => ModernRequest
+}
+
+const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [text], status: 200 })
+
+export function answerer (gateway: Gateway, states: States): Answerer {
+  const until = (): number => Date.now() + limits.parked.time
+
+  const serverOf = async (exchange: ModernExchange): Promise<string | undefined> => {
+    const { view, client, method, params } = exchange
+    try {
+      if (method === 'resources/read') return await gateway.reader(exchange)
+      return gateway.lookUp(view, client, method === 'tools/call' ? 'tools' : 'prompts', String(params.name))?.provider
+    } catch (error) {
+      if (error instanceof RpcError) return undefined
+      throw error
+    }
+  }
+
+  /** `input_required` of a server, with its state sealed together with whose it is. */
+  const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
+    const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
+    const own = complete(text, exchange.serverInfo)
+    if (typeof state !== 'string') return result(own)
+    const server = await serverOf(exchange)
+    if (server === undefined) throw new RpcError(code.internal, 'The server that asks is not there any more', 'not-connected')
+    const sealed = states.seal({ kind: 'server', server, state }, exchange, until())
+    return result(withMembers(own, { requestState: JSON.stringify(sealed) }))
+  }
+
+  const bare = (request: ModernRequest): ModernRequest =>
+    ({ ...request, paramsText: withMembers(request.paramsText, { inputResponses: undefined, requestState: undefined }) })
+
+  return {
+    serverOf,
+    bare,
+    outcome: (exchange, answer) => {
+      const { method, serverInfo, view } = exchange
+      const isOpen = view.principal.kind === 'anonymous'
+      if (typeof answer === 'string') {
+        if (maySuspend(method) && asksForInput(answer)) return handedOn(answer, exchange)
+        return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
+      }
+      const sections = gateway.sections(view, exchange.client)
+      const caching = strictest(sections.map(({ catalogue }) => cachingOf(catalogue?.extras[answer.kind] ?? '{}', isOpen)))
+      return completeList(answer, serverInfo, caching).bytes().then(result)
+    },
+    question: (error, exchange) => {
+      const text = elicitationOf(error, exchange, () => states.seal({ kind: 'again' }, exchange, until()))
+      return text === undefined ? undefined : result(text)
+    },
+    withState: (request, state) =>
+      ({ ...request, paramsText: withMembers(request.paramsText, { requestState: JSON.stringify(state) }) }),
+    again: (request, answersText) => {
+      if (!isAccepted(answersText)) throw new RpcError(code.invalidRequest, 'The request needs what was declined')
+      return bare(request)
+    }
+  }
+}

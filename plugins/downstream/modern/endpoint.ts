@@ -1,0 +1,237 @@
+import type { Snapshot } from '../../../db/store.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { listKinds } from '../../../protocol/lists.ts'
+import { errorText, resultText, type Request } from '../../../protocol/message.ts'
+import { Table } from '../../../protocol/table.ts'
+import { maySuspend } from '../../../protocol/modern/envelope.ts'
+import type { View } from '../../access/view.ts'
+import { errors } from '../../errors/list.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { ShareError } from '../../limits/shares.ts'
+import type { Accepted } from '../accept.ts'
+import { credentialHeader, type Endpoint, type Inbound } from '../endpoint.ts'
+import type { RequestOrigin } from '../exchange.ts'
+import { HttpReply, writeJson } from '../http-reply.ts'
+import type { Received } from '../read-message.ts'
+import { answerer, type Answerer } from './answers.ts'
+import { errorOutcome, statusOf } from './errors.ts'
+import { ModernExchange } from './exchange.ts'
+import { Leases } from './leases.ts'
+import { Subscriptions } from './subscriptions.ts'
+import { checkParamHeaders } from './param-headers.ts'
+import { answersIn, ParkedCalls } from './parked.ts'
+import { AnswerStream } from './reply.ts'
+import { checkRequest, supportedVersions, type ModernRequest } from './request.ts'
+import { discovered } from './result.ts'
+import { notHere, States, type Sealer } from './state.ts'
+
+/** Methods of former revisions that this one does not have, and that are not passed on to a server either. */
+const gone: ReadonlySet<string> = new Set([
+  'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/list', 'tasks/result'
+])
+const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
+
+export interface ModernEndpointDeps {
+  gateway: Gateway
+  snapshot: () => Snapshot
+  logError: (error: unknown, sentence: string) => void
+  /** Seals servers' own states, so that every replica can open them. */
+  sealer: Sealer | undefined
+}
+
+/** The server side of streamable HTTP for modern clients (MCP 2026-07-28): each request stands for itself. */
+export class ModernEndpoint implements Endpoint {
+  readonly leases: Leases
+  readonly parked: ParkedCalls<ModernExchange>
+  readonly subscriptions: Subscriptions
+  readonly #deps: ModernEndpointDeps
+  readonly #answerer: Answerer
+  /** In flight, parked ones included. */
+  readonly #exchanges = new Table<number, ModernExchange>()
+  #lastExchange = 0
+  #drained: (() => void) | undefined
+  #closing = false
+
+  constructor (deps: ModernEndpointDeps) {
+    const { gateway, logError, sealer } = deps
+    this.#deps = deps
+    const states = new States(sealer)
+    this.#answerer = answerer(gateway, states)
+    this.parked = new ParkedCalls(states)
+    this.subscriptions = new Subscriptions(gateway, logError)
+    this.leases = new Leases({
+      began: (client) => { gateway.join(client, client) },
+      ended: (client) => {
+        gateway.forget(client).catch((error: unknown) => { logError(error, 'the links of a client could not be released') })
+      }
+    })
+  }
+
+  /** What a POST carries, one message. @throws errors in the dialect of the `mcp` scope */
+  receive (inbound: Inbound, accepted: Accepted, message: Received): void {
+    const { raw, headers } = inbound
+    if (Array.isArray(message)) throw new RpcError(code.invalidRequest, 'Invalid request: batches are not part of MCP 2026-07-28')
+    if (message.kind === 'response') throw new RpcError(code.invalidRequest, 'Invalid request: a response is not sent by a POST')
+    if (message.kind === 'notification') {
+      // This revision has none that a client sends over HTTP.
+      raw.writeHead(202, { 'content-length': 0 }).end()
+      return
+    }
+    if (this.#closing) throw new errors.Draining()
+    this.#refusing(inbound, message, 400, () => {
+      const request = checkRequest(message, headers)
+      this.#refusing(inbound, message, 200, () => { this.#begin(inbound, accepted, request) })
+    })
+  }
+
+  async close (timeout: number): Promise<void> {
+    this.#closing = true
+    this.subscriptions.close()
+    const error = new RpcError(code.unavailable, 'The gateway is shutting down; the request may have run', 'no-answer')
+    this.parked.endIdle(error)
+    if (this.#exchanges.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve
+        setTimeout(resolve, timeout).unref()
+      })
+    }
+    for (const exchange of this.#exchanges.values()) exchange.end(error)
+    this.leases.close()
+  }
+
+  revoke (stands: (view: View) => boolean): void {
+    this.leases.revoke(stands)
+    const error = new RpcError(code.unavailable, 'Access was withdrawn. The request may have run', 'cancelled')
+    for (const exchange of this.#exchanges.values()) if (!stands(exchange.view)) exchange.end(error)
+    this.parked.forgetOf((view) => !stands(view))
+    this.subscriptions.revoke(stands)
+  }
+
+  /** Does something, whose errors are the only answer to a request. @param status of errors that have none of their own */
+  #refusing ({ raw }: Inbound, { idText }: Request, status: number, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      writeJson(raw, [errorText(idText, error.toText())], statusOf(error, status))
+    }
+  }
+
+  #begin (inbound: Inbound, accepted: Accepted, request: ModernRequest): void {
+    const { view, headers, address } = inbound
+    const { method } = request
+    const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#deps.snapshot()) }
+    if (gone.has(method) || method.startsWith('notifications/')) {
+      throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
+    }
+    if (method === 'server/discover') { void this.#discover(inbound, request); return }
+    if (method === 'subscriptions/listen') { this.#listen(inbound, accepted, request, origin); return }
+    const resumed = maySuspend(method) && request.params.requestState !== undefined
+    if (resumed) this.#resume(inbound, accepted, request, origin)
+    else this.#run(inbound, accepted, request, origin)
+  }
+
+  #run (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin, server?: string): void {
+    const { gateway } = this.#deps
+    const { view, address } = inbound
+    const { capabilities, capabilitiesText, logLevel, method } = request
+    const isList = listMethods.has(method)
+    const client = isList
+      ? this.leases.first(view, address, capabilities, capabilitiesText)
+      : this.leases.take(view, address, capabilities, capabilitiesText, logLevel)
+    try {
+      if (method === 'tools/call') checkParamHeaders(gateway, view, client, request, inbound.headers)
+    } catch (error) {
+      this.leases.give(client)
+      throw error
+    }
+    const serverInfo = (): string => gateway.serverInfo(view, client)
+    const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
+    if (!isList) client.exchange = exchange
+    exchange.attach(request, this.#reply(inbound, accepted, exchange))
+    void this.#handle(exchange, isList, server)
+  }
+
+  async #handle (exchange: ModernExchange, isList: boolean, server: string | undefined): Promise<void> {
+    const { gateway, logError } = this.#deps
+    const id = ++this.#lastExchange
+    this.#exchanges.set(id, exchange)
+    try {
+      // A state goes to the server that gave it, and to no other that may have its name by now.
+      if (server !== undefined && await this.#answerer.serverOf(exchange) !== server) throw notHere()
+      const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
+      exchange.finish(outcome instanceof Promise ? await outcome : outcome)
+    } catch (error) {
+      const known = toRpcError(error, logError)
+      exchange.finish(this.#answerer.question(known, exchange) ?? errorOutcome(known, exchange.client.capabilities))
+    } finally {
+      this.#exchanges.take(id)
+      if (!isList) this.leases.give(exchange.client)
+      if (this.#exchanges.size === 0) this.#drained?.()
+    }
+  }
+
+  #reply ({ raw }: Inbound, accepted: Accepted, exchange: ModernExchange): HttpReply {
+    const reply: HttpReply = new HttpReply(raw, {
+      accepted,
+      expected: 1,
+      batch: false,
+      polls: false,
+      newStream: () => new AnswerStream(),
+      onGone: () => { exchange.left(reply) }
+    })
+    return reply
+  }
+
+  /** A request that comes back with the state of a former answer. */
+  #resume (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
+    const { requestState } = request.params
+    if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
+    const state = this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
+    const answersText = answersIn(request.paramsText)
+    switch (state.kind) {
+      case 'server':
+        this.#run(inbound, accepted, this.#answerer.withState(request, state.state), origin, state.server)
+        return
+      case 'again':
+        this.#run(inbound, accepted, this.#answerer.again(request, answersText), origin)
+        return
+      case 'call': {
+        const call = this.parked.find(state.id)
+        if (!call) throw notHere()
+        const bare = this.#answerer.bare(request)
+        call.resume(state.round, answersText, () => { call.exchange.attach(bare, this.#reply(inbound, accepted, call.exchange)) })
+      }
+    }
+  }
+
+  async #discover ({ view, address, raw }: Inbound, { capabilities: declared, capabilitiesText, idText }: ModernRequest): Promise<void> {
+    const { gateway, logError } = this.#deps
+    try {
+      const client = this.leases.first(view, address, declared, capabilitiesText)
+      const { capabilities: { tasks: _, ...capabilities }, serverInfo, instructions } = await gateway.describe(view, client)
+      const result = discovered({
+        supportedVersions: JSON.stringify(supportedVersions),
+        capabilities: JSON.stringify(capabilities),
+        instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
+      }, serverInfo)
+      writeJson(raw, [resultText(idText, result)])
+    } catch (error) {
+      const known = toRpcError(error, logError)
+      writeJson(raw, [errorText(idText, known.toText())], statusOf(known))
+    }
+  }
+
+  #listen (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin): void {
+    if (!accepted.events) throw new errors.NotAcceptable('text/event-stream')
+    this.subscriptions.listen(inbound, request, origin)
+  }
+}
+
+/** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
+function toRpcError (error: unknown, logError: ModernEndpointDeps['logError']): RpcError {
+  if (error instanceof RpcError) return error
+  if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, 'limit')
+  logError(error, 'a request failed unexpectedly')
+  return new RpcError(code.internal, 'Internal error', 'internal')
+}

@@ -1,0 +1,154 @@
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Exchange, Headers, Question } from '../../../protocol/exchange.ts'
+import { withoutHeaders } from '../../../protocol/headers.ts'
+import { wants, type Level } from '../../../protocol/listener.ts'
+import { notificationText, type Response } from '../../../protocol/message.ts'
+import { maySuspend } from '../../../protocol/modern/envelope.ts'
+import type { View } from '../../access/view.ts'
+import type { RequestOrigin } from '../exchange.ts'
+import type { ReplyChannel } from '../reply-channel.ts'
+import type { ModernClient } from './leases.ts'
+import type { Outcome } from './outcome.ts'
+import type { ParkedCall, ParkedCalls } from './parked.ts'
+import type { ModernRequest } from './request.ts'
+
+/** A request that waits for the answer. */
+interface Waiting { readonly idText: string, readonly reply: ReplyChannel }
+
+/** Notifications of legacy servers that this era does not have. */
+const unknownHere: ReadonlySet<string> = new Set([
+  'notifications/cancelled', 'notifications/elicitation/complete', 'notifications/tasks/status'
+])
+
+/** What a modern exchange needs beside its request. */
+export interface ModernExchangeOptions {
+  readonly client: ModernClient
+  readonly view: View
+  readonly origin: RequestOrigin
+  readonly parked: ParkedCalls<ModernExchange>
+  /** The identity of the server that answers, as JSON text. */
+  readonly serverInfo: () => string
+}
+
+/**
+ * One request of a modern client. A question to the client *parks* it: what waits is answered with `input_required`, and the exchange goes
+ * on without a reply until the client's next request with the state of that answer brings another one, and the answers.
+ */
+export class ModernExchange implements Exchange<View> {
+  readonly view: View
+  readonly method: string
+  readonly client: ModernClient
+  readonly canSuspend: boolean
+  params: Record<string, unknown>
+  paramsText: string
+  cancelled: string | undefined
+  readonly #options: ModernExchangeOptions
+  readonly #onCancel: Array<(reason: string) => void> = []
+  #logLevel: Level | undefined
+  #waiting: Waiting[] = []
+  #parked: ParkedCall<ModernExchange> | undefined
+  #over = false
+
+  constructor (request: ModernRequest, options: ModernExchangeOptions) {
+    this.view = options.view
+    this.method = request.method
+    this.client = options.client
+    this.canSuspend = maySuspend(request.method)
+    this.params = request.params
+    this.paramsText = request.paramsText
+    this.#logLevel = request.logLevel
+    this.#options = options
+  }
+
+  // Copied on first use only, since few servers are passed any headers.
+  get headers (): Headers {
+    const { headers, credentialHeader } = this.#options.origin
+    return credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+  }
+
+  get address (): string { return this.#options.origin.address }
+  get serverInfo (): string { return this.#options.serverInfo() }
+
+  /** True while a request waits for the answer; false while the exchange is parked. */
+  get isAwaited (): boolean { return this.#waiting.length > 0 }
+  /** True: it has an answer, or needs none any more. */
+  get over (): boolean { return this.#over }
+
+  /** A request waits for the answer from now on: the first one, or one that takes the exchange up again. */
+  attach ({ params, paramsText, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
+    this.params = params
+    this.paramsText = paramsText
+    this.#logLevel = logLevel
+    this.#waiting.push({ idText, reply })
+  }
+
+  /** The client has left a request before its answer, which is cancellation unless another request waits for the same. */
+  left (reply: ReplyChannel): void {
+    this.#waiting = this.#waiting.filter((each) => each.reply !== reply)
+    if (this.#waiting.length === 0) this.cancel('the client went away')
+  }
+
+  onCancel (run: (reason: string) => void): void {
+    if (this.cancelled === undefined) this.#onCancel.push(run)
+    else run(this.cancelled)
+  }
+
+  notify (method: string, paramsText: string): void {
+    const newest = this.#waiting.at(-1)
+    if (this.#over || !newest || unknownHere.has(method)) return
+    // Without a level, the client wants no log messages at all.
+    if (method === 'notifications/message' && (this.#logLevel === undefined || !wants(this.#logLevel, method, paramsText))) return
+    newest.reply.send(notificationText(method, paramsText))
+  }
+
+  async ask (question: Question): Promise<Response> {
+    if (this.#over) throw new RpcError(code.internal, 'The request is over', 'internal')
+    if (!this.canSuspend) throw new RpcError(code.methodNotFound, `The client cannot be asked during ${this.method}`)
+    this.#parked ??= this.#options.parked.open(this)
+    return await this.#parked.ask(question)
+  }
+
+  pause (): void {}
+
+  /** Answers the requests that wait with `input_required`; the exchange goes on. @param text of the result */
+  suspend (text: string): void { this.#answer({ kind: 'result', parts: [text], status: 200 }) }
+
+  /** Answers the requests that wait with the outcome that came meanwhile. */
+  deliver (outcome: Outcome): void { this.#answer(outcome) }
+
+  /** Ends with an answer. */
+  finish (outcome: Outcome): void {
+    if (this.#over) return
+    this.#over = true
+    this.#parked?.finished(outcome)
+    this.#answer(outcome)
+  }
+
+  /** Cancels the request: the client gets no answer. */
+  cancel (reason: string): void {
+    if (this.#over) return
+    this.#over = true
+    this.cancelled = reason
+    this.#parked?.finished(undefined)
+    for (const { reply } of this.#waiting.splice(0)) reply.finish(undefined)
+    for (const run of this.#onCancel) run(reason)
+  }
+
+  /** Cancels the request with an answer: it was not the client that gave it up. */
+  end (error: RpcError): void {
+    if (this.#over) return
+    this.#over = true
+    this.cancelled = error.message
+    this.#parked?.finished(undefined)
+    this.#answer({ kind: 'error', parts: [error.toText()], status: 200 })
+    for (const run of this.#onCancel) run(error.message)
+  }
+
+  #answer ({ kind, parts, status }: Outcome): void {
+    for (const { idText, reply } of this.#waiting.splice(0)) {
+      const [only] = parts
+      const begin = `{"jsonrpc":"2.0","id":${idText},"${kind}":`
+      reply.finish(parts.length === 1 && typeof only === 'string' ? [`${begin}${only}}`] : [begin, ...parts, '}'], status)
+    }
+  }
+}

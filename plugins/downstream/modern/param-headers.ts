@@ -1,0 +1,49 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import { RpcError } from '../../../protocol/errors.ts'
+import type { Client } from '../../../protocol/exchange.ts'
+import type { Item } from '../../../protocol/lists.ts'
+import { decodeHeader, modernCode } from '../../../protocol/modern/envelope.ts'
+import { paramHeadersOf, paramValue, type ParamHeader } from '../../../protocol/modern/param-headers.ts'
+import type { View } from '../../access/view.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { single } from '../endpoint.ts'
+import type { ModernRequest } from './request.ts'
+
+const known = new WeakMap<Item, readonly ParamHeader[]>()
+
+/** The headers of a tool, read once. Annotations that are not valid count for nothing: clients leave such tools out. */
+function headersOf (item: Item): readonly ParamHeader[] {
+  let headers = known.get(item)
+  if (headers === undefined) known.set(item, headers = paramHeadersOf(item.text) ?? [])
+  return headers
+}
+
+const decimal = /^-?\d+(\.\d+)?$/
+
+/** Integers are compared as numbers. */
+const isSame = (header: string, value: string, isNumber: boolean): boolean =>
+  header === value || (isNumber && decimal.test(header) && Number(header) === Number(value))
+
+/**
+ * Checks the `Mcp-Param-*` headers of a call against its arguments, where the tool is known.
+ * @throws RpcError -32020
+ */
+export function checkParamHeaders (
+  gateway: Gateway,
+  view: View,
+  client: Client,
+  { params }: ModernRequest,
+  headers: IncomingHttpHeaders
+): void {
+  const item = typeof params.name === 'string' ? gateway.lookUp(view, client, 'tools', params.name)?.item : undefined
+  if (!item) return
+  for (const { header, path } of headersOf(item)) {
+    const value = paramValue(params.arguments, path)
+    const sent = single(headers[header])
+    if (value === undefined && sent === undefined) continue
+    const decoded = sent === undefined ? undefined : decodeHeader(sent)
+    if (value !== undefined && decoded !== undefined && isSame(decoded, value, decimal.test(value))) continue
+    const what = sent === undefined ? 'is missing' : 'differs from the argument'
+    throw new RpcError(modernCode.headerMismatch, `Header mismatch: ${header} ${what}`)
+  }
+}

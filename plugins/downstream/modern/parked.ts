@@ -1,0 +1,260 @@
+import { hash, randomBytes } from 'node:crypto'
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import type { Question } from '../../../protocol/exchange.ts'
+import { memberOf, membersOf } from '../../../protocol/json.ts'
+import type { Response } from '../../../protocol/message.ts'
+import type { View } from '../../access/view.ts'
+import { BoundedMap } from '../../limits/bounded-map.ts'
+import { limits } from '../../limits/index.ts'
+import { ShareError, Shares, type Release } from '../../limits/shares.ts'
+import { checkAskable, inputRequest } from './input-request.ts'
+import type { Outcome } from './outcome.ts'
+import { resultHead } from './result.ts'
+import type { Binding, States } from './state.ts'
+
+/** An exchange, as far as parking concerns it. */
+export interface Parkable extends Binding {
+  readonly client: { readonly owner: string, readonly capabilities: ClientCapabilities }
+  readonly serverInfo: string
+  /** True while a request waits for the answer. */
+  readonly isAwaited: boolean
+  readonly over: boolean
+  /** Answers what waits with `input_required`. @param text of the result */
+  suspend: (text: string) => void
+  /** Answers what waits with an outcome that came before. */
+  deliver: (outcome: Outcome) => void
+  cancel: (reason: string) => void
+  end: (error: RpcError) => void
+}
+
+/** The calls of modern clients whose servers have asked something, until they are over, and a little longer. */
+export class ParkedCalls<Exchange extends Parkable> {
+  readonly states: States
+  readonly #calls = new Map<string, ParkedCall<Exchange>>()
+  /** Calls that are over, whose answer may be fetched once more. */
+  readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(limits.parked.answers, { onEvict: (_id, call) => { call.forget() } })
+  readonly #shares = new Shares(limits.parked.calls, 'calls that wait for answers of their clients')
+  #size = 0
+
+  constructor (states: States) {
+    this.states = states
+  }
+
+  /** How many are parked, or were and are under way. */
+  get count (): number { return this.#calls.size }
+  /** What is held for them, in characters. */
+  get size (): number { return this.#size }
+
+  /** @throws RpcError when there are too many */
+  open (exchange: Exchange): ParkedCall<Exchange> {
+    try {
+      const call = new ParkedCall(this, exchange, this.#shares.take(exchange.client.owner))
+      this.#calls.set(call.id, call)
+      return call
+    } catch (error) {
+      if (error instanceof ShareError) throw new RpcError(code.internal, error.message, 'limit')
+      throw error
+    }
+  }
+
+  find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#over.get(id) }
+
+  /** Counts what is to be held for a call. @returns false when there is no room */
+  hold (size: number): boolean {
+    if (this.#size + size > limits.parked.size) for (const call of [...this.#over.values()]) call.forget()
+    if (this.#size + size > limits.parked.size) return false
+    this.#size += size
+    return true
+  }
+
+  free (size: number): void { this.#size -= size }
+
+  /** A call is over; its answer stays for a while. */
+  keep (call: ParkedCall<Exchange>): void {
+    this.#calls.delete(call.id)
+    this.#over.set(call.id, call)
+  }
+
+  remove (id: string): void {
+    this.#calls.delete(id)
+    this.#over.delete(id)
+  }
+
+  /** Forgets the answers that are kept for views to which this applies. */
+  forgetOf (isGone: (view: View) => boolean): void {
+    for (const call of [...this.#calls.values(), ...this.#over.values()]) {
+      if (call.exchange.over && isGone(call.exchange.view)) call.forget()
+    }
+  }
+
+  /** Ends the calls that nobody waits for now. */
+  endIdle (error: RpcError): void {
+    for (const { exchange } of [...this.#calls.values()]) if (!exchange.isAwaited) exchange.end(error)
+  }
+}
+
+interface OpenQuestion {
+  readonly question: Question
+  readonly resolve: (response: Response) => void
+  readonly reject: (error: RpcError) => void
+}
+
+/** A retry that was accepted. */
+interface Answered { readonly round: number, readonly digest: string, readonly at: number }
+
+/**
+ * The questions of one call, in rounds. A round ends the request that waits, with `input_required`, and is answered by the next one
+ * that brings its state. Each round is good once; the same answers again, for a while, attach to what the first ones began.
+ */
+export class ParkedCall<Exchange extends Parkable> {
+  readonly id = randomBytes(16).toString('base64url')
+  readonly exchange: Exchange
+  readonly #table: ParkedCalls<Exchange>
+  readonly #release: Release
+  readonly #questions = new Map<string, OpenQuestion>()
+  #lastQuestion = 0
+  #round = 0
+  /** The result that this round was begun with; undefined while a request waits. */
+  #asked: string | undefined
+  #answered: Answered | undefined
+  #outcome: Outcome | undefined
+  #held = 0
+  #gathering: NodeJS.Timeout | undefined
+  #expiry: NodeJS.Timeout | undefined
+
+  constructor (table: ParkedCalls<Exchange>, exchange: Exchange, release: Release) {
+    this.#table = table
+    this.exchange = exchange
+    this.#release = release
+  }
+
+  /** Puts a question to the client, with the others of the next round. @throws RpcError when it cannot be asked, or the call ends */
+  async ask (question: Question): Promise<Response> {
+    checkAskable(this.exchange.client.capabilities, question)
+    if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
+    if (this.#questions.size >= limits.parked.questions || !this.#hold(question.paramsText.length)) {
+      throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
+    }
+    const key = `question-${++this.#lastQuestion}`
+    return await new Promise((resolve, reject) => {
+      this.#questions.set(key, { question, resolve, reject })
+      question.signal.addEventListener('abort', () => {
+        this.#take(key)?.reject(new RpcError(code.internal, String(question.signal.reason), 'internal'))
+      }, { once: true })
+      this.#gather()
+    })
+  }
+
+  /**
+   * A request with a state of this call.
+   * @param answersText its `inputResponses`, the text of an object
+   * @param attach makes the request wait for the answer
+   * @throws RpcError -32602 when the round was answered before with something else, or too long ago
+   */
+  resume (round: number, answersText: string, attach: () => void): void {
+    const digest = hash('sha256', answersText, 'base64url')
+    const isFirst = round === this.#round && this.#asked !== undefined
+    const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
+      Date.now() - this.#answered.at <= limits.parked.again
+    if (!isFirst && !isAgain) throw new RpcError(code.invalidParams, 'This requestState was answered already')
+    attach()
+    if (isFirst) {
+      this.#answered = { round, digest, at: Date.now() }
+      this.#asked = undefined
+      clearTimeout(this.#expiry)
+      this.#takeAnswers(answersText)
+    }
+    if (this.#outcome) {
+      this.exchange.deliver(this.#outcome)
+      if (isFirst) this.#fetched()
+    } else if (this.#asked !== undefined) this.exchange.suspend(this.#asked)
+  }
+
+  /** The exchange is over. @param outcome undefined: it was cancelled */
+  finished (outcome: Outcome | undefined): void {
+    clearTimeout(this.#gathering)
+    for (const key of this.#questions.keys()) {
+      this.#take(key)?.reject(new RpcError(code.internal, 'The request is over', 'internal'))
+    }
+    // Nobody has a state of it.
+    if (!outcome || this.#round === 0) { this.forget(); return }
+    const size = outcome.parts.reduce((sum, part) => sum + part.length, 0)
+    const tooLarge = new RpcError(code.internal, 'The answer is too large to be kept until it is fetched', 'limit')
+    this.#outcome = this.#hold(size) ? outcome : { kind: 'error', parts: [tooLarge.toText()], status: 200 }
+    if (this.#asked === undefined) this.#fetched()
+  }
+
+  /** Frees all that is held for it. */
+  forget (): void {
+    clearTimeout(this.#expiry)
+    clearTimeout(this.#gathering)
+    this.#table.free(this.#held)
+    this.#held = 0
+    this.#release()
+    this.#table.remove(this.id)
+  }
+
+  #takeAnswers (answersText: string): void {
+    for (const { key, start, end } of membersOf(answersText)) {
+      const answer = answersText.slice(start, end)
+      // What is no answer is asked again, as what is missing.
+      if (answer.startsWith('{')) this.#take(key)?.resolve({ kind: 'response', id: null, resultText: answer })
+    }
+    if (this.#questions.size > 0) this.#gather()
+  }
+
+  /** The answer was sent: it stays for a client that did not get it. */
+  #fetched (): void {
+    this.#release()
+    this.#table.keep(this)
+    clearTimeout(this.#expiry)
+    this.#expiry = setTimeout(() => { this.forget() }, limits.parked.again).unref()
+  }
+
+  /** Questions that come together are asked together. */
+  #gather (): void {
+    this.#gathering ??= setTimeout(() => {
+      this.#gathering = undefined
+      this.#suspend()
+    }, limits.parked.gather).unref()
+  }
+
+  #suspend (): void {
+    if (this.exchange.over || !this.exchange.isAwaited || this.#questions.size === 0) return
+    this.#round++
+    const { exchange, id } = this
+    const until = Date.now() + limits.parked.time
+    const state = this.#table.states.seal({ kind: 'call', id, round: this.#round }, exchange, until)
+    const requests = [...this.#questions].map(([key, { question }]) => `${JSON.stringify(key)}:${inputRequest(question)}`)
+    const head = resultHead('input_required', exchange.serverInfo)
+    this.#asked = `${head},"inputRequests":{${requests.join()}},"requestState":${JSON.stringify(state)}}`
+    this.#expiry = setTimeout(() => {
+      exchange.cancel('the client did not answer in time')
+      this.forget()
+    }, limits.parked.time).unref()
+    exchange.suspend(this.#asked)
+  }
+
+  #take (key: string): OpenQuestion | undefined {
+    const open = this.#questions.get(key)
+    if (!open) return undefined
+    this.#questions.delete(key)
+    this.#table.free(open.question.paramsText.length)
+    this.#held -= open.question.paramsText.length
+    return open
+  }
+
+  #hold (size: number): boolean {
+    if (!this.#table.hold(size)) return false
+    this.#held += size
+    return true
+  }
+}
+
+/** The `inputResponses` of a request, as the text of an object. @throws RpcError -32602 when they are something else */
+export function answersIn (paramsText: string): string {
+  const text = memberOf(paramsText, 'inputResponses') ?? '{}'
+  if (!text.startsWith('{')) throw new RpcError(code.invalidParams, 'Invalid params: "inputResponses" must be an object')
+  return text
+}

@@ -1,0 +1,110 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
+import { isLegacyVersion, legacyVersions } from '../../../protocol/legacy/versions.ts'
+import { isLevel, type Level } from '../../../protocol/listener.ts'
+import type { Request } from '../../../protocol/message.ts'
+import {
+  decodeHeader, headerNames, isModernVersion, latestModern, metaKeys, modernCode, modernVersions, nameMemberOf
+} from '../../../protocol/modern/envelope.ts'
+import { single } from '../endpoint.ts'
+import type { Received } from '../read-message.ts'
+
+/** All revisions that the gateway serves, newest first. */
+export const supportedVersions: readonly string[] = [...modernVersions, ...legacyVersions]
+
+/** A request of the modern era, checked, without its envelope. */
+export interface ModernRequest extends Request {
+  readonly capabilities: ClientCapabilities
+  /** The same, as it was written. */
+  readonly capabilitiesText: string
+  /** The lowest level of the log messages that it wants; undefined: it wants none. */
+  readonly logLevel: Level | undefined
+}
+
+/**
+ * Whether what a POST carries is of the modern era: it has the envelope, or the header of such a revision. This is asked of every request
+ * of legacy clients, too.
+ */
+export function isModern (headers: IncomingHttpHeaders, message: Received): boolean {
+  if (headers[headerNames.version] === latestModern) return true
+  if (Array.isArray(message) || message.kind === 'response') return false
+  const { _meta: meta } = message.params
+  if (!isObject(meta)) return false
+  const version = meta[metaKeys.protocolVersion]
+  return version !== undefined && !isLegacyVersion(version)
+}
+
+const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+const mismatch = (sentence: string): RpcError => new RpcError(modernCode.headerMismatch, `Header mismatch: ${sentence}`)
+const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 200)
+
+/**
+ * Checks the envelope and the headers of a request (MCP 2026-07-28, "Overview" `_meta`; "Streamable HTTP", Server Validation).
+ * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
+ */
+export function checkRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
+  const { method, params } = request
+  const meta = isObject(params._meta) ? params._meta : {}
+  const version = meta[metaKeys.protocolVersion]
+  const capabilities = meta[metaKeys.clientCapabilities]
+  if (typeof version !== 'string') throw invalid(`_meta must have ${shown(metaKeys.protocolVersion)}`)
+  const header = single(headers[headerNames.version])
+  if (header !== version) {
+    throw mismatch(header === undefined ? 'MCP-Protocol-Version is missing' : 'MCP-Protocol-Version differs from the version in _meta')
+  }
+  if (!isModernVersion(version)) throw unsupported(version)
+  if (!isObject(capabilities)) throw invalid(`_meta must have ${shown(metaKeys.clientCapabilities)}, an object`)
+  checkNames(method, params, headers)
+  const logLevel = meta[metaKeys.logLevel]
+  if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
+  const { text, capabilitiesText } = withoutEnvelope(request.paramsText)
+  return { ...request, paramsText: text, capabilities, capabilitiesText, logLevel }
+}
+
+function unsupported (requested: string): RpcError {
+  const message = 'Unsupported protocol version'
+  const data = { supported: supportedVersions, requested }
+  const text = JSON.stringify({ code: modernCode.unsupportedVersion, message, data })
+  return new RpcError(modernCode.unsupportedVersion, message, 'request', text)
+}
+
+/** `Mcp-Method` and `Mcp-Name`. */
+function checkNames (method: string, params: Readonly<Record<string, unknown>>, headers: IncomingHttpHeaders): void {
+  const inHeader = single(headers[headerNames.method])
+  if (inHeader !== method) throw mismatch(inHeader === undefined ? 'Mcp-Method is missing' : 'Mcp-Method differs from the method')
+  const member = nameMemberOf(method)
+  if (member === undefined) return
+  const name = single(headers[headerNames.name])
+  if (name === undefined) throw mismatch('Mcp-Name is missing')
+  if (decodeHeader(name) !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
+}
+
+/** Members of `_meta` that are of this hop alone. The log level is not: a modern server sends what the client wants, and no more. */
+const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
+
+/** The params without the members of the envelope; all others keep their bytes. */
+function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
+  const members = membersOf(paramsText)
+  const at = members.findLastIndex(({ key }) => key === '_meta')
+  const meta = members[at]
+  if (!meta) return { text: paramsText, capabilitiesText: '{}' }
+  const metaText = paramsText.slice(meta.start, meta.end)
+  const rest: string[] = []
+  let capabilitiesText = '{}'
+  for (const { key, keyStart, start, end } of membersOf(metaText)) {
+    if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
+    else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
+  }
+  const text = rest.length > 0
+    ? `${paramsText.slice(0, meta.start)}{${rest.join()}}${paramsText.slice(meta.end)}`
+    : withoutMember(paramsText, members, at, meta)
+  return { text, capabilitiesText }
+}
+
+function withoutMember (text: string, members: readonly Member[], at: number, { keyStart, end }: Member): string {
+  const next = members[at + 1]
+  if (next) return `${text.slice(0, keyStart)}${text.slice(next.keyStart)}`
+  return `${text.slice(0, members[at - 1]?.end ?? keyStart)}${text.slice(end)}`
+}

@@ -1,0 +1,85 @@
+import { isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
+import type { List } from '../../gateway/list.ts'
+
+// What each result of this era has beside its own members: its type, who answers, and for some how long it may be kept. All texts are
+// JSON, and keep the bytes of what is not changed.
+
+/** How long a result may be kept, and by whom (MCP 2026-07-28, "Caching"). */
+export interface Caching { readonly ttlMs: number, readonly cacheScope: 'public' | 'private' }
+
+const notKept: Caching = { ttlMs: 0, cacheScope: 'private' }
+
+/** The beginning of a result's text, up to where a comma or the closing brace has to follow. @param serverInfo as JSON text */
+export const resultHead = (type: ResultType, serverInfo: string): string =>
+  `{"resultType":"${type}","_meta":{"${metaKeys.serverInfo}":${serverInfo}}`
+
+const cachingText = ({ ttlMs, cacheScope }: Caching): string => `"ttlMs":${ttlMs},"cacheScope":"${cacheScope}"`
+
+/** How a result of a server may be kept. What it calls public is so to those only who need nothing to get at it. */
+export function cachingOf (text: string, isOpen: boolean): Caching {
+  const ttlMs: unknown = JSON.parse(memberOf(text, 'ttlMs') ?? '0')
+  const isPublic = isOpen && memberOf(text, 'cacheScope') === '"public"'
+  return { ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? Math.trunc(ttlMs) : 0, cacheScope: isPublic ? 'public' : 'private' }
+}
+
+/** How what was made of several results may be kept. */
+export function strictest (all: readonly Caching[]): Caching {
+  if (all.length === 0) return notKept
+  const isPublic = all.every(({ cacheScope }) => cacheScope === 'public')
+  return { ttlMs: Math.min(...all.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
+}
+
+/**
+ * A result for a client of this era. The texts of most servers have none of these members, so that nothing of them is read.
+ * @param isKept it may be kept, and has to say how long
+ * @param isOpen see `cachingOf`
+ */
+export function complete (text: string, serverInfo: string, isKept = false, isOpen = false): string {
+  const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && text.includes('"ttlMs"'))
+  if (isPlain) {
+    const rest = text.slice(text.indexOf('{') + 1)
+    return `${resultHead('complete', serverInfo)}${isKept ? `,${cachingText(notKept)}` : ''}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
+  }
+  const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
+  const meta = members.get('_meta')
+  const changes: Record<string, string> = {
+    resultType: members.get('resultType') ?? '"complete"',
+    _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
+  }
+  if (isKept) {
+    const { ttlMs, cacheScope } = cachingOf(text, isOpen)
+    changes.ttlMs = String(ttlMs)
+    changes.cacheScope = `"${cacheScope}"`
+  }
+  return withMembers(text, changes)
+}
+
+/** True for a result with which a server asks the client something. */
+export const asksForInput = (text: string): boolean =>
+  text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
+
+/** The members of a result that says who answers, for `complete` of an object. */
+export const discovered = (members: Readonly<Record<string, string | undefined>>, serverInfo: string): string => {
+  const own = Object.entries(members).flatMap(([key, value]) => value === undefined ? [] : [`"${key}":${value}`])
+  return `${resultHead('complete', serverInfo)},${cachingText(notKept)},${own.join()}}`
+}
+
+/** Lists as this era has them, by the lists of the gateway: each is written once. */
+const lists = new WeakMap<List, { readonly head: string, readonly list: List }>()
+
+/** @param cachingsOf how each server that is in the list lets its own be kept */
+export function completeList (list: List, serverInfo: string, caching: Caching): List {
+  const head = `${serverInfo}${cachingText(caching)}`
+  const known = lists.get(list)
+  if (known?.head === head) return known.list
+  const meta: unknown = JSON.parse(memberOf(list.extra, '_meta') ?? '{}')
+  const made = list.withExtra(withMembers(list.extra, {
+    resultType: '"complete"',
+    _meta: withMembers(isObject(meta) ? memberOf(list.extra, '_meta') ?? '{}' : '{}', { [metaKeys.serverInfo]: serverInfo }),
+    ttlMs: String(caching.ttlMs),
+    cacheScope: `"${caching.cacheScope}"`
+  }))
+  lists.set(list, { head, list: made })
+  return made
+}

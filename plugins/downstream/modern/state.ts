@@ -1,0 +1,110 @@
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { isObject } from '../../../protocol/json.ts'
+import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
+import type { View } from '../../access/view.ts'
+
+// `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
+// It comes back from a stranger, so it is encrypted, authenticated, and bound to whose and what for it is.
+
+/** Encrypts and authenticates texts with keys that all replicas may have. */
+export interface Sealer {
+  /** @param place what the result is for: it opens with the same place only */
+  seal: (text: string, place: string) => string
+  /** @throws Error when it does not open */
+  unseal: (sealed: string, place: string) => string
+}
+
+/** What a state stands for. `call`: a call that is parked here · `server`: a server's own state · `again`: the request, once more. */
+export type State =
+  { readonly kind: 'call', readonly id: string, readonly round: number } |
+  { readonly kind: 'server', readonly server: string, readonly state: string } |
+  { readonly kind: 'again' }
+
+/** The request that a state belongs to. */
+export interface Binding { readonly view: View, readonly method: string, readonly params: Readonly<Record<string, unknown>> }
+
+/** What is sealed. */
+interface Content { readonly principal: string, readonly request: string, readonly until: number, readonly state: State }
+
+const notValid = (): RpcError => new RpcError(code.invalidParams, 'Invalid params: this requestState is not valid for this request')
+const expired = (): RpcError => new RpcError(code.invalidParams, 'The requestState has expired; send the request again without it')
+export const notHere = (): RpcError => new RpcError(
+  code.invalidParams,
+  'The call that waits for these answers has ended, or another gateway process holds it; send the request again without requestState'
+)
+
+const nonceLength = 12
+const tagLength = 16
+
+/** Seals states, and opens them for whom and for what they are. */
+export class States {
+  /** Identifies this process, for a clear answer to states of others. */
+  readonly #instance = randomBytes(6).toString('base64url')
+  readonly #key = randomBytes(32)
+  readonly #sealer: Sealer | undefined
+
+  /** @param sealer undefined: states of servers open in this process only, too */
+  constructor (sealer?: Sealer) {
+    this.#sealer = sealer
+  }
+
+  /** @param until when it expires, in ms since the epoch */
+  seal (state: State, binding: Binding, until: number): string {
+    const content: Content = { principal: binding.view.principal.key, request: digestOf(binding), until, state }
+    const text = JSON.stringify(content)
+    if (state.kind !== 'call' && this.#sealer) return `r.${this.#sealer.seal(text, 'requestState')}`
+    const nonce = randomBytes(nonceLength)
+    const encrypting = createCipheriv('aes-256-gcm', this.#key, nonce, { authTagLength: tagLength }).setAAD(this.#boundTo())
+    const parts = [nonce, encrypting.update(text, 'utf8'), encrypting.final(), encrypting.getAuthTag()]
+    return `p.${this.#instance}.${Buffer.concat(parts).toString('base64url')}`
+  }
+
+  /** @throws RpcError -32602: it was changed, has expired, is of somebody else, of another request, or of another process */
+  open (sealed: string, binding: Binding): State {
+    const { principal, request, until, state } = this.#read(sealed)
+    if (principal !== binding.view.principal.key || request !== digestOf(binding)) throw notValid()
+    if (until < Date.now()) throw expired()
+    return state
+  }
+
+  #read (sealed: string): Content {
+    const [kind, ...rest] = sealed.split('.')
+    try {
+      if (kind === 'r' && this.#sealer) return JSON.parse(this.#sealer.unseal(rest.join('.'), 'requestState')) as Content
+    } catch {
+      throw notValid()
+    }
+    const [instance, encoded = '', ...more] = rest
+    if (kind !== 'p' || more.length > 0 || !/^[\w-]+$/.test(encoded)) throw notValid()
+    if (instance !== this.#instance) throw notHere()
+    const bytes = Buffer.from(encoded, 'base64url')
+    // The last character of base64url may have unused bits, which must not be changed either.
+    if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== encoded) throw notValid()
+    try {
+      const decrypting = createDecipheriv('aes-256-gcm', this.#key, bytes.subarray(0, nonceLength), { authTagLength: tagLength })
+        .setAAD(this.#boundTo())
+        .setAuthTag(bytes.subarray(-tagLength))
+      const text = Buffer.concat([decrypting.update(bytes.subarray(nonceLength, -tagLength)), decrypting.final()]).toString('utf8')
+      return JSON.parse(text) as Content
+    } catch {
+      throw notValid()
+    }
+  }
+
+  #boundTo (): Buffer { return Buffer.from(`tool-hub.request-state.${this.#instance}`) }
+}
+
+/** Identifies a request by its route, method, item and arguments, however its members are ordered. */
+function digestOf ({ view, method, params }: Binding): string {
+  const member = nameMemberOf(method)
+  const name = member === undefined ? undefined : params[member]
+  return hash('sha256', JSON.stringify([view.key, method, name, canonical(params.arguments)]), 'base64url')
+}
+
+/** A value whose objects are lists of their members in alphabetical order. */
+function canonical (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(canonical)
+  if (!isObject(value)) return value
+  return { members: Object.keys(value).sort().map((key) => [key, canonical(value[key])]) }
+}

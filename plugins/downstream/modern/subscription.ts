@@ -1,0 +1,154 @@
+import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
+import { eventText } from '../../../protocol/event-stream.ts'
+import type { Client, Exchange, Headers } from '../../../protocol/exchange.ts'
+import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import type { Listener } from '../../../protocol/listener.ts'
+import { errorText, notificationText, resultText, type Response } from '../../../protocol/message.ts'
+import { metaKeys } from '../../../protocol/modern/envelope.ts'
+import type { View } from '../../access/view.ts'
+import { limits } from '../../limits/index.ts'
+import type { EventStream } from '../event-stream.ts'
+import { resultHead } from './result.ts'
+
+/** What a subscription is for (MCP 2026-07-28, `SubscriptionFilter`). */
+export interface Filter {
+  readonly toolsListChanged: boolean
+  readonly promptsListChanged: boolean
+  readonly resourcesListChanged: boolean
+  readonly resourceSubscriptions: readonly string[]
+}
+
+const lists = { tools: 'toolsListChanged', prompts: 'promptsListChanged', resources: 'resourcesListChanged' } as const
+
+/** The filter of a `subscriptions/listen`. @throws RpcError -32602 */
+export function filterOf ({ notifications }: Readonly<Record<string, unknown>>): Filter {
+  const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
+  if (!isObject(notifications)) throw invalid('"notifications" must be an object')
+  const { resourceSubscriptions: uris = [] } = notifications
+  const flags = Object.values(lists).map((name) => {
+    const value = notifications[name] ?? false
+    if (typeof value !== 'boolean') throw invalid(`notifications.${name} must be true or false`)
+    return [name, value] as const
+  })
+  if (!Array.isArray(uris) || !uris.every((uri): uri is string => typeof uri === 'string')) {
+    throw invalid('notifications.resourceSubscriptions must be a list of URIs')
+  }
+  if (uris.length > limits.subscriptionsPerSession) {
+    throw invalid(`notifications.resourceSubscriptions has more than ${limits.subscriptionsPerSession} URIs`)
+  }
+  return { ...Object.fromEntries(flags) as Omit<Filter, 'resourceSubscriptions'>, resourceSubscriptions: [...new Set(uris)] }
+}
+
+let last = 0
+
+/**
+ * One `subscriptions/listen`: a client, for as long as its stream is open, and its listener (MCP 2026-07-28, "Subscriptions"). Nothing is
+ * sent before it is acknowledged.
+ */
+export class Subscription implements Client, Listener<View> {
+  readonly id = `listening ${++last}`
+  readonly view: View
+  readonly capabilities: ClientCapabilities
+  readonly owner: string
+  readonly level = undefined
+  readonly headers: Headers
+  readonly #idText: string
+  readonly #stream: EventStream
+  #accepted: Filter | undefined
+  /** What came before it was acknowledged. */
+  #early: Array<readonly [method: string, paramsText: string | undefined]> = []
+
+  constructor (idText: string, view: View, capabilities: ClientCapabilities, owner: string, headers: Headers, stream: EventStream) {
+    this.#idText = idText
+    this.view = view
+    this.capabilities = capabilities
+    this.owner = owner
+    this.headers = headers
+    this.#stream = stream
+  }
+
+  get user (): string { return this.view.principal.user }
+  get principal (): string { return this.view.principal.key }
+  get listener (): Listener<View> { return this }
+  headersOf (): Headers { return this.headers }
+  get open (): boolean { return this.#stream.open }
+
+  async ask (): Promise<Response> {
+    throw new RpcError(code.internal, 'The client can be asked during a request only', 'internal')
+  }
+
+  /** The first message: the part of the filter that is honoured. */
+  acknowledge (accepted: Filter): void {
+    this.#accepted = accepted
+    const notifications: Record<string, unknown> = {}
+    for (const name of Object.values(lists)) if (accepted[name]) notifications[name] = true
+    if (accepted.resourceSubscriptions.length > 0) notifications.resourceSubscriptions = accepted.resourceSubscriptions
+    this.#send('notifications/subscriptions/acknowledged', JSON.stringify({ notifications }))
+    for (const [method, paramsText] of this.#early.splice(0)) this.deliver(method, paramsText)
+  }
+
+  deliver (method: string, paramsText?: string): void {
+    if (!this.#accepted) {
+      if (this.#early.length < limits.waitingMessages) this.#early.push([method, paramsText])
+    } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
+  }
+
+  /** Ends the stream for a reason of the gateway's. @param serverInfo as JSON text */
+  end (serverInfo: string): void {
+    const result = withMembers(`${resultHead('complete', serverInfo)}}`, {
+      _meta: `{"${metaKeys.serverInfo}":${serverInfo},"${metaKeys.subscriptionId}":${this.#idText}}`
+    })
+    this.#stream.write(eventText(resultText(this.#idText, result)))
+    this.#stream.end()
+  }
+
+  /** Ends the stream before it was acknowledged. @param error undefined: one that is not meant for clients */
+  fail (error = new RpcError(code.internal, 'Internal error', 'internal')): void {
+    this.#stream.write(eventText(errorText(this.#idText, error.toText())))
+    this.#stream.end()
+  }
+
+  #isWanted (method: string, accepted: Filter): boolean {
+    switch (method) {
+      case 'notifications/tools/list_changed': return accepted.toolsListChanged
+      case 'notifications/prompts/list_changed': return accepted.promptsListChanged
+      case 'notifications/resources/list_changed': return accepted.resourcesListChanged
+      // Those of other resources than it is subscribed to do not come here.
+      case 'notifications/resources/updated': return accepted.resourceSubscriptions.length > 0
+      default: return false
+    }
+  }
+
+  #send (method: string, paramsText = '{}'): void {
+    const meta = memberOf(paramsText, '_meta')
+    const marked = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.subscriptionId]: this.#idText })
+    this.#stream.write(eventText(notificationText(method, withMembers(paramsText, { _meta: marked }))))
+  }
+}
+
+/** The request with which a subscription subscribes to one resource. */
+export class SubscribeRequest implements Exchange<View> {
+  readonly view: View
+  readonly method = 'resources/subscribe'
+  readonly params: Record<string, unknown>
+  readonly paramsText: string
+  readonly client: Subscription
+  readonly address: string
+  readonly canSuspend = false
+  readonly cancelled = undefined
+
+  constructor (client: Subscription, uri: string, address: string) {
+    this.client = client
+    this.view = client.view
+    this.params = { uri }
+    this.paramsText = JSON.stringify(this.params)
+    this.address = address
+  }
+
+  get headers (): Headers { return this.client.headers }
+  onCancel (): void {}
+  notify (): void {}
+  pause (): void {}
+  async ask (): Promise<Response> { return await this.client.ask() }
+}

@@ -1,0 +1,91 @@
+import { isObject } from '../../../protocol/json.ts'
+import { RpcError } from '../../../protocol/errors.ts'
+import { ownerOf } from '../../access/owner.ts'
+import type { View } from '../../access/view.ts'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { limits } from '../../limits/index.ts'
+import { Shares } from '../../limits/shares.ts'
+import type { RequestOrigin } from '../exchange.ts'
+import { EventStream } from '../event-stream.ts'
+import type { Inbound } from '../endpoint.ts'
+import { withoutHeaders } from '../../../protocol/headers.ts'
+import { filterOf, SubscribeRequest, Subscription, type Filter } from './subscription.ts'
+import type { ModernRequest } from './request.ts'
+
+/** The open subscriptions of modern clients. */
+export class Subscriptions {
+  readonly #gateway: Gateway
+  readonly #logError: (error: unknown, sentence: string) => void
+  readonly #open = new Set<Subscription>()
+  readonly #shares = new Shares(limits.listens, 'open subscriptions')
+
+  constructor (gateway: Gateway, logError: (error: unknown, sentence: string) => void) {
+    this.#gateway = gateway
+    this.#logError = logError
+  }
+
+  get size (): number { return this.#open.size }
+
+  /** `subscriptions/listen`: answers it with a stream that stays open. @throws RpcError for its filter, ShareError */
+  listen ({ view, raw, address }: Inbound, request: ModernRequest, { headers, credentialHeader }: RequestOrigin): void {
+    const filter = filterOf(request.params)
+    const owner = ownerOf(view.principal, address)
+    const release = this.#shares.take(owner)
+    const passed = credentialHeader === undefined ? headers : withoutHeaders(headers, [credentialHeader])
+    const stream = new EventStream(raw, {})
+    const subscription = new Subscription(request.idText, view, request.capabilities, owner, passed, stream)
+    this.#open.add(subscription)
+    stream.onClose(() => {
+      release()
+      this.#open.delete(subscription)
+      this.#forget(subscription)
+    })
+    this.#gateway.join(subscription, subscription)
+    this.#accept(subscription, filter, address).then(
+      (accepted) => { subscription.acknowledge(accepted) },
+      (error: unknown) => { subscription.fail(error instanceof RpcError ? error : undefined) }
+    ).catch((error: unknown) => { this.#logError(error, 'a subscription failed') })
+  }
+
+  /** Ends those whose view does not stand any more. */
+  revoke (stands: (view: View) => boolean): void {
+    for (const subscription of [...this.#open]) if (!stands(subscription.view)) this.#end(subscription)
+  }
+
+  close (): void { for (const subscription of [...this.#open]) this.#end(subscription) }
+
+  #forget (subscription: Subscription): void {
+    this.#gateway.forget(subscription).catch((error: unknown) => { this.#logError(error, 'a subscription could not be released') })
+  }
+
+  #end (subscription: Subscription): void {
+    subscription.end(this.#gateway.serverInfo(subscription.view, subscription))
+  }
+
+  /** The part of a filter that can be honoured: lists that the route has, and resources that were subscribed to in time. */
+  async #accept (subscription: Subscription, filter: Filter, address: string): Promise<Filter> {
+    const { capabilities } = await this.#gateway.describe(subscription.view, subscription)
+    const has = (name: string): boolean => isObject(capabilities[name])
+    const accepted = new Set<string>()
+    const subscribing = Promise.all(filter.resourceSubscriptions.map(async (uri) => {
+      try {
+        await this.#gateway.handle(new SubscribeRequest(subscription, uri, address))
+        accepted.add(uri)
+      } catch (error) {
+        // It is left out of what is acknowledged.
+        if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
+      }
+    }))
+    // Whoever left meanwhile was forgotten before this.
+    void subscribing.then(() => { if (!subscription.open) this.#forget(subscription) })
+    let timer: NodeJS.Timeout | undefined
+    await Promise.race([subscribing, new Promise((resolve) => { timer = setTimeout(resolve, limits.newClass) })])
+    clearTimeout(timer)
+    return {
+      toolsListChanged: filter.toolsListChanged && has('tools'),
+      promptsListChanged: filter.promptsListChanged && has('prompts'),
+      resourcesListChanged: filter.resourcesListChanged && has('resources'),
+      resourceSubscriptions: filter.resourceSubscriptions.filter((uri) => accepted.has(uri))
+    }
+  }
+}

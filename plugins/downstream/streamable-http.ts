@@ -1,0 +1,55 @@
+import { errors } from '../errors/list.ts'
+import { headerNames, isModernVersion } from '../../protocol/modern/envelope.ts'
+import { acceptedBy } from './accept.ts'
+import type { Inbound } from './endpoint.ts'
+import type { LegacyEndpoint } from './legacy/endpoint.ts'
+import type { ModernEndpoint } from './modern/endpoint.ts'
+import { isModern } from './modern/request.ts'
+import { readMessage } from './read-message.ts'
+
+/** One address for clients of all eras: the era is chosen for each request. */
+export class StreamableHttp {
+  readonly #legacy: LegacyEndpoint
+  readonly #modern: ModernEndpoint
+
+  constructor (legacy: LegacyEndpoint, modern: ModernEndpoint) {
+    this.#legacy = legacy
+    this.#modern = modern
+  }
+
+  /**
+   * A POST: messages of a client.
+   * @returns a promise for a large body, which is read in turns
+   * @throws errors in the dialect of the `mcp` scope
+   */
+  post (inbound: Inbound, text: string): Promise<void> | undefined {
+    const { headers, raw, view, address } = inbound
+    const accepted = acceptedBy(headers.accept)
+    if (!accepted.json && !accepted.events) throw new errors.NotAcceptable('application/json or text/event-stream')
+    return readMessage(text, { principal: view.principal, address }, (message) => {
+      // Whoever left while a large body was read gets nothing run.
+      if (raw.destroyed) return
+      if (isModern(headers, message)) this.#modern.receive(inbound, accepted, message)
+      else this.#legacy.receive(inbound, accepted, message)
+    })
+  }
+
+  /** A GET: a stream of a legacy session. */
+  get (inbound: Inbound): void {
+    this.#mustBeLegacy(inbound)
+    this.#legacy.get(inbound)
+  }
+
+  /** A DELETE: the end of a legacy session. */
+  delete (inbound: Inbound): void {
+    this.#mustBeLegacy(inbound)
+    this.#legacy.delete(inbound)
+  }
+
+  /** The modern era has requests by POST only. @throws MethodNotAllowed */
+  #mustBeLegacy ({ headers, raw }: Inbound): void {
+    if (!isModernVersion(headers[headerNames.version])) return
+    raw.setHeader('allow', 'POST')
+    throw new errors.MethodNotAllowed()
+  }
+}

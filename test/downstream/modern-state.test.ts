@@ -1,0 +1,294 @@
+// What modern clients bring back: sealed states, and the rounds of parked calls.
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { test } from 'tap'
+import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
+import { answerer } from '../../plugins/downstream/modern/answers.ts'
+import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
+import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
+import { ParkedCalls, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked.ts'
+import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
+import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
+import type { Gateway } from '../../plugins/gateway/gateway.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { parseKeys } from '../../plugins/secrets/key.ts'
+import { KeyFile } from '../../plugins/secrets/key-file.ts'
+import { KeyRing } from '../../plugins/secrets/ring.ts'
+import { seal, unseal } from '../../plugins/secrets/seal.ts'
+import type { RpcError } from '../../protocol/errors.ts'
+import type { Question } from '../../protocol/exchange.ts'
+import type { Response } from '../../protocol/message.ts'
+import { mockTimers } from '../helpers/clock.ts'
+
+const principal = (key: string): Principal => ({ key, kind: 'user', user: key, username: key, isAdmin: false })
+const view = (key: string, server = 's'): View => makeView(principal(key), { kind: 'server', name: server })
+const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob', sum: 1 } } }
+const minute = 60_000
+const ring = async (): Promise<KeyRing> => new KeyRing(await parseKeys(randomBytes(32).toString('base64')), new KeyFile('/nowhere'))
+const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[0] => ({
+  seal: (text, place) => seal(keys, text, place),
+  unseal: (sealed, place) => unseal(keys, sealed, place)
+})
+
+test('a state opens for whom and what it is, and for nothing else', async (t) => {
+  const keys = await ring()
+  const states = new States(sealer(keys))
+  const kinds: State[] = [{ kind: 'call', id: 'x', round: 1 }, { kind: 'server', server: 's', state: 'its own' }, { kind: 'again' }]
+  for (const state of kinds) {
+    const sealed = states.seal(state, binding, Date.now() + minute)
+    const { params } = binding
+    const table: ReadonlyArray<readonly [string, string, Binding, RegExp | undefined]> = [
+      ['as it was', sealed, binding, undefined],
+      ['members in another order', sealed, { ...binding, params: { arguments: { sum: 1, to: 'bob' }, name: 'pay' } }, undefined],
+      ['with answers', sealed, { ...binding, params: { ...params, inputResponses: {}, requestState: sealed, _meta: {} } }, undefined],
+      ['of another principal', sealed, { ...binding, view: view('eve') }, /not valid/],
+      ['on another route', sealed, { ...binding, view: view('ann', 'other') }, /not valid/],
+      ['for another tool', sealed, { ...binding, params: { ...params, name: 'steal' } }, /not valid/],
+      ['for other arguments', sealed, { ...binding, params: { ...params, arguments: { to: 'eve', sum: 1 } } }, /not valid/],
+      ['for pairs in place of members', sealed, { ...binding, params: { ...params, arguments: [['sum', 1], ['to', 'bob']] } }, /not valid/],
+      ['for another method', sealed, { ...binding, method: 'prompts/get' }, /not valid/],
+      ['longer', `${sealed}A`, binding, /not valid/],
+      ['with a tail', `${sealed}-TAMPERED`, binding, /not valid/],
+      ['shorter', sealed.slice(0, -1), binding, /not valid/],
+      ['empty', '', binding, /not valid/],
+      ['none at all', 'p.x', binding, /not valid|another gateway process/],
+      ['of another kind', sealed.replace(/^./, (kind) => kind === 'p' ? 'r' : 'p'), binding, /not valid|another gateway process/],
+      ['expired', states.seal(state, binding, Date.now() - 1), binding, /expired/]
+    ]
+    for (const [what, text, of, error] of table) {
+      await t.test(`${state.kind}: ${what}`, async () => {
+        if (error === undefined) assert.deepEqual(states.open(text, of), state)
+        else assert.throws(() => states.open(text, of), (thrown: RpcError) => thrown.code === -32602 && error.test(thrown.message))
+      })
+    }
+    for (let at = 0; at < sealed.length; at += 7) {
+      const changed = `${sealed.slice(0, at)}${sealed[at] === 'x' ? 'y' : 'x'}${sealed.slice(at + 1)}`
+      assert.throws(() => states.open(changed, binding), { code: -32602 }, changed)
+    }
+    assert.ok(!sealed.includes('bob') && !Buffer.from(sealed.split('.').at(-1) ?? '', 'base64url').includes('ann'))
+  }
+  await t.test('another process opens states of servers, and says so of parked calls', async () => {
+    const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
+    const other = new States(sealer(keys))
+    assert.deepEqual(other.open(server ?? '', binding), kinds[1])
+    assert.throws(() => other.open(call ?? '', binding), /another gateway process holds it/)
+    // Whether it is another's or was changed is not told apart.
+    assert.throws(() => new States(sealer(awaited)).open(server ?? '', binding), /not valid/)
+  })
+})
+const awaited = await ring()
+
+/** An exchange that notes what it is answered with. */
+class FakeExchange implements Parkable {
+  readonly view = view('ann')
+  readonly method = 'tools/call'
+  readonly params = { name: 'ask' }
+  readonly client: Parkable['client']
+  readonly serverInfo = '{"name":"s","version":"1"}'
+  isAwaited = true
+  over = false
+  readonly answers: string[] = []
+  cancelled: string | undefined
+  call: ParkedCall<FakeExchange> | undefined
+
+  constructor (owner = 'ann', capabilities: Parkable['client']['capabilities'] = { elicitation: {}, sampling: {}, roots: {} }) {
+    this.client = { owner, capabilities }
+  }
+
+  suspend (text: string): void { this.isAwaited = false; this.answers.push(text) }
+  deliver ({ parts }: Outcome): void { this.isAwaited = false; this.answers.push(parts.join('')) }
+  finish (text: string): void {
+    this.over = true
+    const outcome: Outcome = { kind: 'result', parts: [text], status: 200 }
+    this.call?.finished(outcome)
+    if (this.isAwaited) this.deliver(outcome)
+  }
+
+  cancel (reason: string): void { this.over = true; this.cancelled = reason; this.call?.finished(undefined) }
+  end (error: RpcError): void { this.cancel(error.message) }
+  readonly attach = (): void => { this.isAwaited = true }
+}
+
+const question = (paramsText = '{"message":"?"}', method = 'elicitation/create', signal = new AbortController().signal): Question => ({
+  method, paramsText, params: JSON.parse(paramsText) as Record<string, unknown>, signal, outlivesRequest: false, progress: () => {}
+})
+
+interface Parked {
+  table: ParkedCalls<FakeExchange>
+  exchange: FakeExchange
+  call: ParkedCall<FakeExchange>
+  /** The state of the last answer. */
+  round: () => number
+}
+
+function park (table = new ParkedCalls<FakeExchange>(new States()), exchange = new FakeExchange()): Parked {
+  const call = exchange.call = table.open(exchange)
+  const round = (): number => {
+    const { requestState } = JSON.parse(exchange.answers.at(-1) ?? '{}') as { requestState: string }
+    const state = table.states.open(requestState, exchange)
+    assert.equal(state.kind, 'call')
+    return state.kind === 'call' ? state.round : 0
+  }
+  return { table, exchange, call, round }
+}
+
+const answers = (...keys: string[]): string =>
+  JSON.stringify(Object.fromEntries(keys.map((key) => [key, { action: 'accept', content: { key } }])))
+const inputRequests = (text: string | undefined): string[] =>
+  Object.keys((JSON.parse(text ?? '{}') as { inputRequests?: object }).inputRequests ?? {})
+
+test('rounds: questions that come together are asked together, and what is missing is asked again', async (t) => {
+  mockTimers(t, 'setTimeout')
+  const { mock } = await import('node:test')
+  const { exchange, call, round } = park()
+  const first = call.ask(question())
+  const second = call.ask(question('{"messages":[],"_meta":{"progressToken":7,"x":1}}', 'sampling/createMessage'))
+  assert.equal(exchange.answers.length, 0)
+  mock.timers.tick(limits.parked.gather)
+  assert.deepEqual(inputRequests(exchange.answers[0]), ['question-1', 'question-2'])
+  assert.ok(exchange.answers[0]?.includes('{"method":"sampling/createMessage","params":{"messages":[],"_meta":{"x":1}}}'))
+  call.resume(round(), '{"question-1":{"action":"decline"},"question-2":12,"other":{}}', exchange.attach)
+  assert.equal((await first).resultText, '{"action":"decline"}')
+  mock.timers.tick(limits.parked.gather)
+  assert.deepEqual(inputRequests(exchange.answers[1]), ['question-2'])
+  assert.equal(round(), 2)
+  call.resume(2, answers('question-2'), exchange.attach)
+  assert.match((await second).resultText ?? '', /"key":"question-2"/)
+  exchange.finish('{"done":1}')
+  assert.equal(exchange.answers.at(-1), '{"done":1}')
+})
+
+test('each round is good once; the same answers again recover what was lost', async (t) => {
+  mockTimers(t, 'setTimeout', 'Date')
+  const { mock } = await import('node:test')
+  const { table, exchange, call, round } = park()
+  const asked = call.ask(question())
+  mock.timers.tick(limits.parked.gather)
+  const used = /was answered already/
+  assert.throws(() => { call.resume(2, '{}', exchange.attach) }, used)
+  call.resume(round(), answers('question-1'), exchange.attach)
+  await asked
+  assert.throws(() => { call.resume(1, answers('question-1', 'more'), exchange.attach) }, used)
+  // The same again joins the one that runs, ...
+  call.resume(1, answers('question-1'), exchange.attach)
+  const next = call.ask(question())
+  mock.timers.tick(limits.parked.gather)
+  // ... and gets the next round, if that was lost.
+  call.resume(1, answers('question-1'), exchange.attach)
+  assert.equal(exchange.answers.at(-1), exchange.answers.at(-2))
+  call.resume(2, answers('question-2'), exchange.attach)
+  await next
+  assert.throws(() => { call.resume(1, answers('question-1'), exchange.attach) }, used)
+  exchange.finish('{"done":1}')
+  for (let again = 0; again < 2; again++) {
+    const count = exchange.answers.length
+    call.resume(2, answers('question-2'), exchange.attach)
+    assert.equal(exchange.answers.length, count + 1)
+    assert.equal(exchange.answers.at(-1), '{"done":1}')
+  }
+  assert.equal(table.find(call.id), call)
+  mock.timers.tick(limits.parked.again + 1)
+  assert.throws(() => { call.resume(2, answers('question-2'), exchange.attach) }, used)
+  assert.equal(table.find(call.id), undefined)
+  assert.equal(table.size, 0)
+})
+
+test('an answer that comes while nobody waits is kept for the next request', async (t) => {
+  mockTimers(t, 'setTimeout', 'Date')
+  const { mock } = await import('node:test')
+  const { table, exchange, call, round } = park()
+  const asked = call.ask(question())
+  mock.timers.tick(limits.parked.gather)
+  exchange.finish('{"early":1}')
+  await assert.rejects(asked, /request is over/)
+  call.resume(round(), answers('question-1'), exchange.attach)
+  assert.equal(exchange.answers.at(-1), '{"early":1}')
+  mock.timers.tick(limits.parked.again + 1)
+  assert.equal(table.find(call.id), undefined)
+})
+
+test('a client that never answers: its call is cancelled, and nothing of it stays', async (t) => {
+  mockTimers(t, 'setTimeout', 'Date')
+  const { mock } = await import('node:test')
+  const { table, exchange, call } = park()
+  const asked = call.ask(question())
+  mock.timers.tick(limits.parked.gather)
+  assert.equal(table.count, 1)
+  mock.timers.tick(limits.parked.time)
+  await assert.rejects(asked)
+  assert.match(exchange.cancelled ?? '', /did not answer in time/)
+  assert.equal(table.count + table.size, 0)
+})
+
+test('a question that the server withdraws is not asked, and one round later not missed', async (t) => {
+  mockTimers(t, 'setTimeout', 'Date')
+  const { mock } = await import('node:test')
+  const { exchange, call, round } = park()
+  const controller = new AbortController()
+  const asked = call.ask(question('{}', 'roots/list', controller.signal))
+  mock.timers.tick(limits.parked.gather)
+  assert.ok(exchange.answers[0]?.includes('"question-1":{"method":"roots/list"}'))
+  controller.abort('no more')
+  await assert.rejects(asked, /no more/)
+  call.resume(round(), '{}', exchange.attach)
+  mock.timers.tick(limits.parked.gather)
+  assert.equal(exchange.isAwaited, true)
+})
+
+test('what a client did not declare is not asked', async () => {
+  const table: ReadonlyArray<readonly [object, Question, RegExp | undefined]> = [
+    [{}, question(), /does not support elicitation/],
+    [{ elicitation: {} }, question('{"mode":"url","url":"http://x"}'), /mode url/],
+    [{ elicitation: { url: {} } }, question(), /mode form/],
+    [{ elicitation: { form: {}, url: {} } }, question('{"mode":"url","url":"http://x"}'), undefined],
+    [{ sampling: {} }, question('{"tools":[]}', 'sampling/createMessage'), /with tools/],
+    [{ sampling: { tools: {} } }, question('{"tools":[]}', 'sampling/createMessage'), undefined],
+    [{ sampling: {} }, question('{}', 'roots/list'), /does not support roots/],
+    [{}, question('{}', 'vendor/ask'), /does not support vendor/]
+  ]
+  for (const [capabilities, asked, error] of table) {
+    const { call, exchange } = park(undefined, new FakeExchange('ann', { ...capabilities }))
+    const asking: Promise<Response> = call.ask(asked)
+    exchange.cancel('end')
+    await assert.rejects(asking, error ?? /request is over/)
+  }
+})
+
+test('parked calls are bounded in number, by one owner, and in size', async (t) => {
+  const table = new ParkedCalls<FakeExchange>(new States())
+  const calls = Array.from({ length: limits.parked.calls * 3 / 4 }, () => park(table))
+  assert.throws(() => { park(table) }, { reason: 'limit' })
+  // Others still have room.
+  calls.push(park(table, new FakeExchange('bob')))
+  const large = question(JSON.stringify({ message: 'x'.repeat(limits.parked.size / 2) }))
+  const [one, two] = calls
+  const asking = one?.call.ask(large)
+  asking?.catch(() => {})
+  await assert.rejects(two?.call.ask(large) ?? Promise.resolve(), /Too many questions/)
+  for (const { exchange } of calls) exchange.cancel('end')
+  assert.equal(table.count + table.size, 0)
+  t.end()
+})
+
+test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
+  const states = new States(sealer(await ring()))
+  const gateway = { lookUp: () => ({ provider: 's', key: 'ask' }) } as unknown as Gateway
+  const { outcome, withState, bare, again } = answerer(gateway, states)
+  const { view, method, params } = binding
+  const exchange = { view, method, params, client: {}, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
+  const asked = await outcome(exchange, '{"resultType":"input_required","inputRequests":{"a":{"n":1.0}},"requestState":"its own"}')
+  const text = asked.parts.join('')
+  assert.ok(text.includes('"inputRequests":{"a":{"n":1.0}}') && !text.includes('its own'))
+  const { requestState } = JSON.parse(text) as { requestState: string }
+  assert.deepEqual(states.open(requestState, binding), { kind: 'server', server: 's', state: 'its own' })
+  // A state is only there where the server gave one.
+  assert.ok(!(await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).parts.join('').includes('requestState'))
+  const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
+  const request = { paramsText } as ModernRequest
+  assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))
+  assert.equal(bare(request).paramsText, '{"name":"pay"}')
+  assert.equal(again(request, '{"a":{"action":"accept"}}').paramsText, '{"name":"pay"}')
+  for (const declined of ['{}', '{"a":{"action":"decline"}}', '{"a":{"action":"accept"},"b":1}']) {
+    assert.throws(() => again(request, declined), /declined/)
+  }
+})

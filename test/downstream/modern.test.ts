@@ -1,0 +1,360 @@
+// The wire of the modern era (MCP 2026-07-28): what a request must have, what answers have, and what ends what.
+import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
+import { test } from 'tap'
+import type { newWorld } from '../fakes/legacy-bridge.ts'
+import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
+import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
+import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, text, within, type Json, type Message } from '../helpers/client.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
+import { isModern } from '../../plugins/downstream/modern/request.ts'
+import { RpcError } from '../../protocol/errors.ts'
+import { parseMessage } from '../../protocol/message.ts'
+import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
+import { paramHeadersOf, paramValue } from '../../protocol/modern/param-headers.ts'
+
+const version = '2026-07-28'
+const prefix = 'io.modelcontextprotocol/'
+const envelope = (capabilities: Json = {}, more: Json = {}): Json =>
+  ({ [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities, ...more })
+const asking = { elicitation: {}, sampling: {}, roots: {} }
+
+interface Call { params?: Json, capabilities?: Json, meta?: Json | undefined, headers?: Record<string, string | undefined>, key?: string }
+interface Answer { status: number, headers: Headers, message: Message, messages: Message[] }
+
+const namesIn = ['tools/call', 'prompts/get', 'resources/read']
+
+/** The headers and the body of one request; what a test gives as undefined is left out. */
+function made (
+  method: string,
+  { params = {}, capabilities, meta, headers, key = KEY }: Call
+): { headers: Record<string, string>, body: string } {
+  const name = String(params.name ?? params.uri)
+  const all: Record<string, string | undefined> = {
+    'content-type': 'application/json',
+    accept: 'application/json, text/event-stream',
+    authorization: `Bearer ${key}`,
+    'mcp-protocol-version': version,
+    'mcp-method': method,
+    ...(namesIn.includes(method) ? { 'mcp-name': encodeHeader(name) } : {}),
+    ...headers
+  }
+  const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined)
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta: meta ?? envelope(capabilities) } })
+  return { headers: Object.fromEntries(sent), body }
+}
+
+async function ask (url: string, method: string, call: Call = {}): Promise<Answer> {
+  const response = await fetch(url, { method: 'POST', ...made(method, call) })
+  const body = await response.text()
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const texts = isStream ? [...body.matchAll(/^data: (.+)$/gm)].map(([, data]) => data ?? '') : body === '' ? [] : [body]
+  const messages = texts.map((each) => JSON.parse(each) as Message)
+  return { status: response.status, headers: response.headers, messages, message: messages.at(-1) ?? {} }
+}
+
+const call = async (url: string, name: string, more: Call = {}): Promise<Answer> =>
+  await ask(url, 'tools/call', { capabilities: asking, ...more, params: { name, ...more.params } })
+
+/** The next request with the state of an answer. */
+const retry = async (url: string, name: string, { message }: Answer, inputResponses: Json, more: Call = {}): Promise<Answer> =>
+  await call(url, name, { ...more, params: { ...more.params, requestState: message.result?.requestState, inputResponses } })
+
+const accepted = { action: 'accept', content: { name: 'Ann' } }
+
+async function bridge (t: Cleanup, more: Json = {}): Promise<{ hub: Hub, world: ReturnType<typeof newWorld>, url: string }> {
+  const { url, world } = await startLegacyBridge(t)
+  const hub = await startHub(t, {
+    settings: settings({ s: { url, isolation: 'shared', ...more } }, { bearerKeys: [bearerKey(), otherKey()] })
+  })
+  await connected(hub, 1)
+  return { hub, world, url: `${hub.url}/mcp/s` }
+}
+
+test('headers say values as HTTP can carry them', async () => {
+  const table: ReadonlyArray<readonly [string, string]> = [
+    ['us-west1', 'us-west1'],
+    ['Hello, 世界', '=?base64?SGVsbG8sIOS4lueVjA==?='],
+    [' padded ', '=?base64?IHBhZGRlZCA=?='],
+    ['line1\nline2', '=?base64?bGluZTEKbGluZTI=?='],
+    ['=?base64?literal?=', '=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?='],
+    ['', '=?base64??=']
+  ]
+  for (const [value, header] of table) {
+    assert.equal(encodeHeader(value), header)
+    assert.equal(decodeHeader(header), value)
+  }
+  for (const bad of ['=?base64?%%?=', '=?base64?SGVsbG8?=', '=?base64?/w==?=', 'caf\u00e9', ' x', 'a\nb']) assert.equal(decodeHeader(bad), undefined, bad)
+})
+
+test('the headers of a tool\'s arguments', async () => {
+  const of = (inputSchema: Json): unknown => paramHeadersOf(JSON.stringify({ name: 't', inputSchema }))
+  const annotated = (name: unknown, type = 'string'): Json => ({ type, 'x-mcp-header': name })
+  assert.deepEqual(of({ properties: { a: annotated('A'), b: { properties: { c: annotated('B-c', 'integer') } } } }), [
+    { header: 'mcp-param-a', path: ['a'] }, { header: 'mcp-param-b-c', path: ['b', 'c'] }
+  ])
+  assert.deepEqual(of({ properties: { 'x-mcp-header': { type: 'string' }, d: { default: { 'x-mcp-header': '' } } } }), [])
+  for (const bad of [
+    { properties: { a: annotated('') } }, { properties: { a: annotated('a b') } }, { properties: { a: annotated('A', 'number') } },
+    { properties: { a: annotated('A'), b: annotated('a') } }, { properties: { a: { items: annotated('A') } } },
+    { anyOf: [{ properties: { a: annotated('A') } }] }, { $defs: { a: annotated('A') } }, { ...annotated('A') }
+  ]) assert.equal(of(bad), undefined, JSON.stringify(bad))
+  assert.equal(paramValue({ a: { b: 42 } }, ['a', 'b']), '42')
+  assert.equal(paramValue({ a: true }, ['a']), 'true')
+  for (const none of [{}, { a: null }, { a: 1.5 }, { a: {} }, null]) assert.equal(paramValue(none, ['a']), undefined)
+})
+
+test('the era of a request', async () => {
+  const message = (params: Json): ReturnType<typeof parseMessage> =>
+    parseMessage(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'm', params }), 10)
+  const table: ReadonlyArray<readonly [Record<string, string>, Json, boolean]> = [
+    [{}, {}, false],
+    [{ 'mcp-protocol-version': '2025-11-25' }, {}, false],
+    [{ 'mcp-protocol-version': version }, {}, true],
+    [{ 'mcp-protocol-version': '2025-11-25' }, { _meta: envelope() }, true],
+    [{}, { _meta: envelope() }, true],
+    [{}, { _meta: { progressToken: 1 } }, false],
+    [{}, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, false]
+  ]
+  for (const [headers, params, modern] of table) assert.equal(isModern(headers, message(params)), modern, JSON.stringify([headers, params]))
+})
+
+test('what a request must have', async (t) => {
+  const { hub, url } = await bridge(t)
+  const bare = { [`${prefix}clientCapabilities`]: {} }
+  const table: ReadonlyArray<readonly [string, string, Call, number, number | undefined]> = [
+    ['all of it', 'tools/list', {}, 200, undefined],
+    ['no envelope', 'tools/list', { meta: {} }, 400, -32602],
+    ['no version', 'tools/list', { meta: bare }, 400, -32602],
+    ['no capabilities', 'tools/list', { meta: { [`${prefix}protocolVersion`]: version } }, 400, -32602],
+    ['an unknown log level', 'tools/list', { meta: envelope({}, { [`${prefix}logLevel`]: 'loud' }) }, 400, -32602],
+    ['no version header', 'tools/list', { headers: { 'mcp-protocol-version': undefined } }, 400, -32020],
+    ['another version header', 'tools/list', { headers: { 'mcp-protocol-version': '2025-11-25' } }, 400, -32020],
+    ['no method header', 'tools/list', { headers: { 'mcp-method': undefined } }, 400, -32020],
+    ['another method header', 'tools/list', { headers: { 'mcp-method': 'tools/call' } }, 400, -32020],
+    ['no name header', 'tools/call', { params: { name: 'echo' }, headers: { 'mcp-name': undefined } }, 400, -32020],
+    ['another name header', 'tools/call', { params: { name: 'echo' }, headers: { 'mcp-name': 'hang' } }, 400, -32020],
+    ['an encoded name header', 'tools/call', { params: { name: 'echo' }, headers: { 'mcp-name': '=?base64?ZWNobw==?=' } }, 200, undefined],
+    ['no param header', 'tools/call', { params: { name: 'echo', arguments: { message: 'x' } } }, 400, -32020],
+    ['another param header', 'tools/call',
+      { params: { name: 'echo', arguments: { message: 'x' } }, headers: { 'mcp-param-message': 'y' } }, 400, -32020],
+    ['a param header without a param', 'tools/call', { params: { name: 'echo' }, headers: { 'mcp-param-message': 'y' } }, 400, -32020],
+    ['the param header', 'tools/call',
+      { params: { name: 'echo', arguments: { message: 'x' } }, headers: { 'mcp-param-message': 'x' } }, 200, undefined],
+    ['param headers that nobody knows', 'tools/list', { headers: { 'mcp-param-other': 'y', 'mcp-session-id': 'x' } }, 200, undefined],
+    ['an unknown method', 'unknown/method', {}, 404, -32601],
+    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'notifications/x'].map(
+      (method) => [`${method}, which is gone`, method, {}, 404, -32601] as const),
+    ['an unknown tool', 'tools/call', { params: { name: 'none' } }, 200, -32602],
+    ['an unknown resource', 'resources/read', { params: { uri: 'r://none' } }, 200, -32602],
+    ['no filter', 'subscriptions/listen', {}, 200, -32602],
+    ['a state that is no text', 'tools/call', { params: { name: 'form', requestState: 1 } }, 200, -32602],
+    ['answers that are no object', 'tools/call', { params: { name: 'form', requestState: 'x', inputResponses: [] } }, 200, -32602]
+  ]
+  for (const [what, method, more, status, code] of table) {
+    await t.test(what, async () => {
+      const answer = await ask(url, method, more)
+      assert.equal(answer.message.error?.code, code, JSON.stringify(answer.message))
+      assert.equal(answer.status, status)
+      assert.equal(answer.message.id, 1)
+      assert.equal(answer.headers.get('mcp-session-id'), null)
+    })
+  }
+  const other = 'v999.0.0'
+  const unsupported = await ask(url, 'server/discover', {
+    meta: envelope({}, { [`${prefix}protocolVersion`]: other }), headers: { 'mcp-protocol-version': other }
+  })
+  assert.equal(unsupported.status, 400)
+  assert.equal(unsupported.message.error?.code, -32022)
+  const { supported, requested } = unsupported.message.error?.data as { supported: string[], requested: string }
+  assert.deepEqual([supported[0], requested], [version, other])
+  const post = async (body: string): Promise<number> =>
+    (await fetch(url, { method: 'POST', headers: made('x', {}).headers, body })).status
+  assert.equal(await post('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}'), 202)
+  assert.equal(await post('[]'), 400)
+  assert.equal(await post('[{"jsonrpc":"2.0","id":1,"method":"ping"}]'), 400)
+  assert.equal(await post('{"jsonrpc":"2.0","id":1,"result":{}}'), 400)
+  for (const method of ['GET', 'DELETE']) {
+    assert.equal((await fetch(url, { method, headers: made('x', {}).headers })).status, 405)
+  }
+  // Beside it, sessions are served as ever.
+  assert.ok((await (await Session.open(`${hub.url}/mcp/s`)).tools()).includes('echo'))
+})
+
+test('what answers have', async (t) => {
+  const { hub, url } = await bridge(t)
+  const discovered = (await ask(url, 'server/discover')).message.result ?? {}
+  assert.equal((discovered.supportedVersions as string[])[0], version)
+  assert.deepEqual(Object.keys(discovered.capabilities as Json).sort(), ['logging', 'prompts', 'resources', 'tools'])
+  assert.equal(discovered.instructions, 'Ask me anything')
+  const info = { name: 'legacy-bridge', version: '1' }
+  for (const [method, params, isKept] of [
+    ['server/discover', {}, true], ['tools/list', {}, true], ['prompts/list', {}, true], ['resources/list', {}, true],
+    ['resources/templates/list', {}, true], ['resources/read', { uri: 'r://one' }, true], ['tools/call', { name: 'log' }, false]
+  ] as const) {
+    const { result = {} } = (await ask(url, method, { params })).message
+    assert.equal(result.resultType, 'complete', method)
+    assert.deepEqual((result._meta as Json)[`${prefix}serverInfo`], info, method)
+    assert.deepEqual([result.ttlMs, result.cacheScope], isKept ? [0, 'private'] : [undefined, undefined], method)
+  }
+  const merged = (await ask(`${hub.url}/mcp`, 'tools/list')).message.result ?? {}
+  assert.equal(((merged._meta as Json)[`${prefix}serverInfo`] as Json).name, 'tool-hub')
+  const texts = await Promise.all(Array.from({ length: 3 }, async () => JSON.stringify((await ask(url, 'tools/list')).message)))
+  assert.equal(new Set(texts).size, 1)
+})
+
+test('the bytes of a result are those of its server', async (t) => {
+  const results = [
+    '{"content":[],"x":12345678901234567890,"resultTypes":1e400}',
+    '{ }',
+    '{"_meta":{"a":1.0},"content":[{"type":"text","text":"\\"resultType\\""}]}',
+    '{"content":[],"structuredContent":{"resultType":"mine"}}'
+  ]
+  const head = '"resultType":"complete"'
+  const info = '"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1"}'
+  let next = 0
+  const upstream = await startUpstream(t, {
+    tools: [tool('raw')],
+    serverInfo: { name: 'raw', version: '1' },
+    on: ({ method }) => method === 'tools/call' ? new Raw(results[next++] ?? '{}') : undefined
+  })
+  const hub = await startHub(t, { settings: settings({ s: { url: upstream.url } }) })
+  await connected(hub, 1)
+  const bodies: string[] = []
+  while (next < results.length) {
+    bodies.push(await (await fetch(`${hub.url}/mcp/s`, { method: 'POST', ...made('tools/call', { params: { name: 'raw' } }) })).text())
+  }
+  const answer = (result: string): string => `{"jsonrpc":"2.0","id":1,"result":${result}}`
+  assert.deepEqual(bodies, [
+    answer(`{${head},"_meta":{${info}},"content":[],"x":12345678901234567890,"resultTypes":1e400}`),
+    answer(`{${head},"_meta":{${info}} }`),
+    answer(`{"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}],${head}}`),
+    answer(`{"content":[],"structuredContent":{"resultType":"mine"},${head},"_meta":{${info}}}`)
+  ])
+})
+
+test('a question parks a call; its answers resume it', async (t) => {
+  const { world, url, hub } = await bridge(t)
+  const asked = await call(url, 'form')
+  assert.equal(asked.status, 200)
+  assert.equal(asked.message.result?.resultType, 'input_required')
+  assert.equal(world.running, 1)
+  const requests = asked.message.result.inputRequests as Record<string, { method: string, params: Json }>
+  const [name = ''] = Object.keys(requests)
+  assert.equal(requests[name]?.method, 'elicitation/create')
+
+  await t.test('not for another principal, tool or route, nor changed', async () => {
+    for (const answer of [
+      await retry(url, 'form', asked, { [name]: accepted }, { key: OTHER }),
+      await retry(url, 'sample', asked, { [name]: accepted }),
+      await retry(url, 'form', asked, { [name]: accepted }, { params: { arguments: { x: 1 } } }),
+      await retry(`${hub.url}/mcp`, 's-form', asked, { [name]: accepted }),
+      await call(url, 'form', { params: { requestState: `${String(asked.message.result?.requestState)}x`, inputResponses: {} } })
+    ]) {
+      assert.equal(answer.message.error?.code, -32602)
+      assert.match(String(answer.message.error?.message), /requestState is not valid for this request/)
+    }
+    assert.equal(world.running, 1)
+  })
+
+  await t.test('with the answers, once; the same again recovers the answer', async () => {
+    const missing = await retry(url, 'form', asked, {})
+    assert.deepEqual(missing.message.result?.inputRequests, requests)
+    const done = await retry(url, 'form', missing, { [name]: accepted })
+    assert.equal(text(done.message.result), 'accept Ann')
+    assert.deepEqual((await retry(url, 'form', missing, { [name]: accepted })).message, done.message)
+    const replayed = await retry(url, 'form', missing, { [name]: { action: 'decline' } })
+    assert.match(String(replayed.message.error?.message), /answered already/)
+    assert.match(String((await retry(url, 'form', asked, { [name]: accepted })).message.error?.message), /answered already/)
+    assert.equal(world.running, 0)
+  })
+
+  await t.test('what a client did not declare, its server is told', async () => {
+    const refused = await call(url, 'form', { capabilities: {} })
+    assert.ok(failed(refused.message))
+    assert.match(failure(refused.message), /does not support/)
+  })
+
+  await t.test('leaving the stream of a resumed call cancels it', async () => {
+    const before = world.cancelled
+    const controller = new AbortController()
+    const hanging = fetch(url, { method: 'POST', ...made('tools/call', { params: { name: 'hang' } }), signal: controller.signal })
+    hanging.catch(() => {})
+    await until(() => world.running === 1, 5_000)
+    controller.abort()
+    await until(() => world.cancelled === before + 1, 5_000, () => 'not cancelled')
+  })
+
+  await t.test('a client that left before the answer of a retry fetches it with the same answers', async () => {
+    const asked = await call(url, 'slow')
+    const [key = ''] = Object.keys(asked.message.result?.inputRequests as Json)
+    const answers = { [key]: accepted }
+    // Two at once: both get it.
+    const both = await Promise.all([retry(url, 'slow', asked, answers), retry(url, 'slow', asked, answers)])
+    assert.deepEqual(both.map(({ message }) => text(message.result)), ['accept Ann', 'accept Ann'])
+  })
+})
+
+test('a subscription is acknowledged first, and ends with the access to its route', async (t) => {
+  const { hub, url, world } = await bridge(t)
+  const { headers, body } = made('subscriptions/listen', {
+    params: { notifications: { toolsListChanged: true, resourceSubscriptions: ['r://one'] } }
+  })
+  const stream = await open(url, { headers, body })
+  t.after(() => { stream.close() })
+  const first = await stream.wait(() => true)
+  assert.equal(first.method, 'notifications/subscriptions/acknowledged')
+  assert.deepEqual(first.params, {
+    notifications: { toolsListChanged: true, resourceSubscriptions: ['r://one'] }, _meta: { [`${prefix}subscriptionId`]: 1 }
+  })
+  assert.ok(world.subscribed.has('r://one'))
+  await call(url, 'touch')
+  const updated = await stream.wait(({ method }) => method === 'notifications/resources/updated')
+  assert.deepEqual(updated.params, { uri: 'r://one', _meta: { [`${prefix}subscriptionId`]: 1 } })
+  await within(10_000, 'the end of the gateway', hub.stop())
+  const last = await stream.wait(({ result }) => result !== undefined)
+  assert.equal(last.id, 1)
+  assert.equal(last.result?.resultType, 'complete')
+})
+
+test('with its key, a principal loses what it has open', async (t) => {
+  const { hub, url, world } = await bridge(t)
+  const asked = await call(url, 'form', { key: OTHER })
+  const mine = await call(url, 'form')
+  const { headers, body } = made('subscriptions/listen', { key: OTHER, params: { notifications: { toolsListChanged: true } } })
+  const stream = await open(url, { headers, body })
+  t.after(() => { stream.close() })
+  await stream.wait(() => true)
+  assert.equal(world.running, 2)
+  const stored = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { bearerKeys: unknown[] }
+  await writeFile(hub.settingsPath, JSON.stringify({ ...stored, bearerKeys: stored.bearerKeys.slice(0, 1) }))
+  await until(() => world.running === 1, 10_000, () => 'the parked call of the other key goes on')
+  assert.equal((await stream.wait(({ result }) => result !== undefined)).result?.resultType, 'complete')
+  assert.equal((await retry(url, 'form', asked, {}, { key: OTHER })).status, 401)
+  const [name = ''] = Object.keys(mine.message.result?.inputRequests as Json)
+  assert.equal(text((await retry(url, 'form', mine, { [name]: accepted })).message.result), 'accept Ann')
+})
+
+test('errors of servers, as a modern client may see them', async () => {
+  const upstream = (code: number, data?: Json): RpcError =>
+    new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
+  const needs = { requiredCapabilities: { sampling: {} } }
+  const table: ReadonlyArray<readonly [RpcError, Json, number, number, unknown]> = [
+    [upstream(-32002, { uri: 'x' }), {}, -32602, 200, { uri: 'x' }],
+    [upstream(-32042, { elicitations: [] }), {}, -32603, 200, undefined],
+    [upstream(-32020), {}, -32603, 200, undefined],
+    [upstream(-32022, { supported: [] }), {}, -32603, 200, undefined],
+    [upstream(-32021, needs), {}, -32021, 400, needs],
+    [upstream(-32600, needs), {}, -32021, 400, needs],
+    [upstream(-32021, needs), { sampling: {} }, -32603, 200, undefined],
+    [upstream(-32600), {}, -32600, 400, undefined],
+    [upstream(-32601), {}, -32601, 404, undefined],
+    [upstream(-1, { x: 1 }), {}, -1, 200, { x: 1 }]
+  ]
+  for (const [error, capabilities, code, status, data] of table) {
+    const outcome = errorOutcome(error, capabilities)
+    const shown = JSON.parse(outcome.parts.join('')) as { code: number, data?: unknown }
+    assert.deepEqual([shown.code, outcome.status, shown.data], [code, status, data], error.toText())
+  }
+})
