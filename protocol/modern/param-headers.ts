@@ -1,0 +1,65 @@
+import { isObject } from '../json.ts'
+import { headerNames } from './envelope.ts'
+
+// Arguments of tools that are repeated in HTTP headers (MCP 2026-07-28, "Custom Headers from Tool Parameters").
+
+/** One argument that a header repeats. */
+export interface ParamHeader {
+  /** The header's name, in lower case. */
+  readonly header: string
+  /** The way to the argument: a chain of keys of `properties`. */
+  readonly path: readonly string[]
+}
+
+const none: readonly ParamHeader[] = []
+const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const types = new Set(['string', 'integer', 'boolean'])
+/** Keywords whose values are data, not schemas. */
+const data = new Set(['default', 'const', 'enum', 'examples'])
+/** Keywords whose values are maps of schemas. */
+const maps = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
+const annotation = 'x-mcp-header'
+/** Max nesting of a schema that is looked at. */
+const maxDepth = 200
+
+/**
+ * The headers that a tool's arguments are repeated in.
+ * @param toolText the tool, as JSON text
+ * @returns undefined when an annotation is not valid, with which the tool is not to be used over HTTP
+ */
+export function paramHeadersOf (toolText: string): readonly ParamHeader[] | undefined {
+  if (!toolText.includes(annotation)) return none
+  const { inputSchema } = JSON.parse(toolText) as { inputSchema?: unknown }
+  const found: ParamHeader[] = []
+  if (!collect(inputSchema, [], found)) return undefined
+  return new Set(found.map(({ header }) => header)).size === found.length ? found : undefined
+}
+
+/** @param path the way to this schema; undefined: it cannot be reached by `properties` alone @returns false for an invalid annotation */
+function collect (schema: unknown, path: readonly string[] | undefined, found: ParamHeader[], depth = 0): boolean {
+  if (Array.isArray(schema)) return schema.every((each) => collect(each, undefined, found, depth + 1))
+  if (!isObject(schema)) return true
+  if (depth > maxDepth) return false
+  if (Object.hasOwn(schema, annotation)) {
+    const name = schema[annotation]
+    if (path === undefined || path.length === 0 || typeof name !== 'string' || !token.test(name)) return false
+    if (typeof schema.type !== 'string' || !types.has(schema.type)) return false
+    found.push({ header: `${headerNames.param}${name.toLowerCase()}`, path })
+  }
+  return Object.entries(schema).every(([keyword, value]) => {
+    if (keyword === annotation || data.has(keyword)) return true
+    if (!maps.has(keyword) || !isObject(value)) return collect(value, undefined, found, depth + 1)
+    const isReachable = keyword === 'properties' && path !== undefined
+    return Object.entries(value).every(([key, each]) => collect(each, isReachable ? [...path, key] : undefined, found, depth + 1))
+  })
+}
+
+/** The value of an argument as it stands in a header, not encoded yet; undefined: it has none, and no header. */
+export function paramValue (args: unknown, path: readonly string[]): string | undefined {
+  let value = args
+  for (const key of path) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
+    value = value[key]
+  }
+  return typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value) ? String(value) : undefined
+}
