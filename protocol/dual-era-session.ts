@@ -1,5 +1,6 @@
 import type { Call, CallOptions } from './call.ts'
 import { RpcError, UpstreamError } from './errors.ts'
+import type { Era } from './era.ts'
 import type { Exchange } from './exchange.ts'
 import { LegacyUpstreamSession } from './legacy/upstream-session.ts'
 import type { Level } from './listener.ts'
@@ -11,9 +12,6 @@ import { Peer } from './peer.ts'
 import { startPeer } from './start.ts'
 import type { Transport } from './transports/transport.ts'
 import type { ClientIdentity, ServerIdentity, SessionHandlers, UpstreamSession } from './upstream-session.ts'
-
-/** The eras of MCP: `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request stands for itself. */
-export type Era = 'legacy' | 'modern'
 
 /** How long the answer to `server/discover` is waited for, in ms: a process may not answer what it does not know. */
 const probeTime = 1_000
@@ -135,9 +133,9 @@ export class DualEraSession implements UpstreamSession {
       this.#useLegacy(session, false)
       return
     }
-    if (!isRefusal(outcome.error) || this.#closed) throw outcome.error
+    if (!isRefusal(outcome.error) || session.closed) throw outcome.error
     const discovered = await settled(this.#discover())
-    if ('error' in discovered) throw discovered.error instanceof NotModern ? outcome.error : discovered.error
+    if ('error' in discovered) throw outcome.error
     await this.#useModern(discovered.value)
   }
 

@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { argv } from 'node:process'
 import { pathToFileURL } from 'node:url'
-import { createMcpHandler, inputRequired, Server, type InputRequiredResult, type ServerContext } from '@modelcontextprotocol/server'
+import { createMcpHandler, inputRequired, ProtocolError, Server, type InputRequiredResult, type JSONObject, type ServerContext } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Cleanup } from '../helpers/hub.ts'
 
@@ -33,8 +33,8 @@ const asking = (kinds: readonly string[], state?: string): InputRequiredResult =
   ...(state !== undefined && { requestState: state })
 }) as unknown as InputRequiredResult
 
-const tool = (name: string, properties: Record<string, object> = {}): {
-  name: string, description: string, inputSchema: { type: 'object', properties: Record<string, object> }
+const tool = (name: string, properties: Record<string, JSONObject> = {}): {
+  name: string, description: string, inputSchema: { type: 'object', properties: Record<string, JSONObject> }
 } =>
   ({ name, description: name, inputSchema: { type: 'object', properties } })
 const string = { type: 'string' }
@@ -88,11 +88,18 @@ export class World {
     return server
   }
 
-  async #call (name: string, args: Json, { mcpReq }: ServerContext): Promise<Result | InputRequiredResult> {
+  async #call (name: string, args: Json, { mcpReq, http }: ServerContext): Promise<Result | InputRequiredResult> {
     switch (name) {
       case 'echo': return said(String(args.message))
       case 'meta': return said(JSON.stringify({ meta: mcpReq._meta, envelope: mcpReq.envelope }))
-      case 'where': return said(JSON.stringify(args))
+      case 'where': {
+        const schema = this.tools.find((each) => each.name === name)?.inputSchema
+        const header = Object(schema?.properties.region)['x-mcp-header'] as string
+        if (http?.req && args.region !== undefined && !http.req.headers.has(`mcp-param-${header}`)) {
+          throw new ProtocolError(-32020, `Header mismatch: Mcp-Param-${header} is missing`)
+        }
+        return said(JSON.stringify(args))
+      }
       case 'count': {
         const progressToken = mcpReq._meta?.progressToken
         const total = progressToken === undefined ? 0 : Number(args.steps)

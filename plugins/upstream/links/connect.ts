@@ -1,6 +1,7 @@
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Authorization } from '../../../protocol/transports/authorization.ts'
-import { DualEraSession, WrongBeginning, type Era } from '../../../protocol/dual-era-session.ts'
+import { DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
+import type { Era } from '../../../protocol/era.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'

@@ -1,4 +1,5 @@
-import type { Beginning, Era } from '../../../protocol/dual-era-session.ts'
+import type { Beginning } from '../../../protocol/dual-era-session.ts'
+import type { Era } from '../../../protocol/era.ts'
 
 /** How long a verdict holds, in ms: a server is asked again when a connection is opened after that. */
 const verdictTime = 3_600_000
