@@ -12,7 +12,7 @@ import {
   type Progress
 } from '@modelcontextprotocol/sdk/types.js'
 import { test } from 'tap'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { Refusal, startUpstream, tool, type Answer, type Options } from '../fakes/fault-http.ts'
 import { startModern } from '../fakes/modern-server.ts'
 import { agent, at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
 import { startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
@@ -199,4 +199,103 @@ test('servers of the modern era behind the gateway', async (t) => {
     const headers: Json = strict.seen.at(-1)?.headers ?? {}
     assert.deepEqual([headers['mcp-param-country'], headers['mcp-param-region']], ['CH', undefined])
   })
+})
+
+/** A stdio server of 2025-11-25. @param before JavaScript that is run for a request before `initialize`, with `say(answer)` */
+const oldChild = (before: string): Json => ({
+  command: process.execPath,
+  args: ['-e', `
+    let begun = false
+    const say = (id, more) => { console.log(JSON.stringify({ jsonrpc: '2.0', id, ...more })) }
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      console.error('got ' + method)
+      if (id === undefined) return
+      if (method === 'initialize') {
+        begun = true
+        const serverInfo = { name: 'old', version: '1' }
+        say(id, { result: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo } })
+      } else if (!begun) { ${before} }
+      else if (method === 'tools/list') say(id, { result: { tools: [{ name: 'pid', inputSchema: { type: 'object' } }] } })
+      else if (method === 'tools/call') say(id, { result: { content: [{ type: 'text', text: String(process.pid) }] } })
+      else say(id, { error: { code: -32601, message: 'unknown' } })
+    })
+  `]
+})
+
+/** An HTTP server of 2025-11-25 that answers `server/discover` with a status and a body, or within its protocol. */
+const oldServer = (status: number, body: string): Options => ({
+  tools: [tool('echo')],
+  on: ({ method, res }): Answer => {
+    if (method !== 'server/discover') return undefined
+    res.writeHead(status, { 'content-type': 'application/json' }).end(body)
+    return 'taken'
+  }
+})
+
+test('servers of earlier revisions are found out, however they take the question', async (t) => {
+  const error = (code: number): string => JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code, message: 'no' } })
+  const manners: Record<string, Options> = {
+    'empty-400': oldServer(400, ''),
+    'html-404': oldServer(404, '<html></html>'),
+    'empty-405': oldServer(405, ''),
+    'error-500': oldServer(500, ''),
+    'unknown-method': { tools: [tool('echo')], on: ({ method }) => method === 'server/discover' ? new Refusal(-32601, 'no') : undefined },
+    'bad-request': oldServer(400, error(-32000)),
+    'invalid-params': oldServer(400, error(-32602)),
+    'legacy-only': oldServer(400, JSON.stringify({
+      jsonrpc: '2.0', id: 1, error: { code: -32022, message: 'no', data: { supported: ['2025-11-25'], requested: '2026-07-28' } }
+    })),
+    'empty-result': oldServer(200, '{"jsonrpc":"2.0","id":1,"result":{}}')
+  }
+  const children: Record<string, Json> = {
+    answers: oldChild('say(id, { error: { code: -32602, message: "not yet" } })'),
+    silent: oldChild(''),
+    dies: oldChild('process.exit(3)')
+  }
+  const servers: Record<string, Json> = { ...children }
+  for (const [name, options] of Object.entries(manners)) servers[name] = { url: (await startUpstream(t, options)).url }
+  const hub = await startHub(t, { settings: settings(servers), env: { LOG_LEVEL: 'debug' } })
+  await connected(hub, Object.keys(servers).length)
+  const session = await Session.open(`${hub.url}/mcp`)
+  for (const name of Object.keys(manners)) {
+    assert.equal(text(await session.call(`${name}-echo`, { message: name })), name)
+    assert.equal((await record(hub, name)).era, 'legacy')
+  }
+  for (const name of Object.keys(children)) {
+    const pid = Number(text(await session.call(`${name}-pid`)))
+    assert.equal((await record(hub, name)).protocolVersion, '2025-06-18')
+    const asked = (): number =>
+      hub.output().split('\n').filter((line) => line.includes(`"${name}: got server/discover"`)).length
+    const before = asked()
+    assert.equal(before, 1, `${name} was asked ${before} times`)
+    // What cannot be asked is not asked again at once.
+    process.kill(pid, 'SIGKILL')
+    await until(async () => {
+      const answer = await session.request('tools/call', { name: `${name}-pid`, arguments: {} })
+      return answer.error === undefined && text(answer.result) !== String(pid)
+    }, 15_000, `${name} does not come back`)
+    assert.equal(asked(), name === 'answers' ? 2 : 1, name)
+  }
+})
+
+test('a server that changes its era is spoken to in the new one', async (t) => {
+  const old = await startUpstream(t, { tools: [tool('echo')] })
+  const { port } = old
+  const hub = await startHub(t, { settings: settings({ changes: { type: 'streamable-http', url: old.url } }) })
+  await connected(hub, 1)
+  assert.equal((await record(hub, 'changes')).era, 'legacy')
+  const session = await Session.open(`${hub.url}/mcp/changes`)
+  const works = async (): Promise<boolean> => {
+    const answer = await session.request('tools/call', { name: 'echo', arguments: { message: 'hi' } })
+    return answer.error === undefined && text(answer.result) === 'hi'
+  }
+  await old.close()
+  const second = await startModern(t, { modern: true, port })
+  await until(works, 15_000, 'it is not spoken to in the modern era')
+  await until(async () => (await record(hub, 'changes')).era === 'modern', 15_000)
+  await second.stop()
+  await old.listen()
+  await until(works, 15_000, 'it is not spoken to in the legacy era')
+  await until(async () => (await record(hub, 'changes')).era === 'legacy', 15_000)
 })
