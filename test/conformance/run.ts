@@ -107,6 +107,8 @@ const clientScenarios: Readonly<Record<string, readonly string[]>> = {
 
 const runMs = 85_000
 const scenarioMs = 15_000
+/** A gateway starts, and is waited for where a login is to fail. */
+const clientMs = 60_000
 const stopMs = 5_000
 
 const modules = path('.cache/conformance/node_modules')
@@ -312,7 +314,7 @@ async function runScenarios (driver: string, scenarios: Readonly<Record<string, 
     for (const name of names) {
       const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
       cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
-      const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '-o', folder]
+      const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs), '-o', folder]
       const { output, exited } = start(
         join(modules, '.bin/node'),
         [join(modules, '.bin/conformance'), 'client', '--command', [command, ...args].join(' '), ...options],
