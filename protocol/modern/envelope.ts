@@ -60,6 +60,7 @@ export const maySuspend = (method: string): boolean => nameMemberOf(method) !== 
 
 /** The values of `resultType` that the core protocol defines. */
 export const resultTypes = { complete: 'complete', inputRequired: 'input_required' } as const
+export type ResultType = typeof resultTypes[keyof typeof resultTypes]
 
 const wrapped = /^=\?base64\?(.*)\?=$/s
 /** Visible ASCII, with spaces and tabs only inside. */
