@@ -74,9 +74,8 @@ export const encodeHeader = (value: string): string =>
 export function decodeHeader (header: string): string | undefined {
   const encoded = wrapped.exec(header)?.[1]
   if (encoded === undefined) return header === '' || plain.test(header) ? header : undefined
-  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(encoded)) return undefined
   const bytes = Buffer.from(encoded, 'base64')
-  if (bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/=+$/, '')) return undefined
+  if (bytes.toString('base64') !== encoded) return undefined
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
