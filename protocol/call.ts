@@ -15,10 +15,32 @@ export interface Deadlines {
   maxTotalTimeout: number | undefined
 }
 
+/** Members of a call's `params` that get another value, as JSON text. */
+export type Changes = Readonly<Record<string, string>>
+
+/** How a revision of MCP makes calls. Left out of the options: as those up to 2025-11-25 do. */
+export interface CallStyle {
+  /** The text of a request's params. @param id its upstream id, which is also its progress token */
+  params: (exchange: Exchange, changes: Changes, id: number) => string
+  /** The headers that MCP prescribes for it. */
+  headers: (exchange: Exchange, changes: Changes) => SendOptions['protocol']
+  /** A request is cancelled by a notification, not by the end of its stream. */
+  readonly notifiesCancel: boolean
+  /** The call's request is sent again, under its present id. */
+  sentAgain: (call: Call, former: number) => void
+  /**
+   * Called as soon as an answer arrives.
+   * @returns undefined: the call is over with it; else what the request is sent again with, once that is known. Rejects with RpcError or
+   * UpstreamError to end the call with that.
+   */
+  next: (call: Call, response: Response) => Promise<Changes> | undefined
+}
+
 /** The properties of a call beside those of its exchange. */
 export interface CallOptions {
+  style?: CallStyle
   /** Members of the exchange's `params` that get another value, as JSON text. */
-  changes: Readonly<Record<string, string>>
+  changes: Changes
   deadlines: Deadlines
   /** Headers of the client, which go with the request and with its cancellation. */
   headers?: SendOptions['headers']
@@ -37,7 +59,7 @@ const nothing: readonly ParkedQuestion[] = []
  * exchange that it is attached to is cancelled, and when its deadline passes.
  */
 export class Call {
-  readonly id: number
+  #id: number
   /** The client that made the call. All exchanges that the call is attached to belong to it. */
   readonly client: Client
   readonly method: string
@@ -46,40 +68,89 @@ export class Call {
   readonly #peer: Peer
   readonly #deadlines: Deadlines
   readonly #headers: SendOptions['headers']
+  readonly #style: CallStyle | undefined
+  readonly #tellOver: CallOptions['over']
   readonly #started = Date.now()
   #exchange: Exchange | undefined
   /** Questions that came while no exchange was attached. */
   #parked: ParkedQuestion[] | undefined
   #timer: NodeJS.Timeout | undefined
   #questions = 0
+  /** The request is to be sent again with this, once that is known. */
+  #next: Promise<Changes> | undefined
+  /** Rejects the answer while no request is open. */
+  #giveUp: ((error: UpstreamError) => void) | undefined
   #over = false
 
   /** Sends the request at once, unless its exchange is cancelled already. */
-  constructor (peer: Peer, exchange: Exchange, { changes, deadlines, headers, over }: CallOptions) {
+  constructor (peer: Peer, exchange: Exchange, { changes, deadlines, headers, over, style }: CallOptions) {
     this.#peer = peer
+    this.#style = style
+    this.#tellOver = over
     this.#headers = headers
     this.#deadlines = deadlines
     this.client = exchange.client
     this.method = exchange.method
     this.params = exchange.params
-    this.id = peer.nextId
+    this.#id = peer.nextId
     if (exchange.cancelled !== undefined) {
       this.#over = true
       this.answer = Promise.reject(new UpstreamError('closed', exchange.cancelled))
       return
     }
     this.#arm()
-    this.answer = peer.request(exchange.method, outgoingParams(exchange, changes, this.id), {
-      paused: (retry) => { this.#exchange?.pause(retry) },
-      over: (response) => {
-        this.#over = true
-        clearTimeout(this.#timer)
-        for (const { reject } of this.#unpark()) reject(isOver())
-        over(this, response)
-      }
-    }, headers, exchange.client.owner)
+    this.answer = style === undefined ? this.#send(exchange, changes) : this.#sendInRounds(exchange, changes)
     this.attach(exchange)
   }
+
+  /** Sends the request under the next id. @param former the id that it had before */
+  #send (exchange: Exchange, changes: Changes, former?: number): Promise<Response> {
+    const style = this.#style
+    const id = this.#id = this.#peer.nextId
+    if (former !== undefined) style?.sentAgain(this, former)
+    const params = style === undefined ? outgoingParams(exchange, changes, id) : style.params(exchange, changes, id)
+    return this.#peer.request(exchange.method, params, {
+      paused: (retry) => { this.#exchange?.pause(retry) },
+      over: (response) => {
+        this.#next = response && !this.#over ? style?.next(this, response) : undefined
+        if (this.#next === undefined) this.#end(response)
+      }
+    }, this.#headers, exchange.client.owner, style?.headers(exchange, changes))
+  }
+
+  /** Sends the request, and sends it again for as long as an answer is not the last one. */
+  async #sendInRounds (exchange: Exchange, changes: Changes): Promise<Response> {
+    const gone = new Promise<never>((_resolve, reject) => { this.#giveUp = reject })
+    gone.catch(() => {})
+    let response = await this.#send(exchange, changes)
+    while (this.#next !== undefined) {
+      let more: Changes
+      try {
+        more = await Promise.race([this.#next, gone])
+      } catch (error) {
+        if (!this.#over) this.#end(undefined)
+        throw error
+      }
+      this.#next = undefined
+      this.#arm()
+      response = await this.#send(exchange, { ...changes, ...more }, this.#id).catch((error: unknown) => {
+        // Whatever the reason: an earlier request of the call may have done something.
+        throw error instanceof UpstreamError && error.didNotRun ? new UpstreamError('broken', error.messageForClients) : error
+      })
+    }
+    return response
+  }
+
+  /** The call is over. @param response undefined: without an answer */
+  #end (response: Response | undefined): void {
+    this.#over = true
+    clearTimeout(this.#timer)
+    for (const { reject } of this.#unpark()) reject(isOver())
+    this.#tellOver(this, response)
+  }
+
+  /** The upstream id of its request, which is also its progress token. */
+  get id (): number { return this.#id }
 
   get over (): boolean { return this.#over }
 
@@ -135,9 +206,16 @@ export class Call {
   cancel (error: UpstreamError): void {
     if (this.#over) return
     this.#over = true
-    const params = `{"requestId":${this.id},"reason":${JSON.stringify(error.message)}}`
-    this.#peer.notify('notifications/cancelled', params, this.#headers)
-    this.#peer.abandon(this.id, error)
+    if (this.#next !== undefined) {
+      this.#end(undefined)
+      this.#giveUp?.(error)
+      return
+    }
+    if (this.#style?.notifiesCancel !== false) {
+      const params = `{"requestId":${this.#id},"reason":${JSON.stringify(error.message)}}`
+      this.#peer.notify('notifications/cancelled', params, this.#headers)
+    }
+    this.#peer.abandon(this.#id, error)
   }
 
   /** The next exchange that it is attached to. Rejects when the question is withdrawn, and when the call ends. */

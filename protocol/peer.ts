@@ -33,14 +33,15 @@ interface PendingRequest { resolve: (response: Response) => void, reject: (error
 /** One end of a JSON-RPC connection: assigns ids, matches answers to requests, and passes everything else to its handlers. */
 export class Peer implements Receiver {
   readonly #transport: Transport
-  readonly #handlers: PeerHandlers
+  /** Who receives what the other side sends. It changes once it is known which revision of MCP the other side speaks. */
+  handlers: PeerHandlers
   readonly #pending = new Table<number, PendingRequest>()
   #lastId = 0
   #over: UpstreamError | undefined
 
   constructor (transport: Transport, handlers: PeerHandlers) {
     this.#transport = transport
-    this.#handlers = handlers
+    this.handlers = handlers
   }
 
   /** @throws UpstreamError when the transport cannot be opened */
@@ -55,19 +56,27 @@ export class Peer implements Receiver {
    * Sends a request under `nextId`.
    * @param headers of the client that it is sent for
    * @param owner who causes the answer
+   * @param protocol headers that MCP prescribes for it
    * @returns the answer, which may be an error; rejects with UpstreamError when there is none
    */
-  request (method: string, paramsText?: string, follower?: Follower, headers?: SendOptions['headers'], owner?: string): Promise<Response> {
+  request (
+    method: string,
+    paramsText?: string,
+    follower?: Follower,
+    headers?: SendOptions['headers'],
+    owner?: string,
+    protocol?: SendOptions['protocol']
+  ): Promise<Response> {
     const id = ++this.#lastId
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject, follower })
       if (this.#over) { this.failed(id, new UpstreamError('unreachable', this.#over.message)); return }
-      this.#transport.send(requestText(id, method, paramsText), { id, headers, owner })
+      this.#transport.send(requestText(id, method, paramsText), { id, headers, owner, protocol })
     })
   }
 
-  notify (method: string, paramsText?: string, headers?: SendOptions['headers']): void {
-    if (!this.#over) this.#transport.send(notificationText(method, paramsText), headers && { headers })
+  notify (method: string, paramsText?: string, headers?: SendOptions['headers'], protocol?: SendOptions['protocol']): void {
+    if (!this.#over) this.#transport.send(notificationText(method, paramsText), (headers ?? protocol) && { headers, protocol })
   }
 
   /** Answers a request of the other side, under the id as it was written. */
@@ -85,8 +94,8 @@ export class Peer implements Receiver {
   }
 
   message (message: Message, origin: number | undefined): void {
-    if (message.kind === 'request') this.#handlers.request(message, origin)
-    else if (message.kind === 'notification') this.#handlers.notification(message, origin)
+    if (message.kind === 'request') this.handlers.request(message, origin)
+    else if (message.kind === 'notification') this.handlers.notification(message, origin)
     else if (typeof message.id === 'number') this.#take(message.id, message)?.resolve(message)
   }
 
@@ -102,7 +111,7 @@ export class Peer implements Receiver {
     if (this.#over) return
     this.#over = error
     for (const id of this.#pending.keys()) this.failed(id, error)
-    this.#handlers.closed(error)
+    this.handlers.closed(error)
   }
 
   #take (id: number, response?: Response): PendingRequest | undefined {

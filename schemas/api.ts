@@ -75,6 +75,8 @@ export const ServerRecord = Type.Object(
     config: Type.Object({}, { additionalProperties: true, description: 'Secrets are masked' }),
     createdAt: Type.Optional(Type.String()),
     connectedAt: Type.Optional(Type.String()),
+    protocolVersion: Type.Optional(Type.String({ description: 'The MCP revision that it is spoken to in, while it is connected' })),
+    era: Type.Optional(StringEnum(['legacy', 'modern'], { description: '`modern`: since 2026-07-28, without sessions' })),
     oauth: Type.Optional(
       Type.Object({ authorizationUrl: Type.String() }, { description: 'The address to open, to log in at the server; good for an hour' })
     )
@@ -97,7 +99,9 @@ export const ServerRecord = Type.Object(
           visibility: 'public'
         },
         createdAt: '2026-11-20T09:00:00.000Z',
-        connectedAt: '2026-11-20T09:00:01.250Z'
+        connectedAt: '2026-11-20T09:00:01.250Z',
+        protocolVersion: '2026-07-28',
+        era: 'modern'
       }
     ]
   }

@@ -1,4 +1,5 @@
 import type { Server } from '../../db/store.ts'
+import { eraOf, type Era } from '../../protocol/era.ts'
 import { withMembers } from '../../protocol/json.ts'
 import type { Catalogue } from '../../protocol/lists.ts'
 import type { ProviderStatus } from '../../protocol/provider.ts'
@@ -24,6 +25,9 @@ export interface ServerRecord {
   config: Record<string, unknown>
   createdAt?: string
   connectedAt?: string
+  /** The MCP revision that the server is spoken to in, and its era, while it is connected. */
+  protocolVersion?: string
+  era?: Era
   /** Where whoever asks logs in at the server, for the gateway to use that login. */
   oauth?: { authorizationUrl: string }
 }
@@ -46,6 +50,7 @@ export interface ConnectionState {
   readonly warnings: readonly string[]
   /** In ms since the epoch. */
   readonly connectedAt: number | undefined
+  readonly protocolVersion: string | undefined
 }
 
 /** The login that a server wants of whoever asks. `flow` undefined: it has no address yet. */
@@ -66,7 +71,7 @@ export function toRecord (
 ): ServerRecord {
   const { createdAt, ...shown } = withDefaults(config)
   const disabled = shown.enabled === false
-  const { connectedAt, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
+  const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
   const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ config, prefix }, catalogue) : []
   const warnings = [...remarks, ...ofState, ...unmatched]
   const items = (kind: ItemKind): ItemTexts => new ItemTexts(catalogue?.lists[kind] ?? [], { config, prefix }, kind)
@@ -82,6 +87,7 @@ export function toRecord (
     config: manages ? maskConfig(shown) : openMembers(shown),
     createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
+    ...(protocolVersion === undefined || disabled ? {} : { protocolVersion, era: eraOf(protocolVersion) }),
     ...(wanted?.flow && !disabled ? { oauth: { authorizationUrl: wanted.flow.url } } : {})
   }
 }

@@ -293,8 +293,8 @@ export class Servers {
     const isOwn = server.config.isolation === 'user' && upstream?.login !== undefined
     const status = upstream && isOwn ? (wanted ? 'oauth_required' : upstream.available ? 'connected' : upstream.status) : upstream?.status
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
-    const { warnings = [], connectedAt } = upstream ?? {}
-    const state = status === undefined ? undefined : { status, error, warnings, connectedAt }
+    const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}
+    const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }
     return toRecord({ ...server, config }, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }

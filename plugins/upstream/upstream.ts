@@ -162,6 +162,8 @@ export class Upstream implements Provider {
   /** The same, for its clients. */
   get reason (): string | undefined { return this.#supervisor.reason }
   get connectedAt (): number | undefined { return this.#supervisor.connectedAt }
+  /** The MCP revision of the gateway's own link; undefined: it has none. */
+  get protocolVersion (): string | undefined { return this.#placement.pool.base.link?.identity.version }
   /** It is connected, or starts when it is called. */
   get available (): boolean {
     const starts = this.status === 'disconnected' && this.error === null && this.config.startOnDemand === true

@@ -5,15 +5,13 @@ import { instance, instanceKey } from '../instance.ts'
 import { isObject, memberOf } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Request, type Response } from '../message.ts'
-import { Peer } from '../peer.ts'
+import { Peer, type PeerHandlers } from '../peer.ts'
 import { progressTokenOf, restoredProgress } from '../progress.ts'
+import { startPeer } from '../start.ts'
 import { Table } from '../table.ts'
 import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { isLegacyVersion, latestLegacy } from './versions.ts'
-
-/** Max time that a connection attempt counts as dialling, in ms: beyond it, the next upstream may dial. */
-const dialTime = 1_000
 
 /** A connection in a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by itself. */
 export class LegacyUpstreamSession implements UpstreamSession {
@@ -27,15 +25,18 @@ export class LegacyUpstreamSession implements UpstreamSession {
   readonly #questions = new Map<unknown, AbortController>()
   #closed = false
 
-  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers) {
+  /** @param peer of a connection that is open already; undefined: it is not */
+  constructor (transport: Transport, client: ClientIdentity, handlers: SessionHandlers, peer?: Peer) {
     this.#transport = transport
     this.#client = client
     this.#handlers = handlers
-    this.#peer = new Peer(transport, {
+    const inbound: PeerHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
       closed: (error) => { this.#lost(error) }
-    })
+    }
+    this.#peer = peer ?? new Peer(transport, inbound)
+    this.#peer.handlers = inbound
   }
 
   get openCalls (): readonly Call[] { return this.#calls.values() }
@@ -44,35 +45,22 @@ export class LegacyUpstreamSession implements UpstreamSession {
 
   async open (dialled: () => void): Promise<void> {
     try {
-      await this.#start(dialled)
-      const { capabilities, clientInfo } = this.#client
-      // By the instance, a gateway notices that it is configured as its own upstream.
-      const params = { protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }
-      this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
-      this.#peer.notify('notifications/initialized')
-      await this.#transport.agreed(this.identity.version)
+      await startPeer(this.#peer, dialled, this.#client.initTimeout)
+      await this.handshake()
     } catch (error) {
       await this.close()
       throw error
     }
   }
 
-  async #start (dialled: () => void): Promise<void> {
-    const { initTimeout } = this.#client
-    let timer: NodeJS.Timeout | undefined
-    // Whoever dials longer than this lets the next upstream dial. The transport says when it is done, at its first request perhaps.
-    setTimeout(dialled, dialTime).unref()
-    try {
-      const timeout = new Promise<never>((_resolve, reject) => {
-        const fail = (): void => {
-          reject(new UpstreamError('timeout', `it did not connect within ${initTimeout / 1_000} s`, { isPublic: true }))
-        }
-        timer = setTimeout(fail, initTimeout)
-      })
-      await Promise.race([this.#peer.start(dialled), timeout])
-    } finally {
-      clearTimeout(timer)
-    }
+  /** Begins the session on a connection that is open. The connection stays open when that fails. @throws UpstreamError, RpcError */
+  async handshake (): Promise<void> {
+    const { capabilities, clientInfo } = this.#client
+    // By the instance, a gateway notices that it is configured as its own upstream.
+    const params = { protocolVersion: latestLegacy, capabilities, clientInfo, _meta: { [instanceKey]: instance } }
+    this.identity = identityOf(await this.request('initialize', JSON.stringify(params)))
+    this.#peer.notify('notifications/initialized')
+    await this.#transport.agreed(this.identity.version)
   }
 
   call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {

@@ -11,7 +11,7 @@ import { MessageReader } from './message-reader.ts'
 import { NewsStream } from './news-stream.ts'
 import { mayPass, reconnect } from './reconnect.ts'
 import { follow } from './redirect.ts'
-import { isAnswer, refusal } from './refusal.ts'
+import { isAnswer, isModernRefusal, refusal, statelessRefusal } from './refusal.ts'
 import { messagesIn, transportLimits, type Receiver, type SendOptions, type Transport } from './transport.ts'
 
 /** `owner`: who causes messages that are caused by no client. */
@@ -38,6 +38,8 @@ interface Outgoing {
   passed: SendOptions['headers']
   /** Who causes its answer. */
   owner: string | undefined
+  /** Headers that MCP prescribes for it: it belongs to no session. */
+  protocol: SendOptions['protocol']
   /** The id of the last event on its stream, for resuming it. */
   last?: string
   /** Delay before resuming the stream, in ms. */
@@ -65,10 +67,12 @@ const getHeaders = (lastEventId: string | undefined): string[] => [
 ]
 
 /**
- * The client side of streamable HTTP (specification: Transports, "Streamable HTTP", revisions to 2025-11-25): a POST for each message,
- * whose answer is JSON or an event stream, which is resumed by `Last-Event-ID`; and a GET stream for messages that belong to no request.
+ * The client side of streamable HTTP (specification: Transports, "Streamable HTTP"): a POST for each message, whose answer is JSON or an
+ * event stream. In revisions to 2025-11-25 the stream is resumed by `Last-Event-ID`, and a GET stream has the messages that belong to no
+ * request; since 2026-07-28, each message has the headers of `SendOptions.protocol` instead, and stands for itself.
  */
 export class HttpTransport implements Transport {
+  readonly hasStreams = true
   readonly #options: HttpOptions
   readonly #open = new Table<number | string, Answer>()
   readonly #timers = new Set<NodeJS.Timeout>()
@@ -82,6 +86,8 @@ export class HttpTransport implements Transport {
   #closed = false
   #notifications = 0
   #expired = false
+  /** The last message belonged to no session: nothing is left to end then. */
+  #isStateless = false
   /** Called when a connection is open. */
   #dialled: (() => void) | undefined
   /** Called when no request is open any more. */
@@ -93,7 +99,8 @@ export class HttpTransport implements Transport {
     this.#url = options.url
     this.#news = new NewsStream({
       request: (answer, lastEventId) => {
-        this.#dispatch('GET', this.#headers(undefined, ...getHeaders(lastEventId)), null, answer, (sent) => { this.#newsSent = sent })
+        const headers = this.#headers(undefined, undefined, ...getHeaders(lastEventId))
+        this.#dispatch('GET', headers, null, answer, (sent) => { this.#newsSent = sent })
       },
       message: (message) => { this.#receiver?.message(message, undefined) },
       refused: (status, text) => {
@@ -115,12 +122,14 @@ export class HttpTransport implements Transport {
 
   send (text: string, options?: SendOptions): void {
     if (this.#closed) return
-    const { id, headers, owner } = options ?? {}
-    const own = headers === undefined && this.#options.passed === undefined
-    this.#request('POST', own ? this.#post : this.#headers(headers, ...postHeaders), text, {
+    const { id, headers, owner, protocol } = options ?? {}
+    const own = headers === undefined && protocol === undefined && this.#options.passed === undefined
+    this.#isStateless = protocol !== undefined
+    this.#request('POST', own ? this.#post : this.#headers(headers, protocol, ...postHeaders), text, {
       id,
       passed: headers,
       owner,
+      protocol,
       wait: reconnect.delay,
       tries: 0
     })
@@ -143,7 +152,7 @@ export class HttpTransport implements Transport {
     this.#news.close()
     for (const timer of this.#timers) clearTimeout(timer)
     // Notifications that were just sent, such as cancellations, are still delivered. An `initialize` is waited for, to end its session.
-    if (this.#version !== undefined) {
+    if (this.#version !== undefined || this.#isStateless) {
       for (const key of this.#open.keys()) if (typeof key === 'number') this.#open.take(key)?.abort()
     }
     if (this.#open.size > 0) {
@@ -157,21 +166,25 @@ export class HttpTransport implements Transport {
     await new Promise<void>((resolve) => {
       const answer = new Answer({ onHead: () => 'discard', onEnd: () => { resolve() }, onError: () => { resolve() } })
       setTimeout(() => { answer.abort(); resolve() }, closeTimeout).unref()
-      this.#dispatch('DELETE', this.#headers(undefined), null, answer)
+      this.#dispatch('DELETE', this.#headers(undefined, undefined), null, answer)
     })
   }
 
-  /** @param passed headers of the client that sends the message; undefined: those of the client that the connection is for */
-  #headers (passed: SendOptions['headers'], ...more: string[]): string[] {
-    const headers = Object.entries({ ...passed ?? this.#options.passed?.(), ...this.#options.headers }).flat()
+  /**
+   * @param passed headers of the client that sends the message; undefined: those of the client that the connection is for
+   * @param protocol headers that MCP prescribes; undefined: the message belongs to the session
+   */
+  #headers (passed: SendOptions['headers'], protocol: SendOptions['protocol'], ...more: string[]): string[] {
+    const headers = Object.entries({ ...passed ?? this.#options.passed?.(), ...this.#options.headers, ...protocol }).flat()
+    headers.push(...more)
+    if (protocol !== undefined) return headers
     if (this.#session !== undefined) headers.push('mcp-session-id', this.#session)
     if (this.#version !== undefined) headers.push('mcp-protocol-version', this.#version)
-    headers.push(...more)
     return headers
   }
 
   #refreshHeaders (): void {
-    this.#post = this.#headers(undefined, ...postHeaders)
+    this.#post = this.#headers(undefined, undefined, ...postHeaders)
   }
 
   /** @param onSent told the value of `Authorization` that it is sent with */
@@ -214,7 +227,7 @@ export class HttpTransport implements Transport {
     const fail = (error: UpstreamError): void => {
       if (answered) return
       answered = true
-      this.#expired ||= error.fault === 'expired'
+      this.#expired ||= error.fault === 'expired' && outgoing.protocol === undefined
       if (id === undefined) return
       // Whatever the reason why a stream cannot be resumed: the request was accepted, and may have run.
       const lost = method === 'GET' && error.fault !== 'broken'
@@ -262,21 +275,26 @@ export class HttpTransport implements Transport {
     /** The stream ended before the answer: resumes it later. @param isPoll the upstream ended it in good order, to be polled */
     const resume = (error: UpstreamError, isPoll: boolean): void => {
       if (answered || id === undefined || this.#closed) return
-      if (outgoing.last === undefined || outgoing.tries >= maxTries) { fail(error); return }
+      if (outgoing.last === undefined || outgoing.protocol !== undefined || outgoing.tries >= maxTries) { fail(error); return }
       if (isPoll) this.#receiver?.paused(id, outgoing.wait)
       this.#later(outgoing.wait, () => {
         outgoing.tries++
         if (this.#open.get(id) !== answer) return
-        this.#request('GET', this.#headers(outgoing.passed, ...getHeaders(outgoing.last)), null, outgoing)
+        this.#request('GET', this.#headers(outgoing.passed, undefined, ...getHeaders(outgoing.last)), null, outgoing)
       })
     }
     const refused = (text: string): void => {
       const isLarge = text.length > largeText
-      if (!isLarge && id !== undefined && isAnswer(status, text, id)) { take(text); return }
-      const error = refusal(status, text, this.#session !== undefined)
+      const isLeft = outgoing.protocol === undefined && this.#version !== undefined && !isLarge && isModernRefusal(status, text)
+      const isStateless = outgoing.protocol !== undefined
+      const answers = (id: number): boolean => isAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
+      if (!isLarge && !isLeft && id !== undefined && answers(id)) { take(text); return }
+      const error = outgoing.protocol === undefined
+        ? refusal(status, text, this.#session !== undefined, this.#version !== undefined)
+        : statelessRefusal(status, text)
       if (method === 'GET' && mayPass(status)) { resume(error, false); return }
       // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the stream.
-      if (method === 'POST' && status >= 400 && !error.didNotRun && !isLarge) try { take(text) } catch {}
+      if (method === 'POST' && status >= 400 && outgoing.protocol === undefined && !error.didNotRun && !isLarge) try { take(text) } catch {}
       fail(error)
     }
     /** The whole answer was read. @param text its body, unless it was a stream */
@@ -296,8 +314,9 @@ export class HttpTransport implements Transport {
         fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
       } else if (error instanceof SyntaxError || error instanceof RpcError) {
         fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`, { isPublic: true }))
-      } else if (outgoing.last !== undefined) resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
-      else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
+      } else if (outgoing.last !== undefined && outgoing.protocol === undefined) {
+        resume(new UpstreamError('broken', networkFailure(error, this.#options.url)), false)
+      } else fail(new UpstreamError(sent ? 'broken' : 'unreachable', networkFailure(error, this.#options.url)))
       if (answered || id === undefined) this.#done(key, answer)
     }
     /** The upstream wants other credentials: sends it again once they are there. */
@@ -320,7 +339,8 @@ export class HttpTransport implements Transport {
         location = to
         wwwAuthenticate = challenge
         if (code < 300) outgoing.again = false
-        if (session !== undefined && this.#version === undefined && session !== this.#session) {
+        const mayBegin = this.#version === undefined && outgoing.protocol === undefined
+        if (session !== undefined && mayBegin && session !== this.#session) {
           this.#session = session
           this.#refreshHeaders()
         }
@@ -343,7 +363,7 @@ export class HttpTransport implements Transport {
         const { authorization } = this.#options
         if (authorization && text !== undefined && challengeOf(status, wwwAuthenticate, sent, false)) {
           challenged(authorization, text).catch((error: unknown) => {
-            fail(error instanceof UpstreamError ? error : refusal(status, text, false))
+            fail(error instanceof UpstreamError ? error : refusal(status, text))
             this.#done(key, answer)
           })
           return

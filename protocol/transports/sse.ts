@@ -84,8 +84,8 @@ export class SseTransport implements Transport {
               this.#options.authorization.refused(challenge).then((sendAgain) => {
                 if (this.#closed) return
                 if (sendAgain) open(url, hops, true)
-                else end(refusal(status, '', false))
-              }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusal(status, '', false)) })
+                else end(refusal(status, ''))
+              }, (error: unknown) => { end(error instanceof UpstreamError ? error : refusal(status, '')) })
             } else if (status === 401) {
               end(new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers'))
             } else if (this.#endpoint) {
@@ -132,11 +132,11 @@ export class SseTransport implements Transport {
         } else if (challenge && this.#options.authorization) {
           this.#options.authorization.refused(challenge).then((sendAgain) => {
             if (sendAgain && !this.#closed) this.#post(url, text, fail, hops, true)
-            else fail(refusal(status, '', false))
-          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusal(status, '', false)) })
+            else fail(refusal(status, ''))
+          }, (error: unknown) => { fail(error instanceof UpstreamError ? error : refusal(status, '')) })
         } else if (status === 404 || status === 400) {
           fail(new UpstreamError('expired', 'the upstream no longer knows our session', { isPublic: true }))
-        } else if (status >= 300) fail(refusal(status, '', false))
+        } else if (status >= 300) fail(refusal(status, ''))
       },
       onError: (error, sent) => {
         this.#posts.delete(post)

@@ -22,10 +22,17 @@ export interface SendOptions {
   owner?: string
   /** Headers of the client that sends the message, for transports that have headers with each message; lower case. */
   headers?: Readonly<Record<string, string>>
+  /**
+   * Headers that MCP itself prescribes for the message, in lower case (since 2026-07-28). A message with them belongs to no session: it
+   * names none, its answer begins none, and its stream is not resumed. Transports without headers ignore them.
+   */
+  protocol?: Readonly<Record<string, string>>
 }
 
 /** One connection to an upstream: sends and receives message texts, and does not interpret them. */
 export interface Transport {
+  /** True: each request has a stream of its own, whose end cancels the request where MCP has no sessions; and messages have headers. */
+  readonly hasStreams?: boolean
   /**
    * Opens the connection.
    * @param dialled called once a socket or process is open; a transport that connects with its first request calls it then

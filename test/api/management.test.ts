@@ -149,7 +149,8 @@ const deleted = (answer: Answer): void => {
 }
 
 const serverRecord = (value: unknown): void => {
-  members(value, ['name', 'enabled', 'status', 'error', 'tools', 'prompts', 'resources', 'config', 'createdAt'], ['connectedAt', 'oauth'])
+  const sometimes = ['connectedAt', 'protocolVersion', 'era', 'oauth']
+  members(value, ['name', 'enabled', 'status', 'error', 'tools', 'prompts', 'resources', 'config', 'createdAt'], sometimes)
   assert.ok(
     ['connecting', 'connected', 'disconnected', 'oauth_required', 'disabled'].includes(String(at(value, 'status'))),
     JSON.stringify(value)

@@ -1,7 +1,7 @@
 /**
  * Runs the server scenarios of the MCP conformance suite against the fixture server (test/fakes/everything.ts)
  * directly, then against the same server behind the gateway, and compares the two check by check. Then runs the scenarios for
- * authorization servers against the gateway, and those for OAuth clients against its upstream side.
+ * authorization servers against the gateway, and those for clients against its upstream side.
  *
  *   npm run conformance                      # all; fails unless every scenario is equal and nothing failed
  *   npm run conformance -- --modern          # the server scenarios of revision 2026-07-28 alone, with everything-modern.ts
@@ -9,6 +9,7 @@
  *   npm run conformance -- --url URL         # an MCP endpoint that runs already, alone
  *   npm run conformance -- --authorization   # the authorization server alone
  *   npm run conformance -- --login           # the login at upstream servers alone
+ *   npm run conformance -- --client          # the other scenarios for clients alone
  *
  * The suite is installed below .cache/conformance where it is absent.
  */
@@ -67,11 +68,55 @@ const loginScenarios: Readonly<Record<string, readonly string[]>> = {
     'iss-normalized',
     'metadata-issuer-mismatch'
   ],
-  '2025-03-26': ['2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback']
+  '2025-03-26': ['2025-03-26-oauth-metadata-backcompat', '2025-03-26-oauth-endpoint-fallback'],
+  '2026-07-28': [
+    'metadata-default',
+    'metadata-var1',
+    'metadata-var2',
+    'metadata-var3',
+    'basic-cimd',
+    'scope-from-www-authenticate',
+    'scope-from-scopes-supported',
+    'scope-omitted-when-undefined',
+    'scope-step-up',
+    'scope-retry-limit',
+    'token-endpoint-auth-basic',
+    'token-endpoint-auth-post',
+    'token-endpoint-auth-none',
+    'pre-registration',
+    'resource-mismatch',
+    'offline-access-scope',
+    'offline-access-not-supported',
+    'authorization-server-migration',
+    'iss-supported',
+    'iss-not-advertised',
+    'iss-supported-missing',
+    'iss-wrong-issuer',
+    'iss-unexpected',
+    'iss-normalized',
+    'metadata-issuer-mismatch'
+  ]
+}
+
+/** The other scenarios for clients, by revision: all that the revision requires. */
+const clientScenarios: Readonly<Record<string, readonly string[]>> = {
+  [revision]: ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'],
+  '2026-07-28': [
+    'tools_call',
+    'request-metadata',
+    'sep-2322-client-request-state',
+    'http-standard-headers',
+    'http-custom-headers',
+    'http-invalid-tool-headers',
+    'json-schema-ref-no-deref',
+    'json-schema-2020-12-preservation'
+  ]
 }
 
 const runMs = 85_000
 const scenarioMs = 15_000
+/** A gateway starts, and is waited for where a login is to fail. */
+const clientMs = 60_000
 const stopMs = 5_000
 
 const modules = path('.cache/conformance/node_modules')
@@ -281,16 +326,22 @@ async function runAuthorization (withSecret: boolean): Promise<Results> {
   return results.set('(the run)', [{ id: 'run-complete', status: 'FAILURE', errorMessage }])
 }
 
-/** Runs the scenarios for OAuth clients, one after the other: each starts a gateway (login-driver.ts) in front of the suite's server. */
-async function runLogins (): Promise<Results> {
+/** Runs the scenarios for OAuth clients. */
+const runLogins = async (): Promise<Results> => await runScenarios('test/conformance/login-driver.ts', loginScenarios, 'auth/')
+
+/** Runs the other scenarios for clients. */
+const runClients = async (): Promise<Results> => await runScenarios('test/conformance/client-driver.ts', clientScenarios, '')
+
+/** Runs scenarios for clients, one after the other. @param driver starts a gateway in front of the suite's server */
+async function runScenarios (driver: string, scenarios: Readonly<Record<string, readonly string[]>>, prefix: string): Promise<Results> {
   const results: Results = new Map()
-  const { command, args } = tsServer('test/conformance/login-driver.ts')
-  console.log('Running the scenarios for OAuth clients against the upstream side of the gateway')
-  for (const [version, names] of Object.entries(loginScenarios)) {
+  const { command, args } = tsServer(driver)
+  console.log(`Running the scenarios for clients against the upstream side of the gateway: ${driver}`)
+  for (const [version, names] of Object.entries(scenarios)) {
     for (const name of names) {
       const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
       cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
-      const options = ['--scenario', `auth/${name}`, '--spec-version', version, '--force', '-o', folder]
+      const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs), '-o', folder]
       const { output, exited } = start(
         join(modules, '.bin/node'),
         [join(modules, '.bin/conformance'), 'client', '--command', [command, ...args].join(' '), ...options],
@@ -304,7 +355,7 @@ async function runLogins (): Promise<Results> {
         console.error(output().slice(-4_000))
         checks.push({ id: 'scenario-complete', status: 'FAILURE', errorMessage: `exit code ${code}` })
       }
-      results.set(`auth/${name}`, checks)
+      results.set(`${prefix}${name} ${version}`, checks)
     }
   }
   return results
@@ -383,9 +434,10 @@ function report (runs: Record<string, Results>, expected: Set<string>): boolean 
 }
 
 async function main (): Promise<boolean> {
-  const { values: { authorization, direct, login, modern, url } } = parseArgs({
+  const { values: { authorization, client, direct, login, modern, url } } = parseArgs({
     options: {
       authorization: { type: 'boolean' },
+      client: { type: 'boolean' },
       direct: { type: 'boolean' },
       login: { type: 'boolean' },
       modern: { type: 'boolean' },
@@ -398,13 +450,15 @@ async function main (): Promise<boolean> {
   if (authorization === true) return await judgeAuthorization(expected)
   if (login === true) return report({ login: await runLogins() }, expected)
   if (modern === true) return report(await runModern(), expected)
+  if (client === true) return report({ client: await runClients() }, expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
   const straight = await run(await startFixture())
   if (direct === true) return report({ direct: straight }, new Set())
   const isEqual = report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
   const isModern = report(await runModern(), expected)
   const isAuthorized = await judgeAuthorization(expected)
-  return report({ login: await runLogins() }, expected) && isAuthorized && isEqual && isModern
+  const isClient = report({ client: await runClients() }, expected)
+  return report({ login: await runLogins() }, expected) && isClient && isAuthorized && isEqual && isModern
 }
 
 /** Runs and prints the scenarios for authorization servers, with a public client and a confidential one. */

@@ -1,5 +1,5 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { instance, instanceKey } from '../../../protocol/instance.ts'
+import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { negotiate } from '../../../protocol/legacy/versions.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -40,7 +40,7 @@ function begin (sessions: Sessions, view: View, { protocolVersion, capabilities,
   try {
     if (typeof protocolVersion !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "protocolVersion" must be a string')
     if (isObject(_meta) && _meta[instanceKey] === instance) {
-      throw new RpcError(code.invalidRequest, 'This address is the gateway\'s own: a server cannot be the gateway that it is configured in')
+      throw new RpcError(code.invalidRequest, ownAddress)
     }
     return sessions.begin(view, negotiate(protocolVersion), isObject(capabilities) ? capabilities : {}, place)
   } catch (error) {

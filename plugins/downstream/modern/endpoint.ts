@@ -1,5 +1,7 @@
 import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
+import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
+import { isObject } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
 import { Table } from '../../../protocol/table.ts'
@@ -205,9 +207,11 @@ export class ModernEndpoint implements Endpoint {
     }
   }
 
-  async #discover ({ view, address, raw }: Inbound, { capabilities: declared, capabilitiesText, idText }: ModernRequest): Promise<void> {
+  async #discover ({ view, address, raw }: Inbound, request: ModernRequest): Promise<void> {
     const { gateway, logError } = this.#deps
+    const { capabilities: declared, capabilitiesText, idText, params: { _meta: meta } } = request
     try {
+      if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
       const client = this.leases.first(view, address, declared, capabilitiesText)
       const { capabilities: { tasks: _, ...capabilities }, serverInfo, instructions } = await gateway.describe(view, client)
       const result = discovered({

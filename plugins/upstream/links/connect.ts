@@ -1,10 +1,14 @@
 import { RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import type { Authorization } from '../../../protocol/transports/authorization.ts'
+import { DualEraSession, WrongBeginning } from '../../../protocol/dual-era-session.ts'
+import type { Era } from '../../../protocol/era.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
+import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
 import { reachOf } from '../../outbound/outbound.ts'
-import { Link, type LinkHandlers } from './link.ts'
+import type { EraMemory } from './era-memory.ts'
+import { Link, type LinkHandlers, type SessionFactory } from './link.ts'
 import type { Slot } from './slot.ts'
 import { makeTransport, type TransportDeps, type TransportKind } from './transport.ts'
 
@@ -18,6 +22,11 @@ export interface ConnectDeps {
   warn: (sentence: string) => void
   /** The login that a slot's link uses; undefined: none. */
   authorization: (slot: Slot) => Authorization | undefined
+  /** What is known of the era that the server speaks, and of the headers that its tools want. */
+  eras: EraMemory
+  tools: ToolHeaders
+  /** The slot is the gateway's own: what is found out there holds for the others. */
+  isBase: boolean
 }
 
 /**
@@ -34,38 +43,64 @@ export async function openLink (
   deps: ConnectDeps,
   handlers: LinkHandlers
 ): Promise<{ link: Link, kind: TransportKind }> {
-  const { clientInfo, initTimeout, warn } = deps
-  const { owner, trusted } = reachOf(config)
   let failure: unknown
   for (const kind of kinds) {
-    // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
-    const leave = await deps.dialling.take(owner, trusted)
     try {
-      const problem = kind === 'stdio' ? await deps.transport.problemOf?.(config) : undefined
-      if (problem !== undefined) throw new UpstreamError('unreachable', problem)
-      const passed = passes ? () => slot.passed : undefined
-      const transport = makeTransport(kind, config, { ...deps.transport, warn }, passed, deps.authorization(slot))
-      const link = new Link(
-        (identity, sessionHandlers) => new LegacyUpstreamSession(transport, identity, sessionHandlers),
-        { key: slot.key, owner: slot.owner, capabilities: slot.capabilities, clientInfo, initTimeout },
-        handlers
-      )
-      slot.candidate = link
-      if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
-      await link.open(leave)
-      if (slot.ended) {
-        await link.close()
-        throw new UpstreamError('closed', 'it is not needed any more')
-      }
-      return { link, kind }
+      return { link: await openOnce(slot, config, passes, kind, deps, handlers), kind }
     } catch (error) {
       failure ??= error
       // Only an answer that says "not here" is a reason to try the older transport.
       if (!(error instanceof UpstreamError && error.fault === 'refused') && !(error instanceof RpcError)) break
-    } finally {
-      slot.candidate = undefined
-      leave()
     }
   }
   throw failure
 }
+
+/** @param era that it is to begin in; undefined: what is known decides @throws UpstreamError, RpcError */
+async function openOnce (
+  slot: Slot,
+  config: ServerConfig,
+  passes: boolean,
+  kind: TransportKind,
+  deps: ConnectDeps,
+  handlers: LinkHandlers,
+  era?: Era
+): Promise<Link> {
+  const { clientInfo, initTimeout, warn, eras, isBase } = deps
+  const { owner, trusted } = reachOf(config)
+  // The place covers spawning or dialling only: waiting for an answer keeps no other server from connecting.
+  const leave = await deps.dialling.take(owner, trusted)
+  try {
+    const problem = kind === 'stdio' ? await deps.transport.problemOf?.(config) : undefined
+    if (problem !== undefined) throw new UpstreamError('unreachable', problem)
+    const passed = passes ? () => slot.passed : undefined
+    const transport = makeTransport(kind, config, { ...deps.transport, warn }, passed, deps.authorization(slot))
+    const makeSession: SessionFactory = hasEras(kind)
+      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), deps)
+      : (...session) => new LegacyUpstreamSession(transport, ...session)
+    const { key, capabilities } = slot
+    const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
+    slot.candidate = link
+    if (slot.ended) throw new UpstreamError('closed', 'it is not needed any more')
+    await link.open(leave)
+    if (slot.ended) {
+      await link.close()
+      throw new UpstreamError('closed', 'it is not needed any more')
+    }
+    return link
+  } catch (error) {
+    if (!(error instanceof WrongBeginning) || era !== undefined || slot.ended) {
+      eras.forget()
+      throw error
+    }
+    era = error.era
+    if (era === 'legacy') eras.shun()
+  } finally {
+    slot.candidate = undefined
+    leave()
+  }
+  return await openOnce(slot, config, passes, kind, deps, handlers, era)
+}
+
+/** The transports that the modern era has. HTTP with SSE is of 2024-11-05, and what OpenAPI describes is no MCP server. */
+const hasEras = (kind: TransportKind): boolean => kind === 'stdio' || kind === 'streamable-http'

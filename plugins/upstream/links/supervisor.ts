@@ -1,5 +1,6 @@
 import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
+import { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
@@ -9,6 +10,7 @@ import { redactor } from '../../secrets/redact.ts'
 import type { Catalogues } from '../catalogues/catalogues.ts'
 import { backoff, healthyAfter } from './backoff.ts'
 import { openLink, type ConnectDeps } from './connect.ts'
+import { EraMemory } from './era-memory.ts'
 import { Heartbeat } from './heartbeat.ts'
 import type { Link, LinkHandlers } from './link.ts'
 import type { Pool } from './pool.ts'
@@ -67,6 +69,8 @@ export class ConnectionSupervisor {
   readonly #catalogues: Catalogues
   readonly #deps: SupervisorDeps
   readonly #heartbeat = new Heartbeat()
+  readonly #eras = new EraMemory()
+  readonly #tools = new ToolHeaders()
   #redact = (text: string): string => text
   #failures = 0
   #retry: NodeJS.Timeout | undefined
@@ -197,6 +201,9 @@ export class ConnectionSupervisor {
       dialling,
       initTimeout,
       authorization,
+      eras: this.#eras,
+      tools: this.#tools,
+      isBase: slot === this.#pool.base,
       warn: (sentence: string) => { warn(redactAll(sentence)) }
     }
     const { link, kind } = await openLink(slot, config, passes, kinds, deps, {

@@ -95,6 +95,8 @@ export class Flows {
     const flow = this.#flows.get(holder)
     this.#flows.delete(holder)
     if (!flow) return
+    // If another login is wanted after this one, the server may have moved to another authorization server (MCP, SEP-2352).
+    this.#discovered = undefined
     const params = JSON.stringify({ elicitationId: flow.id })
     for (const { listener } of flow.told) listener?.deliver('notifications/elicitation/complete', params)
   }

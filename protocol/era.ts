@@ -1,0 +1,7 @@
+import { isModernVersion } from './modern/envelope.ts'
+
+/** The eras of MCP: `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request stands for itself. */
+export type Era = 'legacy' | 'modern'
+
+/** @param version an MCP revision */
+export const eraOf = (version: string): Era => isModernVersion(version) ? 'modern' : 'legacy'

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto'
+import type { Call, Changes } from '../call.ts'
+import { code, RpcError } from '../errors.ts'
+import type { Question } from '../exchange.ts'
+import { isObject, memberOf, membersOf, smallMemberOf, withMembers } from '../json.ts'
+import { toRpcError, type Response } from '../message.ts'
+import type { SessionHandlers } from '../upstream-session.ts'
+import { resultTypes } from './envelope.ts'
+
+/** Max times that one call is answered with `input_required`. */
+const maxRounds = 32
+/** Max questions of one such answer. */
+const maxQuestions = 32
+/** Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer work like this. */
+const emptyPause = 100
+/** What a server may ask a client for (MCP 2026-07-28, "Multi Round-Trip Requests"). */
+const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
+
+/** True for an answer that asks the client something, and that the request is to be sent again after. */
+export const isInputRequired = ({ resultText }: Response): boolean =>
+  resultText !== undefined && resultText.includes(`"${resultTypes.inputRequired}"`) &&
+  smallMemberOf(resultText, 'resultType') === resultTypes.inputRequired
+
+/**
+ * Multi round-trip requests for clients of earlier revisions: each question of an `input_required` is put to the client as the request
+ * that it knows, and the answers are what the call's request is sent again with.
+ */
+export class InputRounds {
+  readonly #ask: SessionHandlers['question']
+  /** Withdraws the questions of a call, and counts its rounds. */
+  readonly #open = new Map<Call, { readonly ends: AbortController, rounds: number }>()
+
+  constructor (ask: SessionHandlers['question']) {
+    this.#ask = ask
+  }
+
+  /**
+   * Puts the questions of an answer to the client, all at once.
+   * @param resultText an `input_required`
+   * @returns the members of params that the request is sent again with
+   * @throws RpcError when the client answers a question with an error, or the server asks what it may not
+   */
+  async answered (call: Call, resultText: string): Promise<Changes> {
+    const state = this.#open.get(call) ?? { ends: new AbortController(), rounds: 0 }
+    this.#open.set(call, state)
+    if (++state.rounds > maxRounds) throw refused(`it has asked for input ${maxRounds} times and wants more`)
+    const asked = memberOf(resultText, 'inputRequests') ?? '{}'
+    const requests = membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
+    if (requests.length > maxQuestions) throw refused(`it asks ${requests.length} questions at once, and ${maxQuestions} is the most`)
+    if (requests.length === 0) await new Promise((resolve) => { setTimeout(resolve, emptyPause * state.rounds).unref() })
+    const answers = await Promise.all(requests.map(async ({ key, text }) => {
+      const answer = await this.#answer(call, text, state.ends.signal)
+      return `${JSON.stringify(key)}:${answer}`
+    }))
+    const requestState = memberOf(resultText, 'requestState')
+    return {
+      ...(requests.length > 0 && { inputResponses: `{${answers.join(',')}}` }),
+      ...(requestState !== undefined && { requestState })
+    }
+  }
+
+  /** A call is over: what is still asked for it is withdrawn. */
+  over (call: Call): void {
+    this.#open.get(call)?.ends.abort('the call is over')
+    this.#open.delete(call)
+  }
+
+  /** The text of the client's answer to one question. */
+  async #answer (call: Call, text: string, signal: AbortSignal): Promise<string> {
+    const method = smallMemberOf(text, 'method')
+    if (typeof method !== 'string' || !questions.has(method)) throw refused(`it asks for ${JSON.stringify(method)}, which is not in MCP`)
+    const paramsText = withElicitationId(memberOf(text, 'params') ?? '{}')
+    const value: unknown = JSON.parse(paramsText)
+    const question: Question = {
+      method,
+      params: isObject(value) ? value : {},
+      paramsText,
+      signal,
+      outlivesRequest: false,
+      progress: () => {}
+    }
+    const { resultText, errorText } = await this.#ask(question, call)
+    if (errorText !== undefined) {
+      const error = toRpcError(errorText)
+      throw new RpcError(error.code, `The server's question (${method}) was answered with an error: ${error.message}`, 'upstream')
+    }
+    return resultText ?? '{}'
+  }
+}
+
+/** Elicitations with an address have an id in 2025-11-25, where clients require it. */
+const withElicitationId = (paramsText: string): string =>
+  smallMemberOf(paramsText, 'mode') === 'url' && memberOf(paramsText, 'elicitationId') === undefined
+    ? withMembers(paramsText, { elicitationId: JSON.stringify(randomUUID()) })
+    : paramsText
+
+const refused = (what: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${what}`, 'upstream')

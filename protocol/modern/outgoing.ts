@@ -1,0 +1,82 @@
+import type { Changes } from '../call.ts'
+import type { Exchange } from '../exchange.ts'
+import { isObject, memberOf, withMembers } from '../json.ts'
+import type { Level } from '../listener.ts'
+import type { ClientIdentity } from '../upstream-session.ts'
+import { encodeHeader, headerNames, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
+import { paramValue } from './param-headers.ts'
+import type { ToolHeaders } from './tool-headers.ts'
+
+/** The level from which servers usually send log messages to clients that have set none. */
+const usualLevel: Level = 'info'
+
+/**
+ * What each request to a server of the modern era carries: the envelope in `_meta`, and headers that repeat members of the body
+ * (MCP 2026-07-28, "Overview" and "Streamable HTTP"). Both belong to one hop: what a client wrote of its own hop is replaced.
+ */
+export class Outgoing {
+  readonly version: ModernVersion
+  readonly #members: Readonly<Record<string, string>>
+  readonly #tools: ToolHeaders
+
+  constructor (version: ModernVersion, { clientInfo, capabilities }: ClientIdentity, tools: ToolHeaders) {
+    this.version = version
+    this.#tools = tools
+    this.#members = {
+      [metaKeys.protocolVersion]: JSON.stringify(version),
+      [metaKeys.clientInfo]: JSON.stringify(clientInfo),
+      [metaKeys.clientCapabilities]: JSON.stringify(capabilities)
+    }
+  }
+
+  /** The params of a request of the gateway's own. @param meta further members of `_meta`, as JSON text */
+  ownParams (paramsText: string, meta?: Changes): string {
+    return withMembers(paramsText, { _meta: withMembers(memberOf(paramsText, '_meta') ?? '{}', { ...meta, ...this.#members }) })
+  }
+
+  /**
+   * The params of a client's request. All other members keep their bytes.
+   * @param id the progress token, where the client wants progress
+   * @param hasLogs the server sends log messages
+   */
+  params (exchange: Exchange, changes: Changes, id: number, hasLogs: boolean): string {
+    const { params: { _meta }, paramsText } = exchange
+    const members: Record<string, string> = { ...this.#members }
+    if (isObject(_meta) && _meta.progressToken !== undefined) members.progressToken = String(id)
+    const level = hasLogs ? levelFor(exchange) : undefined
+    if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)
+    const text = changes._meta ?? (_meta === undefined ? '{}' : memberOf(paramsText, '_meta') ?? '{}')
+    return withMembers(paramsText, { ...changes, _meta: withMembers(text, members) })
+  }
+
+  /** The headers of a client's request, which repeat what stands in its params once they are changed. */
+  headers ({ method, params }: Exchange, changes: Changes): Record<string, string> {
+    const headers = this.ownHeaders(method)
+    const member = nameMemberOf(method)
+    if (member === undefined) return headers
+    const name: unknown = changes[member] === undefined ? params[member] : JSON.parse(changes[member])
+    if (typeof name !== 'string') return headers
+    headers[headerNames.name] = encodeHeader(name)
+    const repeated = method === 'tools/call' ? this.#tools.of(name) : undefined
+    if (repeated === undefined) return headers
+    const args: unknown = changes.arguments === undefined ? params.arguments : JSON.parse(changes.arguments)
+    for (const { header, path } of repeated) {
+      const value = paramValue(args, path)
+      if (value !== undefined) headers[header] = encodeHeader(value)
+    }
+    return headers
+  }
+
+  /** The headers of a request of the gateway's own, or of a notification. */
+  ownHeaders (method: string): Record<string, string> {
+    return { [headerNames.version]: this.version, [headerNames.method]: method }
+  }
+}
+
+/**
+ * The log level that a request asks for. A client of this era says it with each request; for others it is that of their session, or what
+ * servers usually send while no level is set. Undefined: as the request has it.
+ */
+function levelFor ({ canSuspend, client: { listener } }: Exchange): Level | undefined {
+  return canSuspend || listener === undefined ? undefined : listener.level ?? usualLevel
+}

@@ -1,0 +1,276 @@
+import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
+import { code, RpcError, UpstreamError } from '../errors.ts'
+import type { Exchange } from '../exchange.ts'
+import { isObject, memberOf, withMembers } from '../json.ts'
+import type { Level } from '../listener.ts'
+import { toRpcError, type Notification, type Response } from '../message.ts'
+import type { Peer } from '../peer.ts'
+import { Table } from '../table.ts'
+import type { Transport } from '../transports/transport.ts'
+import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
+import { asksForLegacy, discover, NotModern, type Discovered } from './discover.ts'
+import { isModernCode, modernCode, resultTypes } from './envelope.ts'
+import { InputRounds, isInputRequired } from './input-rounds.ts'
+import { Listening } from './listening.ts'
+import type { Outgoing } from './outgoing.ts'
+import type { ToolHeaders } from './tool-headers.ts'
+
+/** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
+const listenTime = 500
+/** Max pages that are read to learn the headers of one tool. */
+const maxPages = 100
+
+export interface ModernSessionOptions {
+  /** The headers that repeat arguments of the server's tools. */
+  readonly tools: ToolHeaders
+  /** Called with a sentence for those who manage the server. */
+  readonly warn: (sentence: string) => void
+}
+
+/**
+ * A connection in a revision of the modern era (2026-07-28): each request stands for itself, with an envelope and headers; questions come
+ * as answers; changes are heard by `subscriptions/listen`. It never reconnects by itself.
+ */
+export class ModernUpstreamSession implements UpstreamSession, CallStyle {
+  readonly identity: ServerIdentity
+  /** Over stdio there is no stream to close (MCP 2026-07-28, "Cancellation"). */
+  readonly notifiesCancel: boolean
+  readonly #peer: Peer
+  readonly #transport: Transport
+  readonly #client: ClientIdentity
+  readonly #handlers: SessionHandlers
+  readonly #outgoing: Outgoing
+  readonly #options: ModernSessionOptions
+  readonly #listening: Listening
+  readonly #rounds: InputRounds
+  /** By the id of the call's present request. */
+  readonly #calls = new Table<number, Call>()
+  /** Calls that were refused for their headers, and have been sent again with others. */
+  readonly #corrected = new WeakSet<Call>()
+  readonly #hasLogs: boolean
+  #rereading: Promise<void> | undefined
+  #closed = false
+
+  /** @param peer of a connection that is open, whose server has been discovered */
+  constructor (
+    peer: Peer,
+    transport: Transport,
+    client: ClientIdentity,
+    handlers: SessionHandlers,
+    { identity, outgoing }: Discovered,
+    options: ModernSessionOptions
+  ) {
+    this.#peer = peer
+    this.#transport = transport
+    this.#client = client
+    this.#handlers = handlers
+    this.#outgoing = outgoing
+    this.#options = options
+    this.identity = identity
+    this.notifiesCancel = transport.hasStreams !== true
+    this.#hasLogs = isObject(identity.capabilities.logging)
+    this.#rounds = new InputRounds(handlers.question)
+    this.#listening = new Listening({
+      peer,
+      outgoing,
+      capabilities: identity.capabilities,
+      timeout: client.initTimeout,
+      notifiesCancel: this.notifiesCancel,
+      heard: (notification) => { handlers.notification(notification, undefined) },
+      lost: (error) => { peer.closed(error) }
+    })
+    peer.handlers = {
+      // There are no requests of servers in this era.
+      request: () => {},
+      notification: (notification, origin) => { this.#notification(notification, origin) },
+      closed: (error) => { this.#lost(error) }
+    }
+  }
+
+  get openCalls (): readonly Call[] { return this.#calls.values() }
+  get busy (): boolean { return this.#calls.size > 0 }
+  get closed (): boolean { return this.#closed }
+
+  /** Begins to listen for changes. */
+  async open (): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => { timer = setTimeout(resolve, listenTime) })
+    await Promise.race([this.#listening.open(), late])
+    clearTimeout(timer)
+  }
+
+  call (exchange: Exchange, { changes, deadlines, headers }: Omit<CallOptions, 'over'>): Promise<Response> {
+    const call = new Call(this.#peer, exchange, { changes, deadlines, headers, over: this.#over, style: this })
+    if (!call.over) this.#calls.set(call.id, call)
+    return call.answer
+  }
+
+  params (exchange: Exchange, changes: Changes, id: number): string {
+    return this.#outgoing.params(exchange, changes, id, this.#hasLogs)
+  }
+
+  headers (exchange: Exchange, changes: Changes): Record<string, string> { return this.#outgoing.headers(exchange, changes) }
+
+  sentAgain (call: Call, former: number): void {
+    this.#calls.take(former)
+    this.#calls.set(call.id, call)
+  }
+
+  next (call: Call, response: Response): Promise<Changes> | undefined {
+    const { resultText, errorText } = response
+    if (errorText !== undefined) return this.#refused(call, response, errorText)
+    // A client of this era is asked by the answer itself.
+    if (call.exchange?.canSuspend === true || resultText === undefined || !isInputRequired(response)) return undefined
+    return this.#rounds.answered(call, resultText)
+  }
+
+  /** An error. One that is about the gateway's own hop means nothing to the client: it is corrected, or told in other words. */
+  #refused (call: Call, response: Response, errorText: string): Promise<Changes> | undefined {
+    const error = toRpcError(errorText)
+    if (!isModernCode(error.code)) return undefined
+    if (error.code === modernCode.headerMismatch && call.method === 'tools/call' && !this.#corrected.has(call)) {
+      this.#corrected.add(call)
+      return this.#reread().then(() => ({}))
+    }
+    if (asksForLegacy(errorText)) {
+      return Promise.reject(new UpstreamError('expired', 'the server has gone back to an earlier MCP revision', { isPublic: true }))
+    }
+    response.errorText = translated(error, errorText)
+    return undefined
+  }
+
+  /** Reads the tools' schemas again: one of them repeats other arguments in headers than it did ("Client Behavior"). */
+  async #reread (): Promise<void> {
+    this.#rereading ??= this.#readTools().catch(() => {}).finally(() => { this.#rereading = undefined })
+    await this.#rereading
+  }
+
+  async #readTools (): Promise<void> {
+    let params = '{}'
+    for (let page = 0; page < maxPages; page++) {
+      const cursor = memberOf(await this.request('tools/list', params), 'nextCursor')
+      if (cursor === undefined || cursor === 'null') return
+      params = `{"cursor":${cursor}}`
+    }
+  }
+
+  readonly #over = (call: Call, response: Response | undefined): void => {
+    this.#calls.take(call.id)
+    this.#rounds.over(call)
+    this.#handlers.over(call, response)
+  }
+
+  async request (method: string, paramsText = '{}', timeout = this.#client.initTimeout): Promise<string> {
+    const outgoing = this.#outgoing
+    const id = this.#peer.nextId
+    const timer = setTimeout(() => {
+      this.#peer.abandon(id, new UpstreamError('timeout', `no answer to ${method} within ${timeout / 1_000} s`, { isPublic: true }))
+    }, timeout)
+    try {
+      const params = outgoing.ownParams(paramsText)
+      const { resultText = '{}', errorText } =
+        await this.#peer.request(method, params, undefined, undefined, undefined, outgoing.ownHeaders(method))
+      if (errorText !== undefined) throw toRpcError(errorText)
+      return this.#own(method, paramsText, resultText)
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** A result of the gateway's own request, without what says only how the request went. */
+  #own (method: string, paramsText: string, result: string): string {
+    const type = memberOf(result, 'resultType')
+    if (type !== undefined && type !== JSON.stringify(resultTypes.complete)) {
+      throw new RpcError(code.internal, `The answer to ${method} is of the type ${type}, which is not in MCP`, 'upstream')
+    }
+    const text = type === undefined ? result : withMembers(result, { resultType: undefined })
+    // Where there are no headers, there is nothing wrong with a tool that names them badly.
+    if (method !== 'tools/list' || this.#transport.hasStreams !== true) return text
+    return this.#options.tools.note(text, memberOf(paramsText, 'cursor') === undefined, this.#options.warn)
+  }
+
+  notify (method: string, paramsText?: string): void {
+    // Of the core protocol's, clients send only those that cancel, which calls do.
+    if (gone.has(method)) return
+    this.#peer.notify(method, paramsText, undefined, this.#outgoing.ownHeaders(method))
+  }
+
+  async subscribe (uri: string): Promise<string> {
+    await this.#listening.add(uri)
+    return '{}'
+  }
+
+  async unsubscribe (uri: string): Promise<string> {
+    this.#listening.remove(uri)
+    return '{}'
+  }
+
+  /** Each request has the level of its client. */
+  async setLevel (_level: Level): Promise<void> {}
+
+  /** There is no ping in this era: the server is asked what it is. */
+  async ping (timeout: number): Promise<void> {
+    const { version } = this.#outgoing
+    let timer: NodeJS.Timeout | undefined
+    try {
+      const late = new Promise<never>((_resolve, reject) => {
+        const fail = (): void => { reject(new UpstreamError('timeout', `no answer within ${timeout / 1_000} s`, { isPublic: true })) }
+        timer = setTimeout(fail, timeout)
+      })
+      await Promise.race([discover(this.#peer, this.#client, this.#options.tools, version), late])
+    } catch (error) {
+      throw error instanceof NotModern ? new UpstreamError('expired', `it does not speak MCP ${version} any more`) : error
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async close (): Promise<void> {
+    this.#closed = true
+    this.#listening.close()
+    this.#peer.closed(new UpstreamError('broken', 'its connection was closed', { isPublic: true }))
+    this.#endCalls()
+    await this.#transport.close()
+  }
+
+  #lost (error: UpstreamError): void {
+    this.#listening.close()
+    if (this.#closed) return
+    this.#closed = true
+    this.#endCalls(error)
+    this.#handlers.closed(error)
+    void this.#transport.close()
+  }
+
+  /** Ends the calls that wait for answers of their clients: no request of theirs is open that could fail. */
+  #endCalls (error = new UpstreamError('broken', 'its connection was closed', { isPublic: true })): void {
+    for (const call of this.#calls.values()) call.cancel(error)
+  }
+
+  #notification (notification: Notification, origin: number | undefined): void {
+    const { method, params, paramsText } = notification
+    const call = method === 'notifications/progress' ? this.#calls.get(Number(params.progressToken)) : undefined
+    if (call) call.progress(paramsText)
+    else if (!this.#listening.take(notification, origin)) this.#handlers.notification(notification, this.#originOf(origin))
+  }
+
+  #originOf (origin: number | undefined): Origin {
+    if (origin === undefined) return undefined
+    return this.#calls.get(origin) ?? (this.#client.exclusive ? undefined : 'over')
+  }
+}
+
+/** Notifications of clients that this era does not have, beside those that are for the gateway itself. */
+const gone: ReadonlySet<string> = new Set([
+  'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
+])
+
+/** The text of an error for the client in place of one that is about the gateway's own hop. */
+function translated ({ code: number, message }: RpcError, errorText: string): string {
+  const data = memberOf(errorText, 'data')
+  const text = number === modernCode.missingCapability
+    ? `The server needs a capability that the client does not have: ${message}`
+    : `The server refused how Tool-Hub sent the request: ${message}`
+  const error = JSON.stringify({ code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text })
+  return data === undefined ? error : withMembers(error, { data })
+}

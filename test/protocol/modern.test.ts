@@ -1,0 +1,269 @@
+// The upstream side of the modern era: envelope and headers, rounds of questions, the stream of changes, and what is kept of an era.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import type { UpstreamError } from '../../protocol/errors.ts'
+import { RpcError } from '../../protocol/errors.ts'
+import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
+import type { Era } from '../../protocol/era.ts'
+import { parseMessage, type Message, type Notification, type Request } from '../../protocol/message.ts'
+import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
+import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
+import type { SessionHandlers } from '../../protocol/upstream-session.ts'
+import { EraMemory } from '../../plugins/upstream/links/era-memory.ts'
+import { until, type Cleanup } from '../helpers/hub.ts'
+import { FakeExchange } from '../fakes/exchange.ts'
+
+interface Sent { readonly message: Request | Notification, readonly options: SendOptions | undefined }
+type Reply = { readonly result: unknown } | { readonly error: { code: number, message: string, data?: unknown } } | undefined
+
+const discovered = { supportedVersions: ['2026-07-28'], capabilities: { tools: { listChanged: true }, resources: { subscribe: true } } }
+const modern = (request: Request): Reply => {
+  if (request.method === 'server/discover') return { result: discovered }
+  return request.method === 'subscriptions/listen' ? undefined : { result: { resultType: 'complete' } }
+}
+
+/** A server in memory. @param answer undefined: none */
+class FakeServer implements Transport {
+  readonly hasStreams: boolean
+  readonly sent: Sent[] = []
+  readonly dropped: number[] = []
+  readonly #answer: (request: Request) => Reply
+  #receiver: Receiver | undefined
+
+  constructor (answer: (request: Request) => Reply, hasStreams = true) {
+    this.#answer = answer
+    this.hasStreams = hasStreams
+  }
+
+  async start (receiver: Receiver): Promise<void> { this.#receiver = receiver }
+  drop (id: number): void { this.dropped.push(id) }
+  async agreed (): Promise<void> {}
+  async close (): Promise<void> {}
+
+  send (text: string, options?: SendOptions): void {
+    const message = parseMessage(text, 100)
+    assert.ok(!Array.isArray(message) && message.kind !== 'response')
+    this.sent.push({ message, options })
+    if (message.kind !== 'request') return
+    if (message.method === 'subscriptions/listen') this.acknowledge(message)
+    const reply = this.#answer(message)
+    if (reply) setImmediate(() => { this.say({ id: message.id, ...reply }) })
+  }
+
+  say (message: object, origin?: number): void {
+    this.#receiver?.message(parseMessage(JSON.stringify({ jsonrpc: '2.0', ...message }), 100) as Message, origin)
+  }
+
+  acknowledge ({ id, params: { notifications } }: Request): void {
+    const params = { notifications, _meta: { 'io.modelcontextprotocol/subscriptionId': id } }
+    setImmediate(() => { this.say({ method: 'notifications/subscriptions/acknowledged', params }, Number(id)) })
+  }
+
+  of (method: string): Sent[] { return this.sent.filter(({ message }) => message.method === method) }
+}
+
+interface World { session: DualEraSession, heard: Notification[], found: Array<[Era, boolean]>, ended: UpstreamError[] }
+
+function begin (
+  t: Cleanup,
+  server: FakeServer,
+  question: SessionHandlers['question'] = async () => ({ kind: 'response', id: 1, resultText: '{"action":"accept"}' }),
+  era?: Era
+): World {
+  const world: Omit<World, 'session'> = { heard: [], found: [], ended: [] }
+  const session = new DualEraSession(
+    server,
+    { clientInfo: { name: 'hub', version: '1' }, capabilities: { roots: {} }, initTimeout: 5_000, exclusive: true },
+    {
+      question,
+      notification: (notification) => { world.heard.push(notification) },
+      over: () => {},
+      closed: (error) => { world.ended.push(error) }
+    },
+    { era, found: (...found) => { world.found.push(found) } },
+    { tools: new ToolHeaders(), warn: () => {} }
+  )
+  t.after(async () => { await session.close() })
+  return { session, ...world }
+}
+
+const deadlines = { timeout: 60_000, resetTimeoutOnProgress: true, maxTotalTimeout: undefined }
+
+test('a call carries the envelope of its hop, and keeps every byte of the rest', async (t) => {
+  const server = new FakeServer(modern)
+  const { session } = begin(t, server)
+  await session.open(() => {})
+  const own = '"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"other"},"vendor/x":12345678901234567890,"progressToken":"p"}'
+  const exchange = new FakeExchange(`{"name":"hub-x","arguments":{"n":1e400,"n2":12345678901234567890},${own}}`)
+  await session.call(exchange, { changes: { name: '"x y"' }, deadlines })
+  const [sent] = server.of('tools/call')
+  const { paramsText, params, id } = sent?.message as Request
+  assert.ok(paramsText.startsWith('{"name":"x y","arguments":{"n":1e400,"n2":12345678901234567890},"_meta":{'), paramsText)
+  assert.ok(paramsText.includes('"vendor/x":12345678901234567890'), paramsText)
+  assert.deepEqual({ ...params._meta as object, 'vendor/x': 0 }, {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'hub', version: '1' },
+    'io.modelcontextprotocol/clientCapabilities': { roots: {} },
+    'vendor/x': 0,
+    progressToken: id
+  })
+  assert.deepEqual(sent?.options?.protocol, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call', 'mcp-name': 'x y' })
+})
+
+test('rounds of questions', async (t) => {
+  const asking = (request: Request): Reply => request.method === 'tools/call'
+    ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'elicitation/create', params: {} } }, requestState: 's' } }
+    : modern(request)
+  const outcome = async (server: FakeServer, question?: SessionHandlers['question']): Promise<unknown> => {
+    const { session } = begin(t, server, question)
+    await session.open(() => {})
+    const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines }).catch((error: unknown) => error)
+    assert.equal(session.busy, false)
+    return answer
+  }
+
+  await t.test('are bounded', async () => {
+    const server = new FakeServer(asking)
+    const error = await outcome(server)
+    assert.ok(error instanceof RpcError && /wants more/.test(error.message), String(error))
+    const calls = server.of('tools/call').map(({ message }) => message as Request)
+    assert.ok(calls.length > 2 && calls.length < 100, `${calls.length} calls`)
+    assert.equal(new Set(calls.map(({ id }) => id)).size, calls.length)
+    assert.deepEqual([calls[0]?.params.requestState, calls[1]?.params.requestState], [undefined, 's'])
+    assert.deepEqual(calls[1]?.params.inputResponses, { a: { action: 'accept' } })
+  })
+
+  await t.test('end with an error that the client answers', async () => {
+    const server = new FakeServer(asking)
+    const error = await outcome(server, async () => ({ kind: 'response', id: 1, errorText: '{"code":-1,"message":"no thanks"}' }))
+    assert.ok(error instanceof RpcError && error.code === -1 && /no thanks/.test(error.message), String(error))
+    assert.equal(server.of('tools/call').length, 1)
+  })
+
+  await t.test('ask nothing that MCP has not', async () => {
+    const server = new FakeServer((request) => request.method === 'tools/call'
+      ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
+      : modern(request))
+    assert.match(String(await outcome(server)), /not in MCP/)
+  })
+
+  await t.test('end when the call is cancelled: what is asked is withdrawn, and nothing is sent again', async () => {
+    const server = new FakeServer(asking)
+    const withdrawn: unknown[] = []
+    const { session } = begin(t, server, async ({ signal }) => await new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => { withdrawn.push(signal.reason); reject(new Error('withdrawn')) })
+      setImmediate(() => { exchange.cancel('enough') })
+    }))
+    await session.open(() => {})
+    const exchange = new FakeExchange('{"name":"x"}')
+    await assert.rejects(session.call(exchange, { changes: {}, deadlines }), /enough/)
+    assert.equal(withdrawn.length, 1)
+    assert.deepEqual([session.busy, server.of('tools/call').length], [false, 1])
+  })
+
+  await t.test('are the client\'s own where it can be suspended', async () => {
+    const { session } = begin(t, new FakeServer(asking), async () => { throw new Error('asked') })
+    await session.open(() => {})
+    const exchange = Object.assign(new FakeExchange('{"name":"x"}'), { canSuspend: true })
+    const { resultText } = await session.call(exchange, { changes: {}, deadlines })
+    assert.match(String(resultText), /input_required/)
+  })
+})
+
+test('errors about the gateway\'s own hop are told in other words', async (t) => {
+  for (const [code, expected] of [[-32020, -32603], [-32021, -32600], [-32022, -32603], [-32099, -32099]] as const) {
+    const server = new FakeServer((request) => request.method === 'tools/call'
+      ? { error: { code, message: 'm', data: { supported: ['2026-07-28'], requiredCapabilities: { sampling: {} } } } }
+      : modern(request))
+    const { session } = begin(t, server)
+    await session.open(() => {})
+    const { errorText } = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
+    const error = JSON.parse(String(errorText)) as { code: number, data?: { requiredCapabilities?: unknown } }
+    assert.deepEqual([error.code, error.data?.requiredCapabilities], [expected, { sampling: {} }])
+  }
+})
+
+test('the stream of changes', async (t) => {
+  for (const hasStreams of [true, false]) {
+    const server = new FakeServer(modern, hasStreams)
+    const { session, heard } = begin(t, server)
+    await session.open(() => {})
+    const filters = (): unknown[] => server.of('subscriptions/listen').map(({ message }) => message.params.notifications)
+    assert.deepEqual(filters(), [{ toolsListChanged: true }])
+    await Promise.all([session.subscribe('r://1'), session.subscribe('r://2'), session.subscribe('r://3')])
+    assert.deepEqual(filters().at(-1), { toolsListChanged: true, resourceSubscriptions: ['r://1', 'r://2', 'r://3'] })
+    const ids = server.of('subscriptions/listen').map(({ message }) => Number((message as Request).id))
+    const last = ids.at(-1)
+    // Those before it are ended: by closing them, or by a notification.
+    assert.deepEqual(hasStreams ? server.dropped : server.of('notifications/cancelled').map(({ message }) => message.params.requestId), ids.slice(0, -1))
+    const tell = (id: number | undefined, uri: string): void => {
+      const params = { uri, _meta: { 'io.modelcontextprotocol/subscriptionId': id } }
+      server.say({ method: 'notifications/resources/updated', params }, hasStreams ? id : undefined)
+    }
+    tell(ids[0], 'r://old')
+    tell(last, 'r://1')
+    assert.deepEqual(heard.map(({ paramsText }) => paramsText), ['{"uri":"r://1"}'])
+    // It is lost, and opened again: what may have changed meanwhile is looked at.
+    server.say({ id: last, result: { resultType: 'complete' } }, last)
+    await until(async () => server.of('subscriptions/listen').length > ids.length, 10_000, 'it is not opened again')
+    await until(async () => heard.some(({ method }) => method === 'notifications/tools/list_changed'), 5_000, 'lists are not read again')
+    assert.deepEqual(filters().at(-1), { toolsListChanged: true, resourceSubscriptions: ['r://1', 'r://2', 'r://3'] })
+  }
+})
+
+test('a process that starts slowly', async (t) => {
+  /** Answers nothing for longer than the question is waited for, and then in order. */
+  const slow = (answer: (request: Request) => Reply): FakeServer => {
+    const waiting: Request[] = []
+    const server = new FakeServer((request) => {
+      waiting.push(request)
+      if (request.method === 'initialize') {
+        setTimeout(() => {
+          for (const each of waiting) {
+            const reply = answer(each)
+            if (reply) server.say({ id: each.id, ...reply })
+          }
+        }, 50)
+      }
+      return undefined
+    }, false)
+    return server
+  }
+  const old = { result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'old', version: '1' } } }
+  const refusal = { error: { code: -32601, message: 'no' } }
+  const legacy = begin(t, slow(({ method }) => method === 'initialize' ? old : refusal))
+  await legacy.session.open(() => {})
+  assert.deepEqual([legacy.session.identity.version, legacy.found], ['2025-11-25', [['legacy', false]]])
+  const silent = begin(t, slow(({ method }) => method === 'initialize' ? old : undefined))
+  await silent.session.open(() => {})
+  assert.deepEqual([silent.session.identity.version, silent.found], ['2025-11-25', [['legacy', true]]])
+  const strict = begin(t, slow(({ method }) => method === 'initialize' ? refusal : { result: { ...discovered, capabilities: {} } }))
+  await strict.session.open(() => {})
+  assert.deepEqual([strict.session.identity.version, strict.found], ['2026-07-28', [['modern', false]]])
+  const both = begin(t, slow(({ method }) => method === 'initialize' ? old : { result: discovered }))
+  await assert.rejects(both.session.open(() => {}), (error) => error instanceof WrongBeginning && error.era === 'modern')
+})
+
+test('what is kept of an era', async () => {
+  let now = 0
+  const eras = new EraMemory(() => now)
+  assert.equal(eras.beginning(true).era, undefined)
+  eras.beginning(true).found('legacy', false)
+  // The gateway's own connection asks whenever it is opened; the others take its verdict, for an hour.
+  assert.deepEqual([eras.beginning(true).era, eras.beginning(false).era], [undefined, 'legacy'])
+  now += 3_600_001
+  assert.equal(eras.beginning(false).era, undefined)
+  eras.beginning(true).found('modern', false)
+  assert.deepEqual([eras.beginning(true).era, eras.beginning(false).era], [undefined, 'modern'])
+  eras.forget()
+  assert.equal(eras.beginning(false).era, undefined)
+  // A server that cannot be asked is not asked again for an hour, whatever fails.
+  eras.shun()
+  eras.forget()
+  now += 1_800_000
+  const known = eras.beginning(true)
+  assert.equal(known.era, 'legacy')
+  known.found('legacy', false)
+  now += 1_800_001
+  assert.equal(eras.beginning(true).era, undefined)
+})
