@@ -95,7 +95,7 @@ export const limits = {
    * as told; beyond: one may be told again.
    */
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },
-  /** Bearer keys that are found without hashing their tokens, as they were used since keys changed; beyond: all are hashed again. */
+  /** Bearer keys that are found without hashing their tokens, once used since keys changed; beyond: all are hashed again. */
   keysAtHand: 1_000,
   /** Max bearer keys per user who is not an admin; beyond: 503. */
   keysPerUser: 100,
