@@ -91,7 +91,7 @@ export const limits = {
   /** Max accounts; beyond: 503 for everybody but admins. */
   users: 10_000,
   /**
-   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max lock-outs that are remembered
+   * Refused credentials in the log: `linesPerMinute`: max lines; beyond, their number is told. `lockOuts`: max lock-outs remembered
    * as told; beyond: one may be told again.
    */
   refusals: { linesPerMinute: 20, lockOuts: 1_000 },

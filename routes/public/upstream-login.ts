@@ -42,8 +42,7 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
 
   app.get('/oauth/login/:ticket', {
     schema: { hide: true, params: Ticket },
-    config: { effect: 'read' },
-    exposeHeadRoute: false
+    config: { effect: 'read' }
   }, async (request, reply) => {
     const { ticket } = request.params
     const start = await app.logins.start(ticket)

@@ -1701,7 +1701,10 @@ interface Key { good: unknown[], bad: unknown[], value?: unknown, secret?: boole
 
 const flag = (value?: boolean): Key => ({ good: [true, false], bad: ['true', 1, 0, [], {}], value })
 const words = (...good: string[]): Key => ({ good, bad: [7, true, [], {}] })
-const count = (value?: number): Key => ({ good: [1, 5_000], bad: ['7', -1, 1.5, true, [], {}], value })
+/** @param max the largest that is taken */
+const count = (value?: number, max?: number): Key => ({
+  good: [1, max ?? 5_000], bad: ['7', -1, 1.5, true, [], {}, ...(max === undefined ? [] : [max + 1])], value
+})
 
 /** Every key of the specification; `value`: its default. */
 const keys: Record<string, Key> = {
@@ -1749,9 +1752,9 @@ const keys: Record<string, Key> = {
   nameSeparator: { good: ['_', '::', '12345678', '-'], bad: ['', ' ', 'a b', '123456789', 'é', '\n', 7, true, []], value: '-' },
   enableSessionRebuild: flag(false),
   'oauthServer.enabled': flag(false),
-  'oauthServer.accessTokenLifetime': count(3_600),
-  'oauthServer.refreshTokenLifetime': count(1_209_600),
-  'oauthServer.authorizationCodeLifetime': count(60),
+  'oauthServer.accessTokenLifetime': count(3_600, 86_400),
+  'oauthServer.refreshTokenLifetime': count(1_209_600, 31_536_000),
+  'oauthServer.authorizationCodeLifetime': count(60, 600),
   'oauthServer.requireClientSecret': flag(false),
   'oauthServer.allowedScopes': { good: [['mcp'], ['mcp', 'manage']], bad: ['mcp', [7], {}], value: ['mcp', 'manage', 'profile', 'openid'] },
   'oauthServer.requireState': flag(false),

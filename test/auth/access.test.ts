@@ -498,7 +498,7 @@ test('variables that cannot be right are named, with what they should be', async
     JWT_EXPIRES_IN: [['0', '0h', 'soon', '10', '999', '999ms'], /at least a second/],
     BASE_PATH: [['hub', '/../x', '/a/.', '/./a', '/..'], /a path as "\/hub"/],
     REQUEST_TIMEOUT: [['soon', '1e3'], /a duration/],
-    READONLY: [['yes'], /boolean/],
+    READONLY: [['enabled', '2'], /true or false/],
     PUBLIC_TOOLS: [['some'], /default, public, all, off/]
   }
   for (const [name, [values, said]] of Object.entries(wrong)) {
