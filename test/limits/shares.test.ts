@@ -12,7 +12,7 @@ import { RestSessions } from '../../plugins/tools/sessions.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { json, restApi } from '../fakes/rest-api.ts'
 import { connected, Session, settings, type Json } from '../helpers/client.ts'
-import { startHub } from '../helpers/hub.ts'
+import { startHub, until } from '../helpers/hub.ts'
 
 const share = { name: 'ShareError', isOwners: true }
 const full = { name: 'ShareError', isOwners: false }
