@@ -78,11 +78,13 @@ export interface Pages {
    * @param whose who will act with the login @param href a path on this gateway, which leads to `url` in the end
    */
   start: (page: { server: string, whose: string, href: string, url: string }) => Page
+  /** What stands at the root. @param endpoint the address of MCP; `docs` and `health`: paths on this gateway */
+  home: (page: { state: string, connected: number, total: number, endpoint: string, docs: string, health: string }) => Page
   /** The end of a way that leads nowhere else. */
   done: (page: { title: string, text: string }) => Page
 }
 
-const templates = ['layout', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
+const templates = ['layout', 'home', 'login', 'consent', 'leave', 'start', 'refused', 'message', 'hidden', 'destination'] as const
 
 /** The pages, with templates and style read from `assets/pages/` and compiled. */
 export async function loadPages (): Promise<Pages> {
@@ -145,6 +147,10 @@ export async function loadPages (): Promise<Pages> {
       const next = ownPath(href)
       const html = render('leave', 'Back to the application', { client: clientOf(client), next }, next)
       return { status: 200, headers: plainHeaders, html }
+    },
+    home ({ endpoint, docs, health, ...state }) {
+      const data = { ...state, endpoint: shown(endpoint, limits.pageTexts.text), docs: ownPath(docs), health: ownPath(health) }
+      return { status: 200, headers: plainHeaders, html: render('home', 'What this is', data) }
     },
     start ({ server, whose, href, url }) {
       const data = {

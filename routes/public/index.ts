@@ -1,4 +1,6 @@
+import { readAsset } from '../../plugins/config/assets.ts'
 import { errors } from '../../plugins/errors/list.ts'
+import { sendPage } from '../../plugins/pages/index.ts'
 import { Failure } from '../../schemas/api.ts'
 import { Config, Metrics, PublicConfig } from '../../schemas/public.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
@@ -17,6 +19,22 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   await app.register(upstreamLogin)
+
+  app.get('/', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) => {
+    const { connected, ...others } = app.upstreams.counts()
+    const base = app.settings.current.system.install?.baseUrl?.replace(/\/$/, '') ?? ''
+    return await sendPage(reply, app.pages.home({
+      state: app.phase.name !== 'ready' ? app.phase.name : app.settings.problem === undefined ? 'ready' : 'without its storage',
+      connected,
+      total: Object.values(others).reduce((sum, count) => sum + count, connected),
+      endpoint: `${base.endsWith(basePath) ? base : `${base}${basePath}`}/mcp`,
+      docs: `${basePath}/docs`,
+      health: `${basePath}/health`
+    }))
+  })
+  const icon = await readAsset('icons/tool-hub.svg')
+  app.get('/favicon.ico', { schema: { hide: true }, config: { effect: 'read' } }, async (_request, reply) =>
+    await reply.header('content-type', 'image/svg+xml').header('cache-control', 'public, max-age=86400').send(icon))
 
   if (app.config.env.METRICS !== 'off') {
     const isPublic = app.config.env.METRICS === 'public'

@@ -1130,6 +1130,21 @@ test('keys and routes', async (t) => {
     assert.deepEqual(at(open, 'data', 'permissions'), {})
   })
 
+  await t.test('the root says what this is, to people', async () => {
+    const page = await fetch(`${hub.url}/`)
+    assert.equal(page.status, 200)
+    assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'/)
+    const text = (await page.text()).replace(/<style>.*?<\/style>/s, '').replace(/\s+/g, ' ')
+    assert.match(text, /<strong>ready<\/strong>, with 3 of 3 servers connected/)
+    for (const link of ['/docs', '/health']) {
+      assert.ok(text.includes(`href="${link}"`), link)
+      assert.equal((await fetch(`${hub.url}${link}`)).status, 200, link)
+    }
+    assert.match(text, /<code>\/mcp<\/code>/)
+    const icon = await fetch(`${hub.url}/favicon.ico`)
+    assert.deepEqual([icon.status, icon.headers.get('content-type')], [200, 'image/svg+xml'])
+  })
+
   await t.test('BASE_PATH, bearerAuthHeaderName, nameSeparator; enableGlobalRoute and enableGroupNameRoute off', async (t) => {
     const hub = await startHub(t, {
       env: { BASE_PATH: '/gate' },

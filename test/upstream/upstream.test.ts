@@ -46,7 +46,11 @@ import { path, until } from '../helpers/hub.ts'
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
 console.log(`fast-check: FC_SEED=${seed}`)
 
-const settle = async (): Promise<void> => { for (let turn = 0; turn < 20; turn++) await Promise.resolve() }
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve()
+  // What holds the event loop too long on a slow machine yields to it.
+  await new Promise((resolve) => { setImmediate(resolve) })
+}
 
 // ── who shares a connection ──
 
