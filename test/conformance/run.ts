@@ -18,6 +18,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import pLimit from 'p-limit'
 import { freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 import { allow, Browser, register } from '../helpers/oauth.ts'
 import { cachedPackages } from '../helpers/packages.ts'
@@ -332,32 +333,36 @@ const runLogins = async (): Promise<Results> => await runScenarios('test/conform
 /** Runs the other scenarios for clients. */
 const runClients = async (): Promise<Results> => await runScenarios('test/conformance/client-driver.ts', clientScenarios, '')
 
-/** Runs scenarios for clients, one after the other. @param driver starts a gateway in front of the suite's server */
+/** Runs scenarios for clients, some at a time. @param driver starts a gateway in front of the suite's server */
 async function runScenarios (driver: string, scenarios: Readonly<Record<string, readonly string[]>>, prefix: string): Promise<Results> {
   const results: Results = new Map()
   const { command, args } = tsServer(driver)
   console.log(`Running the scenarios for clients against the upstream side of the gateway: ${driver}`)
-  for (const [version, names] of Object.entries(scenarios)) {
-    for (const name of names) {
-      const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
-      cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
-      const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs), '-o', folder]
-      const { output, exited } = start(
-        join(modules, '.bin/node'),
-        [join(modules, '.bin/conformance'), 'client', '--command', [command, ...args].join(' '), ...options],
-        { timeout: runMs }
-      )
-      const code = await exited
-      if (ending) throw new Error('Interrupted')
-      const [made] = (await readdir(folder, { recursive: true })).filter((each) => each.endsWith('checks.json'))
-      const checks = made === undefined ? [] : await readChecks(join(folder, made))
-      if (made === undefined || (code !== 0 && !checks.some(isFailure))) {
-        console.error(output().slice(-4_000))
-        checks.push({ id: 'scenario-complete', status: 'FAILURE', errorMessage: `exit code ${code}` })
-      }
-      results.set(`${prefix}${name} ${version}`, checks)
+  const one = async (version: string, name: string): Promise<Check[]> => {
+    const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
+    cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
+    const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs), '-o', folder]
+    const { output, exited } = start(
+      join(modules, '.bin/node'),
+      [join(modules, '.bin/conformance'), 'client', '--command', [command, ...args].join(' '), ...options],
+      { timeout: runMs }
+    )
+    const code = await exited
+    if (ending) throw new Error('Interrupted')
+    const [made] = (await readdir(folder, { recursive: true })).filter((each) => each.endsWith('checks.json'))
+    const checks = made === undefined ? [] : await readChecks(join(folder, made))
+    if (made === undefined || (code !== 0 && !checks.some(isFailure))) {
+      console.error(output().slice(-4_000))
+      checks.push({ id: 'scenario-complete', status: 'FAILURE', errorMessage: `exit code ${code}` })
     }
+    return checks
   }
+  // Most of a scenario is waiting for processes to start.
+  const limit = pLimit(3)
+  const named = Object.entries(scenarios).flatMap(([version, names]) => names.map((name) => ({ version, name })))
+  await Promise.all(named.map(async ({ version, name }) => await limit(async () => {
+    results.set(`${prefix}${name} ${version}`, await one(version, name))
+  })))
   return results
 }
 
