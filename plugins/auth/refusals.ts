@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
+import { canonicalName } from '../users/username.ts'
 
 declare module 'fastify' {
   interface FastifyInstance { refusals: Refusals }
@@ -24,15 +25,18 @@ const nouns: Readonly<Record<CredentialKind, string>> = {
 export class Refusals {
   readonly counts: Record<CredentialKind, number> = { password: 0, key: 0, token: 0, secret: 0 }
   readonly #warn: (details: object, sentence: string) => void
+  readonly #isUser: (name: string) => boolean
   readonly #now: () => number
   /** When a lock-out that was told ends, in ms since the epoch, by address and name. */
   readonly #lockOuts = new BoundedMap<string, number>(limits.refusals.lockOuts)
   #minute = 0
-  #told = 0
+  #lines = 0
   #untold = 0
 
-  constructor (warn: (details: object, sentence: string) => void, now: () => number = Date.now) {
+  /** @param isUser whether there is a user of this name: other names are not told, since people type passwords where names belong */
+  constructor (warn: (details: object, sentence: string) => void, isUser: (name: string) => boolean, now: () => number = Date.now) {
     this.#warn = warn
+    this.#isUser = isUser
     this.#now = now
   }
 
@@ -40,7 +44,8 @@ export class Refusals {
   note (kind: CredentialKind, address: string, name?: string): void {
     this.counts[kind]++
     if (kind === 'token') return
-    this.#tell({ address, ...named(name) }, `${address} sent ${nouns[kind]}${name === undefined ? '' : ` for ${quoted(name)}`}`)
+    const { details, words } = this.#told(kind, name)
+    this.#tell({ address, ...details }, `${address} sent ${nouns[kind]}${words === '' ? '' : ` for ${words}`}`)
   }
 
   /** Nothing is checked for this name from this address any more. @param seconds for how long */
@@ -50,7 +55,15 @@ export class Refusals {
     const now = this.#now()
     if ((this.#lockOuts.get(key) ?? 0) > now) return
     this.#lockOuts.set(key, now + seconds * 1_000)
-    this.#tell({ address, ...named(name) }, `${address} is locked out of ${quoted(name)} for ${seconds} s: too many failures`)
+    const { details, words } = this.#told(kind, name)
+    this.#tell({ address, ...details }, `${address} is locked out of ${words} for ${seconds} s: too many failures`)
+  }
+
+  /** A name as the log may have it. */
+  #told (kind: CredentialKind, name: string | undefined): { details: object, words: string } {
+    if (name === undefined) return { details: {}, words: '' }
+    if (kind === 'secret') return { details: {}, words: 'an OAuth client' }
+    return this.#isUser(name) ? { details: { name }, words: JSON.stringify(name) } : { details: {}, words: 'a user that does not exist' }
   }
 
   #tell (details: object, sentence: string): void {
@@ -58,20 +71,18 @@ export class Refusals {
     if (minute !== this.#minute) {
       if (this.#untold > 0) this.#warn({}, `${this.#untold} more credentials were refused within a minute`)
       this.#minute = minute
-      this.#told = this.#untold = 0
+      this.#lines = this.#untold = 0
     }
-    if (this.#told++ < limits.refusals.linesPerMinute) this.#warn(details, sentence)
+    if (this.#lines++ < limits.refusals.linesPerMinute) this.#warn(details, sentence)
     else this.#untold++
   }
 }
 
-/** Max length of a caller's text in the log, in characters. */
+/** Max length of a caller's text that is kept, in characters. */
 const maxName = 64
-const shortened = (name: string): string => name.slice(0, maxName).replace(/[\p{C}\p{Z}]/gu, (each) => each === ' ' ? each : '\ufffd')
-const quoted = (name: string): string => JSON.stringify(shortened(name))
-const named = (name: string | undefined): object => name === undefined ? {} : { name: shortened(name) }
 
 /** `app.refusals`: which credentials were refused, for the log and the metrics. */
 export default fp(async (app) => {
-  app.decorate('refusals', new Refusals((details, sentence) => { app.log.warn(details, sentence) }))
-}, { name: 'refusals' })
+  const isUser = (name: string): boolean => app.settings.current.users.has(canonicalName(name))
+  app.decorate('refusals', new Refusals((details, sentence) => { app.log.warn(details, sentence) }, isUser))
+}, { name: 'refusals', dependencies: ['settings'] })

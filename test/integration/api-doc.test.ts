@@ -86,6 +86,7 @@ test('every block runs as printed', { timeout: 150_000 }, async (t) => {
   assert.deepEqual(
     (at(answers(7).at(-1), 'data') as Json[]).map(({ name, kind }) => [name, kind]),
     [
+      ['first key', 'user'],
       ['laptop', 'system'],
       ['of ada', 'user']
     ]
