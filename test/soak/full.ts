@@ -2,3 +2,4 @@
 process.env.TEST_FULL = '1'
 await import('../integration/users.test.ts')
 await import('../integration/database.test.ts')
+await import('../integration/cli-first-start.test.ts')
