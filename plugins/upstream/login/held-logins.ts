@@ -38,7 +38,12 @@ export class HeldLogins {
   /** What is in memory. @returns null: it is known that there is none */
   peek (holder: string): Held | null | undefined { return this.#held.get(holder) }
 
-  set (holder: string, held: Held | null): void { this.#held.setNewest(holder, held) }
+  /** Keeps a login, unless server or account are other ones by now than those that it was made for. */
+  set (holder: string, held: Held | null): Held | null {
+    const kept = held?.login.binding === this.#deps.binding(holder) ? held : null
+    this.#held.setNewest(holder, kept)
+    return kept
+  }
 
   /** Forgets what is in memory, so that it is read again. */
   forget (holder: string): void { this.#held.delete(holder) }
@@ -102,9 +107,7 @@ export class HeldLogins {
       const client = { id: clientId, ...(clientSecret === undefined ? {} : { secret: clientSecret }) }
       const wanted = scopes ?? this.#flows.scopes(found, { challenge })
       const login = await clientCredentials(found, { binding: binding(holder), client }, wanted, this.#requests)
-      const held = { version: undefined, login }
-      this.#held.setNewest(holder, held)
-      return held
+      return this.set(holder, { version: undefined, login }) ?? { version: undefined, login }
     } catch (error) {
       throw failureOf(error, 'the login with client_credentials')
     }
@@ -137,8 +140,6 @@ export class HeldLogins {
   }
 
   #hold (holder: string, version: string | undefined, login: Login | undefined): Held | null {
-    const held = login ? { version, login } : null
-    this.#held.setNewest(holder, held)
-    return held
+    return this.set(holder, login ? { version, login } : null)
   }
 }

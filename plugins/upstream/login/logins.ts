@@ -164,18 +164,16 @@ export class Logins {
   /** Removes the logins of servers, users and keys that are gone, or that are other ones now. @throws StorageError */
   async forget (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps
+    // At once, before anything is awaited: a later account of the same name may call in the next moment.
+    const holders = [...gone(former.users, next.users)].map(holderOf)
+    for (const id of former.keys === next.keys ? [] : former.keys.keys()) if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
+    for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
       const now = next.servers.get(name)
       const isGone = former.servers !== next.servers && (!now || bindingOf(now.config) !== bindingOf(config))
       if (isGone && transportKinds(config)[0] !== 'stdio') await tokens.removeAll({ server: name })
     }
-    for (const [username, user] of former.users === next.users ? [] : former.users) {
-      const later = next.users.get(username)
-      if (!later || subjectOf(later) !== subjectOf(user)) await tokens.removeAll({ holder: holderOf(username) })
-    }
-    for (const id of former.keys === next.keys ? [] : former.keys.keys()) {
-      if (!next.keys.has(id)) await tokens.removeAll({ holder: holderOf(`key ${id}`) })
-    }
+    for (const holder of holders) await tokens.removeAll({ holder })
   }
 
   /** The account behind a holder, which no later one of the same name is. */
@@ -212,4 +210,13 @@ const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && v
 function foreignIssuer ({ issuer, namesIssuer }: SavedFlow, iss: string | undefined): string | undefined {
   if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined
   return issuer === undefined || iss === issuer ? undefined : 'It is of another authorization server than the one that was asked.'
+}
+
+/** The names of accounts that are gone, or other ones now. */
+function * gone (former: Snapshot['users'], next: Snapshot['users']): Generator<string> {
+  if (former === next) return
+  for (const [username, user] of former) {
+    const later = next.get(username)
+    if (!later || subjectOf(later) !== subjectOf(user)) yield username
+  }
 }

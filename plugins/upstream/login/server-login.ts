@@ -109,6 +109,13 @@ export class ServerLogin {
     return held !== null
   }
 
+  /** The account of a holder is gone, or another one: what it had is in memory no more, and its links end. */
+  forget (holder: string): void {
+    this.#wanted.delete(holder)
+    this.flows.end(holder)
+    if (this.#held.peek(holder)) this.#end(holder)
+  }
+
   /** Another replica has stored or removed something. */
   async changed (holder: string, version: string | undefined): Promise<void> {
     const held = this.#held.peek(holder)
