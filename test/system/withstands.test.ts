@@ -126,16 +126,11 @@ test('60 names of one user that are answered slowly delay no server of others', 
 
 test('100 servers of one user that accept a connection and say nothing delay no server of others', async (t) => {
   const upstream = await startUpstream(t)
-  let open = 0
-  const pit = createServer((socket) => {
-    open++
-    socket.on('error', () => {}).on('close', () => { open-- })
-  })
+  // A place among those that dial is held until the connection is open, not until there is an answer (DECISIONS §7).
+  const pit = createServer((socket) => { socket.on('error', () => {}) })
   await new Promise<void>((resolve) => { pit.listen(0, '127.0.0.1', resolve) })
   t.after(() => { pit.close() })
   const { port } = pit.address() as AddressInfo
-  const start = performance.now()
-  // SSE begins with a GET that is answered at once, so its attempt lasts until then, or for a second.
   const took = await timeToConnect(t, {
     ...anns(100, (n) => `http://127.0.0.1:${port}/${n}`, { type: 'sse' }),
     bens: { url: upstream.url, owner: 'ben', storedByUser: true },
@@ -143,9 +138,6 @@ test('100 servers of one user that accept a connection and say nothing delay no 
   }, ['bens', 'admins'])
   t.comment(`${Math.round(took)} ms`)
   assert.ok(took < 2_000, `${Math.round(took)} ms`)
-  // The gateway connects while it starts, so the seconds are counted from before that.
-  const seconds = (performance.now() - start) / 1_000
-  assert.ok(open <= 2 + 2 * Math.ceil(seconds), `${open} attempts in ${seconds.toFixed(1)} s`)
 })
 
 test('140 logins from one address delay an admin at another one by little', async (t) => {
