@@ -4,7 +4,7 @@ import { test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { json, restApi, type RestApi } from '../fakes/rest-api.ts'
 import { connected, KEY, Session, settings, text } from '../helpers/client.ts'
-import { npmServer, startHub, until, type Hub } from '../helpers/hub.ts'
+import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
 import { exporterOf } from '../../plugins/tracing/switch.ts'
 
 const traceId = '0af7651916cd43dd8448eb211c80319c'
@@ -196,6 +196,11 @@ test('one tree from the client to the upstream', { timeout: 60_000 }, async (t) 
     const { 'service.name': name, 'service.version': version, 'deployment.environment.name': environment } = attributes()
     assert.deepEqual([name, typeof version, environment], ['hub-under-test', 'string', 'test'])
   })
+})
+
+test('the build starts with it', { timeout: 60_000 }, async (t) => {
+  const hub = await spawnHub(t, { settings: { mcpServers: {} }, env: { OTEL_TRACES_EXPORTER: 'console' } })
+  assert.equal((await fetch(`${hub.url}/health`)).status, 200)
 })
 
 test('protobuf is the default, and the last spans are sent at the end', { timeout: 30_000 }, async (t) => {
