@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { Type } from '@sinclair/typebox'
 import { test } from 'tap'
+import { compileValidator } from '../../plugins/body/validators.ts'
 import { escapeToken, parsePointer, resolvePointer } from '../../plugins/json-schema/json-pointer.ts'
 
 /** The example of RFC 6901, 5. */
@@ -25,4 +27,12 @@ test('JSON Pointers: tokens are escaped and unescaped', async () => {
   assert.deepEqual(parsePointer('/~01/a%20b'), ['~1', 'a%20b'])
   assert.deepEqual(parsePointer('#/~01/a%20b/%zz'), ['~1', 'a b', '%zz'])
   for (const name of ['~1', 'a/b~', '']) assert.deepEqual(parsePointer(`/${escapeToken(name)}`), [name])
+})
+
+test('a query keeps the parameters that its route declares, and no others', async () => {
+  const schema = Type.Object({ limit: Type.Optional(Type.Integer()) })
+  const check = compileValidator({ schema, httpPart: 'querystring', method: 'GET', url: '/' })
+  const query = { limit: '3', token: 'a login', _: '1' }
+  assert.equal(check(query), true)
+  assert.deepEqual(query, { limit: 3 })
 })
