@@ -1,5 +1,4 @@
 import { linesOf } from './strategies/lines.ts'
-import { shapeOf } from './strategies/log.ts'
 import { hitsByFile } from './strategies/search.ts'
 import type { StrategyName } from './strategies/strategy.ts'
 
@@ -20,7 +19,9 @@ export function detect (text: string): StrategyName {
   if (share((line) => hasTime.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) return 'log'
   const hits = hitsByFile(lines)
   if (hits.reduce((sum, file) => sum + file.hits.length, 0) / lines.length > 0.6 && hits.every(({ path }) => isPath(path))) return 'search'
-  return lines.length > 30 && new Set(lines.map(shapeOf)).size < lines.length / 3 ? 'log' : 'text'
+  // Lines that say the same again are a log. Lines that are alike and differ in their figures may be a table, whose rows all count.
+  return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }
 
-const isPath = (text: string): boolean => /[./\\]|^[\w-]+$/.test(text) && !/\s{2}/.test(text)
+/** A year at the beginning of a date is none. */
+const isPath = (text: string): boolean => /[./\\]|^[\w-]+$/.test(text) && !/\s{2}|^\d+$/.test(text)

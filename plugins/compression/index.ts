@@ -50,7 +50,9 @@ export default fp(async (app) => {
     if (!enabled || !ofTools.has(exchange.method) || result.length * 3 < options.minTokens) return result
     // What the gateway's own tools answer is as long as it has to be.
     if (!app.access.snapshot.servers.has(provider)) return result
-    const { key } = exchange.view.principal
+    const { principal: { key, kind }, scope } = exchange.view
+    // Who calls a tool without credentials on the open routes can read no original.
+    if (scope.open === true && kind === 'anonymous') return result
     const task = { result, options: { ...options, uriPrefix: `${originalsPrefix}${randomUUID()}/` } }
     return compressor.compress(task, exchange.client.owner ?? exchange.client.id).then((compressed) => {
       if (compressed === undefined) return result

@@ -51,7 +51,7 @@ void test('a long result is short, its original is its caller\'s, whole and in p
   app.gateway.addHook('onDone', (each) => { if (each.exchange.method === 'tools/call') finished.push(each) })
   const session = await openSession(app, '/mcp', KEY)
   const result = await call(session, 'up-long')
-  assert.match(text(result), /^\[compressed, strategy log: /)
+  assert.match(text(result), /^\[compressed, strategy text: /)
   assert.match(String(finished[0]?.output), /line 8999/, 'observers see what came before the compression')
   const uri = linkOf(result)
   assert.equal((await contents(session, uri)).text, long)
@@ -72,7 +72,9 @@ void test('a long result is short, its original is its caller\'s, whole and in p
   assert.deepEqual((await session.request('resources/list')).result?.resources ?? [], [], 'originals stand in no list')
 
   assert.match(text(await call(await openSession(app, '/mcp/up', KEY), 'long')), /^\[compressed/)
-  assert.match((await app.inject('/api/tools/up/long')).body, /\[compressed/)
+  const asked = { url: '/api/tools/up/long', headers: { authorization: `Bearer ${KEY}` } }
+  assert.match((await app.inject(asked)).body, /\[compressed/)
+  assert.match((await app.inject(asked.url)).body, /line 8999/, 'who has no credentials could not read the original')
 })
 
 void test('short results, and results that are errors, stay as they are', async (t) => {

@@ -50,6 +50,19 @@ void test('each kind of text is told, and comes out within the target, by the to
   }
 })
 
+void test('listings and tables are no logs: their rows differ', async () => {
+  const rows = (write: (n: number) => string): string => Array.from({ length: 900 }, (_, n) => write(n)).join('\n')
+  const month = (n: number): string => String(n % 12 + 1).padStart(2, '0')
+  for (const table of [
+    rows((n) => `-rw-r--r-- 1 root root ${n * 7} Nov 23 07:40 file${n}.ts`),
+    rows((n) => `2026-${month(n)}-10,ACC-${1_000 + n},${n},EUR`),
+    rows((n) => `${n},name,${n * 3}`),
+    rows((n) => `| ${n} | row | ${n % 7} |`),
+    rows((n) => `INSERT INTO t VALUES (${n}, 'x${n}');`)
+  ]) assert.equal(detect(table), 'text')
+  assert.equal(detect(rows((n) => n % 50 === 0 ? 'retrying' : 'still waiting for the lock')), 'log')
+})
+
 void test('each named strategy takes every text, and never makes it longer', async () => {
   const count = await loadTokenCounter()
   for (const strategy of strategyNames) {

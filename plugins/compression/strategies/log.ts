@@ -38,7 +38,7 @@ function folded (lines: readonly string[]): Entry[] {
 }
 
 /** A line without what differs between its repeats: times, ids, numbers. */
-export const shapeOf = (line: string): string =>
+const shapeOf = (line: string): string =>
   short(line, 300)
     .replace(/\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/gi, '#')
     .replace(/\b(?:0x)?[0-9a-f]*\d[0-9a-f]*\b/gi, '#')
