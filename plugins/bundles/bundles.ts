@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import pLimit from 'p-limit'
 import type { Snapshot } from '../../db/store.ts'
 import type { UploadedBundle } from '../../schemas/bundle.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 import { ArchiveError, type ArchiveEntry } from './archive/archive.ts'
@@ -69,6 +70,11 @@ export class Bundles {
       this.#uploads--
       if (temporary !== undefined) await rm(temporary, { recursive: true, force: true })
     }
+  }
+
+  /** The names of the bundles that configs refer to. */
+  namesIn (configs: readonly ServerConfig[]): string[] {
+    return [...new Set(configs.flatMap((config) => [...bundlesOf(this.#deps.folder.root, config)]))].sort()
   }
 
   /** Removes the bundles that were used in one snapshot and are not used in the next one, once their processes have ended. */

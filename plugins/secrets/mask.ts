@@ -2,8 +2,11 @@ import { isObject } from '../../protocol/json.ts'
 
 const dots = '••••'
 
-/** A value that is no secret wherever it stands: an empty text, or the name of a variable (`${NAME}`) alone. */
-export const isNoSecret = (value: string): boolean => value === '' || /^\$\{[A-Za-z_]\w*\}$/.test(value)
+/**
+ * A value that is no secret wherever it stands: an empty text, or alone the name of a variable (`${NAME}`), or of a bundle's option that is
+ * to be filled in (`${user_config.name}`).
+ */
+export const isNoSecret = (value: string): boolean => value === '' || /^\$\{(user_config\.[\w-]+|[A-Za-z_]\w*)\}$/.test(value)
 
 /** A secret as it may be shown: dots, and its last four characters when it has twelve or more. */
 export function mask (secret: string): string {
@@ -35,10 +38,13 @@ export function maskUrl (text: string, cover: Cover = mask): string {
   // Up to the last @: passwords contain @ and / that should have been encoded. A URL that cannot be parsed (several hosts, `${HOST}`)
   // is masked up to there, too.
   const hasUser = parsed !== undefined && parsed.username + parsed.password !== ''
-  const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) =>
-    `${head}${coverUser(whole.slice(head.length, -1), cover)}@`)
+  let isCovered = false
+  const shown = text.replace(userinfoOf(parsed, hasUser), (whole: string, head: string) => {
+    isCovered = true
+    return `${head}${coverUser(whole.slice(head.length, -1), cover)}@`
+  })
   // Unusual forms that have a user all the same: `http:user:password@host`, `user:password@host`.
-  if (shown === text && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
+  if (!isCovered && (hasUser || (text.includes('@') && !text.includes('//')))) return cover(text, 'url')
   const [, base = '', query, fragment = ''] = /^([^?#]*)(?:\?([^#]*))?(#.*)?$/s.exec(shown) ?? []
   const shownQuery = query === undefined ? '' : `?${query.split('&').map((each) => maskParameter(each, cover)).join('&')}`
   const shownFragment = /[=@]/.test(fragment) ? `#${cover(fragment.slice(1), 'fragment')}` : fragment

@@ -3,15 +3,24 @@ import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { ownerOf } from '../../plugins/access/owner.ts'
 import { GroupId, Success } from '../../schemas/api.ts'
 import { GroupTemplate, Imported, NewTemplate, SentTemplate, Template } from '../../schemas/templates.ts'
+import type { ServerConfig } from '../../schemas/server.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
 
 const tags = ['Templates']
 
-/** A sentence about members of groups that are not in a template. */
-const without = (names: readonly string[]): { message?: string } => names.length === 0
-  ? {}
-  : { message: `Left out, since you do not manage them: ${names.map((name) => JSON.stringify(name)).join(', ')}` }
+const list = (names: readonly string[]): string => names.map((name) => JSON.stringify(name)).join(', ')
+
+/** What is to be known of a template: members of groups that are not in it, and bundles that its servers run. */
+function remarksOn (leftOut: readonly string[], bundles: readonly string[]): { message?: string } {
+  const sentences = [
+    ...(leftOut.length === 0 ? [] : [`Left out, since you do not manage them: ${list(leftOut)}`]),
+    ...(bundles.length === 0
+      ? []
+      : [`Bundles are not in a template, and configs name their folder of this gateway: upload ${list(bundles)} there, and put that in`])
+  ]
+  return sentences.length === 0 ? {} : { message: sentences.join('. ') }
+}
 
 /** A sentence about the variables of new servers. */
 const needing = (names: readonly string[]): string => names.length === 0
@@ -24,6 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     await app.attempts.countTemplate(request, ownerOf(principalOf(request), request.ip))
   }
   app.addHook('onRequest', count)
+  const bundlesIn = ({ servers }: Template): string[] => app.bundles.namesIn(Object.values(servers) as ServerConfig[])
 
   app.post('/templates/export', {
     schema: {
@@ -41,7 +51,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     }
   }, async (request) => {
     const { template, leftOut } = app.templates.export(principalOf(request), request.body)
-    return { success: true as const, data: template, ...without(leftOut) }
+    return { success: true as const, data: template, ...remarksOn(leftOut, bundlesIn(template)) }
   })
 
   app.get('/templates/export/groups/:id', {
@@ -55,7 +65,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'read' }
   }, async (request) => {
     const { template, leftOut } = app.templates.exportGroup(principalOf(request), request.params.id, request.query.name)
-    return { success: true as const, data: template, ...without(leftOut) }
+    return { success: true as const, data: template, ...remarksOn(leftOut, bundlesIn(template)) }
   })
 
   app.post('/templates/import', {

@@ -536,6 +536,13 @@ void test('masks: what is no secret is shown as it is', async () => {
     maskUrl('https://user:password@host/mcp?key=0123456789abcdef&v=1#part'),
     `https://${MASK}@host/mcp?key=${MASK}cdef&v=${MASK}#part`
   )
+  // What stands for a value that is to be filled in is none, also where a second look is taken at what was covered.
+  for (const name of ['NAME', 'user_config.api_key']) assert.equal(mask(`$${'{'}${name}}`), `$${'{'}${name}}`)
+  assert.notEqual(mask(`$${'{a.b}'}`), `$${'{a.b}'}`)
+  const cover = (): string => `$${'{USER}'}`
+  const covered = maskUrl('http://user:password@host:3128', cover)
+  assert.equal(covered, `http://$${'{USER}'}@host:3128`)
+  assert.equal(maskUrl(covered, (text) => text), covered)
   // Arguments that hold more than one thing.
   const secret = '0123456789abcdef'
   const masked = `${MASK}cdef`
