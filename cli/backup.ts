@@ -1,4 +1,5 @@
-// `npm run backup`: settings, tokens, bundles and, if asked, the key of a gateway as one file. The gateway may run meanwhile.
+// `npm run backup`: settings, tokens, bundles and, if asked, the key of a gateway as one file. The gateway may run meanwhile,
+// unless its database is embedded.
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { appendFile, copyFile, mkdir, open, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -12,6 +13,7 @@ import { readEnvironment } from '../plugins/config/environment.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
 import { checksumOf, files, openBackup, type Description } from './backup/contents.ts'
 import { filesOf, pack } from './backup/pack.ts'
+import { exits, Failure } from './failure.ts'
 import { main, placesOf, print, type Places } from './backup/places.ts'
 import { countSealed } from './backup/sealed.ts'
 import { versionOf } from './version.ts'
@@ -19,14 +21,15 @@ import { versionOf } from './version.ts'
 const usage = `backup [file] [--with-key] [--force]
 
 Writes settings, tokens and bundles to one file. --with-key: also the key file of DATA_DIR, which opens all secrets; --force: overwrites.
-The default for the file is tool-hub-<time>.zip in this folder. The environment is that of the gateway, which may run meanwhile.`
+The default for the file is tool-hub-<time>.zip in this folder. The environment is that of the gateway, which may run meanwhile,
+unless its database is pglite://.`
 
 async function run (): Promise<void> {
   const { positionals: [file, ...more], values } = parseArgs({
     allowPositionals: true,
     options: { 'with-key': { type: 'boolean', default: false }, force: { type: 'boolean', default: false } }
   })
-  if (more.length > 0) throw new Error(usage)
+  if (more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
   const places = placesOf(env)
   const createdAt = new Date().toISOString()

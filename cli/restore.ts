@@ -2,10 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { copyFile, mkdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
-import { basename, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { openBackup, files, type Description } from './backup/contents.ts'
 import { checkKeys } from './backup/keys.ts'
+import { exits, Failure } from './failure.ts'
 import { main, placesOf, print, type Places } from './backup/places.ts'
 import { openTarget, type Target } from './backup/target.ts'
 import { current } from '../plugins/bundles/usage.ts'
@@ -27,7 +28,7 @@ async function run (): Promise<void> {
       'without-key': { type: 'boolean', default: false }
     }
   })
-  if (file === undefined || more.length > 0) throw new Error(usage)
+  if (file === undefined || more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
   const places = placesOf(env)
   await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
@@ -61,7 +62,10 @@ function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
 /** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */
 function checkFolder ({ kind, bundlesFolder }: Description, bundles: readonly string[], places: Places): void {
   if (kind === 'file' || bundles.length === 0 || bundlesFolder === places.bundles) return
-  throw new Error(`The servers of this backup run bundles in ${bundlesFolder}. Set DATA_DIR so that it is the same. Nothing was changed.`)
+  throw new Error(
+    `This backup holds bundles of the folder ${bundlesFolder}, which configs of servers in it may name, encrypted. Set DATA_DIR to ` +
+    `${dirname(bundlesFolder)}, in a container for example, to restore it. Nothing was changed.`
+  )
 }
 
 /** Puts all in place; the settings last, in one step. What was there before is put back when one of the steps fails. */

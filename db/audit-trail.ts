@@ -6,7 +6,9 @@ export interface AuditEntry {
   readonly timestamp: number
   readonly username: string
   readonly action: 'create' | 'update' | 'delete'
-  readonly entity: 'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient'
+  readonly entity:
+    'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient' |
+    'bundle' | 'activities' | 'logs' | 'backup'
   readonly name: string
   readonly before?: string
   readonly after?: string

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, open, readFile, rm } from 'node:fs/promises'
+import { access, mkdir, open, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
@@ -73,6 +73,7 @@ export async function * linesOf (path: string): AsyncGenerator<string> {
  */
 export async function openBackup (path: string, folder: string): Promise<{ description: Description, bundles: string[] }> {
   try {
+    await access(path).catch(() => { throw new ArchiveError('there is no such file, or it may not be read') })
     await unpackAll(path, folder)
     const description: unknown = JSON.parse(await readFile(join(folder, files.description), 'utf8').catch(() => 'null'))
     const problem = problemOf(Description, description)

@@ -1,4 +1,6 @@
 import { dirname, join, resolve } from 'node:path'
+import { errorCode } from '../../db/error-code.ts'
+import { exits, Failure } from '../failure.ts'
 import type { Env } from '../../schemas/env.ts'
 
 /** Where a gateway with this environment keeps what it keeps on disk. */
@@ -13,10 +15,11 @@ export function placesOf ({ SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH'
 /** Prints a message to stderr. */
 export const print = (message: string): void => { process.stderr.write(`${message}\n`) }
 
-/** Runs a command, and prints its error as one sentence. */
+/** Runs a command, and prints its error as one sentence. Its exit code is that of docs/cli.md: 2 for wrong usage, else 1. */
 export function main (run: () => Promise<void>): void {
   run().catch((error: unknown) => {
     print(error instanceof Error ? error.message : String(error))
-    process.exitCode = 1
+    const isUsage = (errorCode(error) ?? '').startsWith('ERR_PARSE_ARGS_')
+    process.exitCode = error instanceof Failure ? error.exit : isUsage ? exits.usage : exits.failed
   })
 }

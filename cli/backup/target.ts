@@ -71,7 +71,7 @@ async function openFileTarget (
 }
 
 async function openDatabaseTarget (
-  { kind, bundlesFolder }: Description,
+  { kind, bundlesFolder, createdAt }: Description,
   work: string,
   { dataDir, bundles }: Places,
   env: Env,
@@ -92,6 +92,7 @@ async function openDatabaseTarget (
       if (kind === 'database') {
         const pathOf = (table: string): string => join(work, files.tables, `${table}.jsonl`)
         await restore(driver, {
+          createdAt,
           replace: mayReplace,
           keepTokens,
           linesOf: (table) => existsSync(pathOf(table)) ? linesOf(pathOf(table)) : undefined

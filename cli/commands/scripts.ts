@@ -6,7 +6,7 @@ import { exits } from '../failure.ts'
 /** `backup` and `restore`, which are scripts of their own and explain their options themselves. */
 export function addScripts (program: Command): void {
   for (const [name, usage, description] of [
-    ['backup', '[file] [--with-key] [--force]', 'write settings, tokens and bundles to one file; the gateway may run meanwhile'],
+    ['backup', '[file] [--with-key] [--force]', 'write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database is pglite://'],
     ['restore', '<file> [--replace] [--keep-tokens] [--without-key]', 'put a backup back; the gateway must not run']
   ] as const) {
     program.command(name)

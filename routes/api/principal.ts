@@ -9,6 +9,9 @@ declare module 'fastify' {
   }
 }
 
+/** The name of the caller, for the audit log. @throws Unauthorized when there is none */
+export const authorOf = (request: FastifyRequest): string => principalOf(request).username ?? ''
+
 /** The caller of a management route, as the guard of scope `api` identified it. @throws Unauthorized when there is none */
 export function principalOf (request: FastifyRequest): Principal {
   if (!request.principal) throw new errors.Unauthorized('Log in first')

@@ -13,7 +13,7 @@ import type { User } from '../../schemas/settings.ts'
 import { filesBelow, multipartOf, multipartType } from '../helpers/bundles.ts'
 import { at, connected, KEY, Session, settings, text, type Json } from '../helpers/client.ts'
 import { database } from '../helpers/database.ts'
-import { path, startHub, type Hub } from '../helpers/hub.ts'
+import { path, startHub, until, type Hub } from '../helpers/hub.ts'
 import { zip } from '../fakes/zip.ts'
 
 const timeout = 240_000
@@ -218,8 +218,14 @@ test('PostgreSQL', { timeout }, async (t) => {
     await query('delete from servers')
     await query("insert into tokens (hash, family, kind, scope, expires) values ('later', 'f', 'access', 'mcp', now() + interval '1 hour')")
     assert.match((await run('restore', folder, [plain], env)).told, /--replace/)
+    await query("insert into audit (id, timestamp, username, action, entity, name, data) values (gen_random_uuid(), 1, 'eve', 'create', 'user', 'x', '{}')")
+    await query('insert into activity_hours (hour, hash, server, tool, status, calls, duration) values (1, 1, 1, 1, 1, 1, 1)')
+    const logged = await query<{ id: string }>('select id from audit order by number')
     await done('restore', folder, [plain, '--replace'], env)
     assert.equal((await query('select * from tokens')).length, 1, 'tokens that there are stay')
+    const kept = await query<{ id: string, entity: string }>('select id, entity from audit order by number')
+    assert.deepEqual(kept.slice(0, -1).map(({ id }) => id), logged.map(({ id }) => id), 'the audit log is as it was')
+    assert.equal(kept.at(-1)?.entity, 'backup', '... and says that a backup was restored')
     const again = await hubIn(t, folder, { env })
     await greets(again)
     await again.stop()
@@ -242,6 +248,12 @@ test('PostgreSQL', { timeout }, async (t) => {
     assert.equal((await stat(join(dataDir, 'encryption.key'))).mode & 0o777, 0o600)
     const restored = await hubIn(t, folder, { env: into })
     await greets(restored)
+    assert.equal((await third.query('select * from activity_hours')).length, 0, 'no sums of calls that are not there')
+    const before = await third.query<{ number: string }>('select number from audit order by number')
+    assert.equal((await fetch(`${restored.url}/api/servers/greeter/toggle`, { method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"enabled":false}' })).status, 200)
+    await until(async () => (await third.query('select number from audit')).length > before.length, 5_000)
+    const [newest] = await third.query<{ entity: string }>('select entity from audit order by number desc limit 1')
+    assert.equal(newest?.entity, 'server', 'new entries follow the restored ones')
     await restored.stop()
   })
 
@@ -265,6 +277,13 @@ test('PostgreSQL', { timeout }, async (t) => {
     assert.equal(row?.name, 'quiet')
     assert.match(String(at(row?.data, 'env', 'A')), /••••/)
     assert.ok(existsSync(join(from, '.tool-hub/encryption.key')))
+  })
+
+  await t.test('tells wrong usage by its exit code', async () => {
+    for (const args of [['a', 'b'], ['--nothing']]) assert.equal((await run('restore', folder, args)).code, 2)
+    const { code, told } = await run('restore', folder, [join(folder, 'absent.zip')])
+    assert.equal(code, 1)
+    assert.match(told, /no such file/)
   })
 
   await t.test('goes into no settings file', async (t) => {

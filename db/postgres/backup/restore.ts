@@ -6,7 +6,7 @@ import type { Driver, Transaction } from '../connection/driver.ts'
 import { messageOf } from '../connection/failures.ts'
 import { isEmpty } from '../settings/read.ts'
 import { write } from '../settings/write.ts'
-import { revision } from '../tables.ts'
+import { auditEntries, revision } from '../tables.ts'
 import { rowsOf } from './dump.ts'
 import { backupTables } from './tables.ts'
 
@@ -14,6 +14,8 @@ import { backupTables } from './tables.ts'
 const batch = 500
 
 export interface RestoreOptions {
+  /** When the backup was made, ISO 8601. */
+  readonly createdAt: string
   /** Whether existing settings are replaced. */
   readonly replace: boolean
   /** Whether tokens and consents of the backup are stored where there are none. */
@@ -24,10 +26,11 @@ export interface RestoreOptions {
 
 /**
  * Stores the tables of a backup, in one transaction. Tokens and consents that are there stay as they are, since those of the backup may
- * have been used or withdrawn; they end with accounts that become others (`withMarks`). Running replicas load the settings.
+ * have been used or withdrawn; they end with accounts that become others (`withMarks`). So do entries of the audit log, which says then
+ * that a backup was restored. Running replicas load the settings.
  * @throws Error with one sentence; nothing was changed then
  */
-export async function restore (driver: Driver, { replace, keepTokens, linesOf }: RestoreOptions): Promise<void> {
+export async function restore (driver: Driver, { createdAt, replace, keepTokens, linesOf }: RestoreOptions): Promise<void> {
   const id = randomUUID()
   try {
     await driver.db.transaction(async (tx) => {
@@ -42,14 +45,29 @@ export async function restore (driver: Driver, { replace, keepTokens, linesOf }:
       }
       const present = (await rowsOf<{ data: unknown, sealed: string | null }>(tx, sql`select data, sealed from users`)).map(toMarked)
       await write(tx, base, id, new Map(), true)
-      for (const { name, isSpent } of backupTables) {
+      for (const { name, isSpent, isLog } of backupTables) {
         if (isSpent && !(wasEmpty && keepTokens)) continue
         const lines = linesOf(name)
         if (lines === undefined) continue
+        if (isLog) {
+          await insertAll(tx, name, lines, await numberedBelow(tx, name, linesOf))
+          await tx.execute(sql`select setval(pg_get_serial_sequence(${name}, 'number'), (
+            select greatest(max(number), 1) from ${sql.identifier(name)}))`)
+          continue
+        }
         await tx.execute(sql`delete from ${sql.identifier(name)}`)
         const marked = name === 'users' ? marksOf(present, keepTokens && wasEmpty) : (line: string) => line
         await insertAll(tx, name, lines, marked)
       }
+      await tx.insert(auditEntries).values({
+        id: randomUUID(),
+        timestamp: Date.now(),
+        username: 'command line',
+        action: 'update',
+        entity: 'backup',
+        name: createdAt,
+        data: { secret: JSON.stringify({ after: { createdAt, tokensKept: wasEmpty && keepTokens } }) }
+      })
     })
   } catch (error) {
     throw new Error(messageOf(error))
@@ -74,6 +92,19 @@ function marksOf (present: readonly Marked[], keepsTokens: boolean): (line: stri
   }
 }
 
+/** A function that gives the rows of a backup numbers below those of the rows that are there: what is there is newer. */
+async function numberedBelow (tx: Transaction, name: string, linesOf: RestoreOptions['linesOf']): Promise<(line: string) => string> {
+  const [present] = await rowsOf<{ first: string | number | null }>(tx, sql`select min(number) as first from ${sql.identifier(name)}`)
+  const first = present?.first ?? null
+  if (first === null) return (line) => line
+  let last = 0
+  for await (const line of linesOf(name) ?? []) last = Math.max(last, (JSON.parse(line) as { number: number }).number)
+  return (line) => {
+    const row = JSON.parse(line) as { number: number }
+    return JSON.stringify({ ...row, number: row.number - last - 1 + Number(first) })
+  }
+}
+
 async function insertAll (tx: Transaction, name: string, lines: AsyncIterable<string>, change: (line: string) => string): Promise<void> {
   let waiting: string[] = []
   const flush = async (): Promise<void> => {
@@ -83,7 +114,8 @@ async function insertAll (tx: Transaction, name: string, lines: AsyncIterable<st
     const table = sql.identifier(name)
     const text = `[${waiting.join(',')}]`
     await tx.execute(
-      sql`insert into ${table} (${columns}) select ${columns} from json_populate_recordset(null::${table}, ${text}::text::json)`
+      sql`insert into ${table} (${columns})
+        select ${columns} from json_populate_recordset(null::${table}, ${text}::text::json) on conflict do nothing`
     )
     waiting = []
   }

@@ -2,6 +2,7 @@ import { CleanupQuery, Deleted } from '../../../schemas/activities.ts'
 import { Success } from '../../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { mustBeRecorded } from '../activities.ts'
+import { authorOf } from '../principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.delete('/activities/cleanup', {
@@ -14,8 +15,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'change' },
     onRequest: mustBeRecorded
-  }, async ({ query: { daysOld = 30 } }) => {
+  }, async (request) => {
+    const { daysOld = 30 } = request.query
     const deletedCount = await app.activities.cleanup(daysOld)
+    app.audit.note(authorOf(request), { entity: 'activities', name: 'activities', before: { daysOld, deletedCount } })
     return { success: true as const, data: { deletedCount }, message: `${deletedCount} recorded calls were removed` }
   })
 }

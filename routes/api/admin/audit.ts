@@ -3,7 +3,9 @@ import type { ShownEntry } from '../../../plugins/audit/audit.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
-const entities: Array<ShownEntry['entity']> = ['user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient']
+const entities: Array<ShownEntry['entity']> = [
+  'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'bundle', 'activities', 'logs', 'backup'
+]
 const Open = Type.Object({}, { additionalProperties: true })
 const Entry = Type.Object(
   {

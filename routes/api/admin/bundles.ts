@@ -7,6 +7,7 @@ import { Success } from '../../../schemas/api.ts'
 import { UploadedBundle } from '../../../schemas/bundle.ts'
 import { signalOf } from '../../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
+import { authorOf } from '../principal.ts'
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   app.removeAllContentTypeParsers()
@@ -41,6 +42,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     async (request, reply) => {
       const data = await app.bundles.upload(request.parts(), signalOf(reply))
+      const { name, manifest, usedBy } = data
+      app.audit.note(authorOf(request), { entity: 'bundle', name, after: { name, manifest, usedBy } })
       const message = [`The bundle ${JSON.stringify(data.name)} is stored`, ...data.warnings].join('. ')
       return { success: true as const, data, message }
     }

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Done, Success } from '../../../schemas/api.ts'
 import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../principal.ts'
+import { authorOf, principalOf } from '../principal.ts'
 
 const tags = ['Logs']
 
@@ -38,8 +38,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: { tags, summary: 'Forget these lines', response: { 200: Done } },
     config: { effect: 'change' }
   }, async (request) => {
-    request.log.info(`${principalOf(request).username ?? 'somebody'}: cleared the log that admins read`)
+    const author = authorOf(request)
+    request.log.info(`${author}: cleared the log that admins read`)
     app.logs.clear()
+    app.audit.note(author, { entity: 'logs', name: 'logs', before: {} })
     return { success: true as const, message: 'The log was cleared' }
   })
 

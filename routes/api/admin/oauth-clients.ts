@@ -1,10 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
-import type { FastifyRequest } from 'fastify'
 import type { Issued } from '../../../plugins/oauth/clients.ts'
 import { Done, Success } from '../../../schemas/api.ts'
 import { NewOAuthClient, OAuthClientId, OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
-import { principalOf } from '../principal.ts'
+import { authorOf } from '../principal.ts'
 
 const tags = ['OAuth']
 
@@ -31,7 +30,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'change' }
   }, async (request, reply) => {
-    const issued = await clients.create(callerOf(request), request.body)
+    const issued = await clients.create(authorOf(request), request.body)
     reply.code(201)
     const message = messageOf(issued, 'The client was created; it is public, and has no secret')
     return { success: true as const, data: toRecord(issued), message }
@@ -55,7 +54,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // 404 before the body is validated (DECISIONS §1).
     onRequest: async (request) => { await clients.get(request.params.clientId) }
   }, async (request) => {
-    const issued = await clients.update(callerOf(request), request.params.clientId, request.body)
+    const issued = await clients.update(authorOf(request), request.params.clientId, request.body)
     return { success: true as const, data: toRecord(issued), message: messageOf(issued, 'The client was changed') }
   })
 
@@ -63,7 +62,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     schema: { tags, summary: 'Remove an OAuth client', description: 'Its tokens end.', params: OAuthClientId, response: { 200: Done } },
     config: { effect: 'change' }
   }, async (request) => {
-    await clients.remove(callerOf(request), request.params.clientId)
+    await clients.remove(authorOf(request), request.params.clientId)
     return { success: true as const, message: 'The client was removed' }
   })
 
@@ -77,14 +76,11 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     },
     config: { effect: 'change' }
   }, async (request) => {
-    const issued = await clients.regenerateSecret(callerOf(request), request.params.clientId)
+    const issued = await clients.regenerateSecret(authorOf(request), request.params.clientId)
     return { success: true as const, data: toRecord(issued), message: 'Keep the secret: it is not shown again' }
   })
 }
 export default routes
-
-/** The name of the admin, for the audit log. */
-const callerOf = (request: FastifyRequest): string => principalOf(request).username ?? ''
 
 const messageOf = ({ secret }: Issued, otherwise: string): string =>
   secret === undefined ? otherwise : 'Keep the secret: it is not shown again'
