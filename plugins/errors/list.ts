@@ -38,6 +38,11 @@ export const errors = {
     'Requests from this Origin are not allowed; add it to ALLOWED_ORIGINS if they should be',
     403
   ),
+  UntrustedOrigin: createError(
+    'TH_FOREIGN_ORIGIN',
+    'Pages of this Origin may not use the cookie of a login; add it to SOCIAL_AUTH_TRUSTED_ORIGINS if they should',
+    403
+  ),
   ForeignHost: createError('TH_FOREIGN_HOST', 'Requests to this Host are not served; add it to ALLOWED_HOSTS if they should be', 403),
   CrossSite: createError('TH_CROSS_SITE', 'Tools are not run for pages of other sites, nor for what browsers fetch ahead', 403),
   RouteDisabled: createError('TH_ROUTE_DISABLED', 'The global MCP route is disabled (routing.enableGlobalRoute)', 403),

@@ -102,7 +102,12 @@ export class Interactions {
     const scope = scopes.join(' ')
     const { username } = parseAccountId(account)
     const resource = textOf(details.params.resource)
-    await this.#deps.consents.put({ username, clientId, scope, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() })
+    const { consents } = this.#deps
+    // Tokens of an earlier consent are valid still: the list of consents says what they may do, too.
+    const former = await consents.find(username, clientId)
+    const held = former?.resource === resource ? former?.scope.split(' ') ?? [] : []
+    const allowed = [...new Set([...held, ...scopes])].join(' ')
+    await consents.put({ username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() })
     return await this.#finish(request, details, { consent: { scope } })
   }
 

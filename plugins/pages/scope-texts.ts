@@ -12,5 +12,10 @@ const texts: ReadonlyMap<string, string> = new Map([
   ['openid', 'Know who you are']
 ])
 
-/** Scopes with their texts, in the order given. */
-export const describeScopes = (names: readonly string[]): PageScope[] => names.map((name) => ({ name, text: texts.get(name) }))
+/** What every access token permits, whatever its scopes: the management API's reading (DECISIONS §3). */
+const readable =
+  'Read what you can read in this hub\'s management API; as an administrator also its logs, users and configuration, without secrets'
+
+/** Scopes with their texts, in the order given, and what comes with each of them. */
+export const describeScopes = (names: readonly string[]): PageScope[] =>
+  [...names.map((name) => ({ name, text: texts.get(name) })), { name: 'read', text: readable }]

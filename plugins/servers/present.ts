@@ -79,7 +79,7 @@ export function toRecord (
     name,
     enabled: !disabled,
     status: disabled ? 'disabled' : status,
-    error: disabled ? null : shownError(problem ?? error, manages),
+    error: disabled ? null : shownError(problem ?? error, manages, wanted),
     ...(manages && !disabled && warnings.length > 0 ? { warnings } : {}),
     tools: items('tools'),
     prompts: items('prompts'),
@@ -96,8 +96,10 @@ const openMembers = (config: Server['config']): Record<string, unknown> =>
   Object.fromEntries(open.flatMap((key) => config[key] === undefined ? [] : [[key, config[key]]]))
 
 /** The last lines that a child printed may hold secrets of whoever configured it. */
-const shownError = (error: string | null, manages: boolean): string | null =>
-  error === null || manages ? error : 'It is not connected; its owner can see why'
+function shownError (error: string | null, manages: boolean, wanted: WantedLogin | undefined): string | null {
+  if (error === null || manages) return error
+  return wanted?.flow ? 'It wants you to log in: open oauth.authorizationUrl' : 'It is not connected; its owner can see why'
+}
 
 /** One item as the API shows it; undefined: the server does not list it, as far as is known. */
 export function findItem (kind: ItemKind, key: string, server: Server, catalogues: readonly Catalogue[]): ShownItem | undefined {

@@ -177,13 +177,13 @@ export class SocialLogin extends EventEmitter<{ ended: [id: string] }> {
 
   /**
    * Checks that a request which the cookie identifies comes of a page that is trusted: browsers send cookies for all pages.
-   * @throws ForeignOrigin for one without `Origin` and `Referer`, too
+   * @throws UntrustedOrigin for one without `Origin` and `Referer`, too
    */
   async checkOrigin ({ headers, host, protocol }: SocialRequest): Promise<void> {
     const { trusted } = await this.#run()
     const origin = headers.origin ?? originOf(headers.referer)
     const own = originOf(`${protocol}://${host}`)
-    if (origin === undefined || (origin !== own && !trusted.has(origin))) throw new errors.ForeignOrigin()
+    if (origin === undefined || (origin !== own && !trusted.has(origin))) throw new errors.UntrustedOrigin()
   }
 
   async #find (headers: IncomingHttpHeaders) {

@@ -913,6 +913,10 @@ test('consents are their user\'s', async (t) => {
   assert.deepEqual({ ...consent, grantedAt: '' }, {
     clientId, clientName: 'A client', scopes: ['mcp', 'profile'], resource: world.base, grantedAt: ''
   })
+  // A consent to less takes nothing back: the tokens of the former one are valid still.
+  await world.code(alice, { scope: 'profile' }, clientId)
+  const [both] = (await world.as(alice, 'GET', '/api/oauth/consents')).body.data as Json[]
+  assert.deepEqual(both?.scopes, ['mcp', 'profile'])
   assert.deepEqual((await world.as(bob, 'GET', '/api/oauth/consents')).body.data, [])
   assert.deepEqual((await world.as(admin, 'GET', '/api/oauth/consents')).body.data, [])
   assert.equal((await world.as(bob, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 404)
