@@ -20,10 +20,15 @@ const maxOffset = 100_000
 /** The recorded calls, as principals may see them: users their own, admins all. All methods throw RecordsAway. */
 export class ActivityLog {
   readonly #store: Activities | undefined
+  readonly #since: (username: string) => number | undefined
 
-  /** @param store undefined: calls are not recorded */
-  constructor (store: Activities | undefined) {
+  /**
+   * @param store undefined: calls are not recorded
+   * @param since when an account was made, in ms since 1970: earlier calls are of a former account of that name; undefined: not known
+   */
+  constructor (store: Activities | undefined, since: (username: string) => number | undefined) {
     this.#store = store
+    this.#since = since
   }
 
   get available (): boolean { return this.#store !== undefined }
@@ -47,7 +52,7 @@ export class ActivityLog {
     if ((page - 1) * limit > maxOffset) {
       throw new errors.InvalidInput(`"page" goes beyond ${maxOffset} activities: ask for an earlier time with "endDate" instead`)
     }
-    const filter = filterOf(principal, query)
+    const filter = this.#filterOf(principal, query)
     const { activities, total, approximate } = filter === undefined
       ? { activities: [], total: 0, approximate: false }
       : await askedRecords(this.#activities.list(filter, page, limit))
@@ -58,7 +63,7 @@ export class ActivityLog {
   /** @throws NoSuch, also for another user's */
   async find (principal: Principal, id: string): Promise<ShownActivity> {
     const found = await askedRecords(this.#activities.find(id))
-    if (found === undefined || !(principal.isAdmin || found.username === principal.username)) throw new errors.NoSuch('activity')
+    if (found === undefined || !(principal.isAdmin || this.#isOf(principal, found))) throw new errors.NoSuch('activity')
     return toShown(found)
   }
 
@@ -67,7 +72,7 @@ export class ActivityLog {
     principal: Principal,
     query: ActivityQuery
   ): Promise<{ totalCalls: number, successCount: number, errorCount: number, avgDuration: number }> {
-    const filter = filterOf(principal, query)
+    const filter = this.#filterOf(principal, query)
     const { total, errors: failed, duration } = filter === undefined
       ? { total: 0, errors: 0, duration: 0 }
       : await askedRecords(this.#activities.stats(filter))
@@ -78,7 +83,7 @@ export class ActivityLog {
   async filters (
     principal: Principal
   ): Promise<{ servers: string[], tools: string[], groups: string[], usernames: string[], keyNames: string[] }> {
-    const { servers, tools, groups, usernames, keyNames } = await askedRecords(this.#activities.values(filterOf(principal, {}) ?? {}))
+    const { servers, tools, groups, usernames, keyNames } = await askedRecords(this.#activities.values(this.#filterOf(principal, {}) ?? {}))
     return { servers: [...servers], tools: [...tools], groups: [...groups], usernames: [...usernames], keyNames: [...keyNames] }
   }
 
@@ -86,15 +91,20 @@ export class ActivityLog {
   async cleanup (days: number): Promise<number> {
     return await askedRecords(this.#activities.cleanup(Date.now() - days * day))
   }
-}
 
-/** The filter for what a principal may see of what it asks for; undefined: nothing. @throws InvalidInput */
-function filterOf ({ isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery): ActivityFilter | undefined {
-  const filter = { ...equal, ...timesOf({ startDate, endDate }) }
-  if (isAdmin) return filter
-  // Who has no name has no calls of its own.
-  if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
-  return { ...filter, username }
+  /** The filter for what a principal may see of what it asks for; undefined: nothing. @throws InvalidInput */
+  #filterOf ({ isAdmin, username }: Principal, { startDate, endDate, ...equal }: ActivityQuery): ActivityFilter | undefined {
+    const filter = { ...equal, ...timesOf({ startDate, endDate }) }
+    if (isAdmin) return filter
+    // Who has no name has no calls of its own.
+    if (username === undefined || (equal.username !== undefined && equal.username !== username)) return undefined
+    const since = this.#since(username)
+    return { ...filter, username, ...(since === undefined ? {} : { from: Math.max(since, filter.from ?? 0) }) }
+  }
+
+  #isOf ({ username }: Principal, activity: Activity): boolean {
+    return username !== undefined && activity.username === username && activity.timestamp >= (this.#since(username) ?? 0)
+  }
 }
 
 const toShown = ({ timestamp, ...activity }: Activity): ShownActivity => ({ ...activity, timestamp: new Date(timestamp).toISOString() })

@@ -22,7 +22,17 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   const { ACTIVITY_RETENTION: retention, ACTIVITY_PAYLOADS: payloads } = app.config.env
   const kept = span(retention)
   const store = kept === 0 ? undefined : activities
-  app.decorate('activities', new ActivityLog(store))
+  const since = (username: string): number | undefined => {
+    const time = Date.parse(app.settings.current.users.get(username)?.createdAt ?? '')
+    return Number.isNaN(time) ? undefined : time
+  }
+  app.decorate('activities', new ActivityLog(store, since))
+  if (activities) {
+    // With 0, what was recorded before goes.
+    const expiry = new Retention(activities, kept)
+    app.addHook('onReady', async () => { expiry.start() })
+    app.addHook('onClose', async () => { await expiry.close() })
+  }
   if (store === undefined) return
 
   const options: DescribeOptions = { payloads, redact: (server, text) => app.gateway.redact(server, text) }
@@ -37,10 +47,5 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   app.metrics.count('toolhub_activities_written_total', 'Calls that were recorded', () => recorder.written)
   app.metrics.count('toolhub_activities_shed_total', 'Calls that were not recorded: the database was slow or away', () => recorder.shed)
   app.metrics.gauge('toolhub_activities_waiting', 'Calls that wait to be recorded', () => recorder.waiting)
-
-  const expiry = new Retention(store, kept)
-  app.addHook('onReady', async () => { expiry.start() })
-  app.addHook('onClose', async () => {
-    await Promise.all([recorder.close(closeTimeout), expiry.close()])
-  })
+  app.addHook('onClose', async () => { await recorder.close(closeTimeout) })
 }, { name: 'activities', dependencies: ['config', 'settings', 'gateway', 'metrics'] })

@@ -5,6 +5,7 @@ import { unmatchedIn } from '../access/overrides.ts'
 import type { ProcessUser } from '../../protocol/transports/process-user.ts'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
+import { goneAccounts } from '../users/mark.ts'
 import type { TransportDeps } from './links/transport.ts'
 import { Upstreams } from './upstreams.ts'
 
@@ -50,7 +51,9 @@ export default fp<UpstreamOptions>(async (app, { connects = true, ...options }) 
   app.addHook('onClose', async () => { await upstreams.close() })
   if (!connects) return
   app.addHook('onReady', async () => { await upstreams.apply(app.settings.current.servers) })
-  app.settings.on('changed', ({ servers }) => {
+  app.settings.on('changed', ({ servers, users }, former) => {
+    const gone = new Set(goneAccounts(former.users, users))
+    if (gone.size > 0) void upstreams.endOf(gone)
     upstreams.apply(servers).catch((error: unknown) => { app.log.error({ err: error }, 'the servers could not be applied') })
   })
 }, { name: 'upstream', dependencies: ['config', 'logs', 'settings', 'outbound', 'gateway', 'logins'] })

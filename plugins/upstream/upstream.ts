@@ -318,6 +318,13 @@ export class Upstream implements Provider {
     if (hasOwn) this.#catalogues.recount()
   }
 
+  /** Users are gone: the links that were theirs end. */
+  async endOf (users: ReadonlySet<string>): Promise<void> {
+    const hasOwn = this.hasOwnCatalogues
+    await this.#placement.pool.endOf(users)
+    if (hasOwn) this.#catalogues.recount()
+  }
+
   /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {
     this.#supervisor.close()

@@ -103,6 +103,11 @@ export class Upstreams implements ProviderSource {
     await this.#connect(upstream)
   }
 
+  /** Ends the connections that were those of accounts which are gone: a later account of the same name gets none of them. */
+  async endOf (users: ReadonlySet<string>): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.endOf(users) }))
+  }
+
   /** Resolves when nothing is left of a server's former connections: its processes have ended. */
   async ended (name: string): Promise<void> {
     await this.#ending.get(name)

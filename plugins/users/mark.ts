@@ -17,5 +17,14 @@ export const rightsMarkOf = (user: User): string => `${markOf(user)}${user.isAdm
 /** Identifies an account, and never another one of the same name: `sub` in the terms of OpenID Connect. */
 export const subjectOf = ({ username, createdAt }: User): string => digest(['sub', username, createdAt])
 
+/** The names of accounts that are gone, or are other ones now. */
+export function * goneAccounts (former: ReadonlyMap<string, User>, next: ReadonlyMap<string, User>): Generator<string> {
+  if (former === next) return
+  for (const [username, user] of former) {
+    const later = next.get(username)
+    if (!later || (later !== user && subjectOf(later) !== subjectOf(user))) yield username
+  }
+}
+
 const digest = (parts: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('base64url').slice(0, 22)

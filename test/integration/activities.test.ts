@@ -287,6 +287,17 @@ test('on PostgreSQL', { timeout }, async (t) => {
     assert.equal((await manage(hub, 'GET', '/activities', undefined, {})).status, 401)
   })
 
+  await t.test('a later account of the same name does not see them', async () => {
+    for (const query of ['_=1', 'sourceIp=none', 'id=x', `token=${ada['x-auth-token']}`]) await list(hub, query, 1, ada)
+    await managed(hub, 'DELETE', '/users/ada')
+    await managed(hub, 'POST', '/users', { username: 'ada', password: 'Ada-has-1-too' })
+    const later = await loggedIn(hub, 'ada', 'Ada-has-1-too')
+    assert.equal((await list(hub, '', 0, later)).length, 0)
+    assert.equal((await managed(hub, 'GET', '/activities/stats', undefined, later)).totalCalls, 0)
+    const [former] = await list(hub, 'username=ada', 1)
+    assert.equal((await manage(hub, 'GET', `/activities/${String(former?.id)}`, undefined, later)).status, 404)
+  })
+
   await t.test('the metrics count them', async () => {
     const text = await (await fetch(`${hub.url}/metrics`, { headers: { authorization: `Bearer ${KEY}` } })).text()
     assert.match(text, /^toolhub_activities_written_total 8$/m)
@@ -317,6 +328,7 @@ test('on PostgreSQL', { timeout }, async (t) => {
     const off = await startReplica(t, url, { ...options, env: { ACTIVITY_RETENTION: '0' } })
     assert.deepEqual(await managed(off, 'GET', '/activities/available'), { available: false })
     assert.equal((await manage(off, 'GET', '/activities')).status, 404)
+    await until(async () => (await query('SELECT 1 FROM activities')).length === 0)
   })
 
   await t.test('the audit log is that of all replicas, with filters', async (t) => {
@@ -333,10 +345,11 @@ test('on PostgreSQL', { timeout }, async (t) => {
       ['entity=group', newest.slice(1)],
       ['entity=group&name=one', newest.slice(2)],
       ['entity=systemConfig', newest.slice(0, 1)],
-      ['action=delete', []],
+      ['entity=activities', ['delete activities activities', 'delete activities activities']],
+      ['action=delete', [...Array<string>(2).fill('delete activities activities'), 'delete key ada\'s laptop', 'delete user ada']],
       ['username=nobody', []],
       ['endDate=2000-01-01', []],
-      ['entity=user&action=create', ['create user ben']]
+      ['entity=user&action=create', ['create user ada', 'create user ben']]
     ] as const) assert.deepEqual(await entries(a, query), wanted, query)
     for (const query of ['entity=odd', 'startDate=odd', 'cursor=odd']) assert.equal((await manage(a, 'GET', `/audit?${query}`)).status, 400)
   })

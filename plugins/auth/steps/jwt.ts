@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { Snapshot } from '../../../db/store.ts'
 import type { Principal } from '../../access/view.ts'
-import { markOf } from '../../users/mark.ts'
+import { markOf, subjectOf } from '../../users/mark.ts'
 import type { Step } from '../chain.ts'
 
 /** The claims of a login token: the user, and the `mark` of the account at the login. */
@@ -25,7 +25,8 @@ function principalOf (claims: LoginClaims, { users }: Snapshot): Principal | und
   const user = users.get(claims.sub)
   if (!user || !sameMark(claims.mark, markOf(user))) return undefined
   return {
-    key: `user ${user.username}`,
+    // Of the account: what belongs to a principal is not that of a later account of the same name.
+    key: `user ${subjectOf(user)}`,
     kind: 'user',
     user: user.username,
     username: user.username,

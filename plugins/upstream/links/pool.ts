@@ -103,6 +103,11 @@ export class Pool {
     }
   }
 
+  /** Users are gone: the links that were theirs end, with what the servers keep for them. */
+  async endOf (users: ReadonlySet<string>): Promise<void> {
+    await Promise.all(this.all.map(async (slot) => { if (slot.user !== undefined && users.has(slot.user)) await this.#end(slot) }))
+  }
+
   /** Ends every link; resolves when nothing of them is left. */
   async close (): Promise<void> {
     clearInterval(this.#sweeping)

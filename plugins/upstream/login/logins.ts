@@ -5,7 +5,7 @@ import { isObject } from '../../../protocol/json.ts'
 import { passthroughNames, type ServerConfig } from '../../../schemas/server.ts'
 import { reachOf, type Outbound } from '../../outbound/outbound.ts'
 import { sha256 } from '../../secrets/hash.ts'
-import { subjectOf } from '../../users/mark.ts'
+import { goneAccounts, subjectOf } from '../../users/mark.ts'
 import { transportKinds } from '../links/transport.ts'
 import { expand, type Environment } from '../links/variables.ts'
 import { hashOfState, type SavedFlow } from './flows.ts'
@@ -165,7 +165,7 @@ export class Logins {
   async forget (former: Snapshot, next: Snapshot): Promise<void> {
     const { tokens } = this.#deps
     // At once, before anything is awaited: a later account of the same name may call in the next moment.
-    const holders = [...gone(former.users, next.users)].map(holderOf)
+    const holders = [...goneAccounts(former.users, next.users)].map(holderOf)
     for (const id of former.keys === next.keys ? [] : former.keys.keys()) if (!next.keys.has(id)) holders.push(holderOf(`key ${id}`))
     for (const login of this.#servers.values()) for (const holder of holders) login.forget(holder)
     for (const [name, { config }] of former.servers) {
@@ -210,13 +210,4 @@ const isSavedFlow = (value: unknown): value is SavedFlow => isObject(value) && v
 function foreignIssuer ({ issuer, namesIssuer }: SavedFlow, iss: string | undefined): string | undefined {
   if (iss === undefined) return namesIssuer ? 'The authorization server names itself in its answers, and this one has no name.' : undefined
   return issuer === undefined || iss === issuer ? undefined : 'It is of another authorization server than the one that was asked.'
-}
-
-/** The names of accounts that are gone, or other ones now. */
-function * gone (former: Snapshot['users'], next: Snapshot['users']): Generator<string> {
-  if (former === next) return
-  for (const [username, user] of former) {
-    const later = next.get(username)
-    if (!later || subjectOf(later) !== subjectOf(user)) yield username
-  }
 }
