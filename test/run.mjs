@@ -19,7 +19,7 @@ const parts = {
   'npm test': [{}],
   // Servers, databases and browsers wait for each other for much of the time.
   system: [
-    { folder: 'integration/', options: ['--timeout=900', '--jobs=3'] },
+    { folder: 'integration/', options: ['--timeout=900', '--jobs=4'] },
     { folder: 'system/', options: ['--timeout=900', '--jobs=2'] },
     { folder: 'system/', alone: true, options: ['--timeout=900', '--jobs=1'] }
   ],
@@ -33,8 +33,10 @@ const names = readdirSync(root, { recursive: true }).map(String).filter((name) =
 /** Files that take long are begun first: the end shall not be one of them alone. */
 const longest = [
   'access/matrix', 'api/management', 'open/openapi', 'downstream/mcp', 'auth/access', 'upstream/openapi',
-  'integration/database', 'integration/cli', 'integration/pglite', 'integration/oauth-storage', 'integration/continuity',
-  'integration/api', 'integration/oauth-flow', 'integration/nginx', 'integration/users', 'integration/social-login',
+  // These wait for most of their time: for a registry, for an idle minute.
+  'integration/cli-first-start', 'integration/nginx',
+  'integration/database', 'integration/pglite', 'integration/cli', 'integration/oauth-storage', 'integration/continuity',
+  'integration/api', 'integration/oauth-flow', 'integration/users', 'integration/social-login',
   'system/replicas', 'system/faults', 'system/hub'
 ].map((name) => `${name}.test.ts`)
 /** Tests of how long something takes under load: nothing else runs beside them. */
