@@ -1,7 +1,7 @@
 // Runs the tests with tap, one process a file, and closes with one line a person (and CI) can read: `N passed, N failed`, which counts
 // tests and their subtests. `node test/run.mjs gateway mcp` runs only the files whose path contains one of the words; `--system` those in
-// test/integration, over real databases, providers and browsers, and then those in test/system, which need the machine for themselves;
-// both say what they need beyond Node and npm. `--soak` those in test/soak, which take long;
+// test/integration, over real databases, providers and browsers, and then those in test/system, of whole processes; both say what they need
+// beyond Node and npm. `--soak` those in test/soak, which take long;
 // `--coverage` measures what the tests reach.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,18 +14,41 @@ const args = process.argv.slice(2)
 const kind = args.includes('--system') ? 'system' : args.includes('--soak') ? 'soak' : 'npm test'
 /** The folders of tests that `npm test` leaves out. */
 const apart = ['integration/', 'system/', 'soak/']
-const folders = { 'npm test': [undefined], system: ['integration/', 'system/'], soak: ['soak/'] }[kind]
+/** What runs one after the other. */
+const parts = {
+  'npm test': [{}],
+  // Servers, databases and browsers wait for each other for much of the time.
+  system: [
+    { folder: 'integration/', options: ['--timeout=900', '--jobs=4'] },
+    { folder: 'system/', options: ['--timeout=900', '--jobs=2'] },
+    { folder: 'system/', alone: true, options: ['--timeout=900', '--jobs=1'] }
+  ],
+  soak: [{ folder: 'soak/', options: [`--timeout=${6 * 3_600}`, '--jobs=1'] }]
+}[kind]
 const coverage = args.includes('--coverage')
 const words = args.filter((arg) => !arg.startsWith('--'))
 const root = new URL('./', import.meta.url)
 const project = new URL('../', import.meta.url)
 const names = readdirSync(root, { recursive: true }).map(String).filter((name) => words.length === 0 || words.some((word) => name.includes(word))).sort()
-/** The files of one folder; of all that `npm test` runs, without one. */
-const filesOf = (folder) => names
+/** Files that take long are begun first: the end shall not be one of them alone. */
+const longest = [
+  'access/matrix', 'api/management', 'open/openapi', 'downstream/mcp', 'auth/access', 'upstream/openapi',
+  // These wait for most of their time: for a registry, for an idle minute.
+  'integration/cli-first-start', 'integration/nginx',
+  'integration/database', 'integration/pglite', 'integration/cli', 'integration/oauth-storage', 'integration/continuity',
+  'integration/api', 'integration/oauth-flow', 'integration/users', 'integration/social-login',
+  'system/replicas', 'system/faults', 'system/hub'
+].map((name) => `${name}.test.ts`)
+/** Tests of how long something takes under load: nothing else runs beside them. */
+const timed = ['system/activities.test.ts', 'system/descriptions.test.ts', 'system/withstands.test.ts']
+const place = (name) => longest.includes(name) ? longest.indexOf(name) : longest.length
+const ordered = names.toSorted((one, other) => place(one) - place(other))
+/** The files of one folder; of all that `npm test` runs, without one; with `alone`, those in `timed`. */
+const filesOf = ({ folder, alone = false }) => ordered
   .filter((name) => folder === undefined ? !apart.some((each) => name.startsWith(each)) : name.startsWith(folder))
-  .filter((name) => name.endsWith(folder === 'soak/' ? '.ts' : '.test.ts'))
+  .filter((name) => name.endsWith(folder === 'soak/' ? '.ts' : '.test.ts') && timed.includes(name) === alone)
   .map((name) => `test/${name}`)
-const files = folders.flatMap(filesOf)
+const files = parts.flatMap(filesOf)
 if (files.length === 0) {
   console.error('no test file has such a path')
   process.exit(1)
@@ -105,20 +128,11 @@ if (!existsSync(generated) || readFileSync(generated, 'utf8').includes('@tapjs/t
   execFileSync(process.execPath, [fileURLToPath(tap), 'build'], { cwd: project, stdio: 'ignore' })
 }
 
-/** What tap is told for the files of one folder. */
-const optionsOf = (folder) => {
-  // Servers, databases and browsers wait for each other for much of the time.
-  if (folder === 'integration/') return ['--timeout=900', '--jobs=3']
-  // Whole processes need the machine for themselves: many of these tests are about time.
-  if (folder === 'system/') return ['--timeout=900', '--jobs=1']
-  return folder === 'soak/' ? [`--timeout=${6 * 3_600}`, '--jobs=1'] : []
-}
-
-/** Runs the files of one folder with tap. @returns its exit code */
-async function run (folder) {
+/** Runs some files with tap. @returns its exit code */
+async function run (files, options = []) {
   const child = spawn(
     process.execPath,
-    [fileURLToPath(tap), '--reporter=tap', ...optionsOf(folder), ...filesOf(folder)],
+    [fileURLToPath(tap), '--reporter=tap', ...options, ...files],
     { cwd: project, env: { ...process.env, ...measured, TOOL_HUB_TEST_BUILD: 'dist/server.js' }, stdio: ['ignore', 'pipe', 'inherit'] }
   )
   const parser = new Parser()
@@ -130,7 +144,7 @@ async function run (folder) {
 
 const started = Date.now()
 let code = 0
-for (const folder of folders) if (filesOf(folder).length > 0) code = await run(folder) || code
+for (const part of parts) if (filesOf(part).length > 0) code = await run(filesOf(part), part.options) || code
 // tap gives up on what is left after some failures.
 const missing = files.length - ended
 if (missing > 0) console.log(`${missing} files have not ended`)

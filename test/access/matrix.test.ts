@@ -178,6 +178,8 @@ const places: Readonly<Record<string, Place>> = {
   ...Object.fromEntries(
     ['/health', '/health/live', '/health/ready', '/config', '/public-config'].map((path) => [`GET ${path}`, nothing()])
   ),
+  'GET /': nothing(),
+  'GET /favicon.ico': nothing(),
   'GET /metrics': { target: 'metrics' },
   'GET /oauth/callback': nothing(),
   'GET /oauth/login/:ticket': nothing(),

@@ -1,7 +1,9 @@
 /**
- * The client of the conformance suite's scenarios for clients: a gateway with the scenario's server as its upstream, and an SDK client in
- * front of it that lists everything and calls each tool. The suite looks at what the gateway sends. The server's URL is the last argument.
+ * The client of the conformance suite's scenarios for clients: the gateway with the scenario's server as its upstream, and an SDK client in
+ * front of it that lists everything and calls each tool. The suite looks at what the gateway sends. The server's URL is the last argument,
+ * the gateway's is `TOOL_HUB_URL`. Plain Node runs this file: it starts once a scenario.
  */
+import assert from 'node:assert/strict'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import {
   CallToolResultSchema,
@@ -10,7 +12,7 @@ import {
   ListRootsRequestSchema
 } from '@modelcontextprotocol/sdk/types.js'
 import { agent, type Json } from '../helpers/client.ts'
-import { bearerKey, startHub, until } from '../helpers/hub.ts'
+import { Tested } from './gateway.ts'
 
 interface Wanted { readonly name: string, readonly arguments: Json }
 const { toolCalls } = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}') as { toolCalls?: Wanted[] }
@@ -44,11 +46,11 @@ async function useAll (client: Client): Promise<void> {
 const steps: Array<() => unknown> = []
 const cleanup = { after: (step: () => unknown) => { steps.push(step) } }
 try {
-  const hub = await startHub(cleanup, {
-    settings: { mcpServers: { tested: { type: 'streamable-http', url: process.argv.at(-1) ?? '' } }, bearerKeys: [bearerKey()] }
-  })
-  await until(async () => hub.output().includes('tested: connected'), 10_000, hub.output)
-  await useAll(await agent(cleanup, `${hub.url}/mcp/tested`, {
+  const tested = await Tested.add({ url: process.argv.at(-1) })
+  steps.push(async () => { await tested.remove() })
+  const { status, error } = await tested.settled()
+  assert.equal(status, 'connected', String(error))
+  await useAll(await agent(cleanup, tested.url, {
     capabilities: { sampling: {}, roots: {}, elicitation: { form: { applyDefaults: true } } },
     prepare: (client) => {
       client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {

@@ -19,7 +19,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import pLimit from 'p-limit'
-import { freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
+import { bearerKey, freePort, path, spawnHub, tsServer, until, type Cleanup, type ProcessHub } from '../helpers/hub.ts'
 import { allow, Browser, register } from '../helpers/oauth.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
@@ -99,6 +99,10 @@ const loginScenarios: Readonly<Record<string, readonly string[]>> = {
   ]
 }
 
+/** The scenario of a client whose id is the address of a document, and where the suite expects that. */
+const byDocument = 'basic-cimd'
+const documentsAt = 'https://conformance-test.local'
+
 /** The other scenarios for clients, by revision: all that the revision requires. */
 const clientScenarios: Readonly<Record<string, readonly string[]>> = {
   [revision]: ['initialize', 'tools_call', 'elicitation-sep1034-client-defaults', 'sse-retry', 'json-schema-2020-12-preservation'],
@@ -116,7 +120,7 @@ const clientScenarios: Readonly<Record<string, readonly string[]>> = {
 
 const runMs = 85_000
 const scenarioMs = 15_000
-/** A gateway starts, and is waited for where a login is to fail. */
+/** A gateway is waited for where a login is to fail. */
 const clientMs = 60_000
 const stopMs = 5_000
 
@@ -129,6 +133,8 @@ interface Check { id: string, status: string, errorMessage?: string }
 /** The checks of each scenario, by its name. */
 type Results = Map<string, Check[]>
 
+/** Suites that run at the same time: most of a run is waiting for processes to start. */
+const limit = pLimit(3)
 const steps: Array<() => unknown> = []
 let ending = false
 const cleanup: Cleanup = { after: (step) => { steps.push(step) } }
@@ -182,7 +188,7 @@ async function startFixture (file = 'test/fakes/everything.ts'): Promise<string>
   const { command, args } = tsServer(file)
   const { child, output } = start(command, args, { env: { PORT: '0' } })
   const port = (): string | undefined => /^listening (\d+)$/m.exec(output())?.[1]
-  await until(() => port() ?? child.exitCode !== null, 10_000, () => `The fixture server does not listen: ${output()}`)
+  await until(() => port() ?? child.exitCode !== null, 30_000, () => `The fixture server does not listen: ${output()}`)
   if (port() === undefined) throw new Error(`The fixture server exited: ${output()}`)
   return `http://127.0.0.1:${port()}/mcp`
 }
@@ -218,10 +224,11 @@ async function run (url: string, ...options: string[]): Promise<Results> {
 /** Runs those of the modern era against the other fixture server, directly and behind the gateway. */
 async function runModern (): Promise<Record<string, Results>> {
   const file = 'test/fakes/everything-modern.ts'
-  const runs = {
-    direct: await runAt(modernRevision, modernCount, await startFixture(file)),
-    gateway: await runAt(modernRevision, modernCount, await startGateway(file))
-  }
+  const [direct, gateway] = await Promise.all([
+    limit(async () => await runAt(modernRevision, modernCount, await startFixture(file))),
+    limit(async () => await runAt(modernRevision, modernCount, await startGateway(file)))
+  ])
+  const runs = { direct, gateway }
   for (const results of Object.values(runs)) {
     for (const name of [...results.keys()]) if (unscored.test(name)) results.delete(name)
     results.set(streaming, (results.get(streaming) ?? []).filter(({ id }) => id !== 'server-sse-streams-functional'))
@@ -333,19 +340,29 @@ const runLogins = async (): Promise<Results> => await runScenarios('test/conform
 /** Runs the other scenarios for clients. */
 const runClients = async (): Promise<Results> => await runScenarios('test/conformance/client-driver.ts', clientScenarios, '')
 
-/** Runs scenarios for clients, some at a time. @param driver starts a gateway in front of the suite's server */
+/** The gateways that drivers add their servers to, by `install.baseUrl`. */
+const upstreamSides = new Map<string, Promise<ProcessHub>>()
+async function upstreamSide (baseUrl: string): Promise<ProcessHub> {
+  const systemConfig = baseUrl === '' ? {} : { install: { baseUrl } }
+  const hub = upstreamSides.get(baseUrl) ?? startHub({ mcpServers: {}, bearerKeys: [bearerKey()], systemConfig })
+  upstreamSides.set(baseUrl, hub)
+  return await hub
+}
+
+/** Runs scenarios for clients, some at a time. @param driver adds the suite's server to a gateway, and uses it */
 async function runScenarios (driver: string, scenarios: Readonly<Record<string, readonly string[]>>, prefix: string): Promise<Results> {
   const results: Results = new Map()
-  const { command, args } = tsServer(driver)
   console.log(`Running the scenarios for clients against the upstream side of the gateway: ${driver}`)
+  const command = `${join(modules, '.bin/node')} ${path(driver)}`
   const one = async (version: string, name: string): Promise<Check[]> => {
     const folder = await mkdtemp(join(tmpdir(), 'tool-hub-conformance-'))
     cleanup.after(async () => { await rm(folder, { recursive: true, force: true }) })
     const options = ['--scenario', `${prefix}${name}`, '--spec-version', version, '--force', '--timeout', String(clientMs), '-o', folder]
+    const hub = await upstreamSide(name === byDocument ? documentsAt : '')
     const { output, exited } = start(
       join(modules, '.bin/node'),
-      [join(modules, '.bin/conformance'), 'client', '--command', [command, ...args].join(' '), ...options],
-      { timeout: runMs }
+      [join(modules, '.bin/conformance'), 'client', '--command', command, ...options],
+      { timeout: runMs, env: { TOOL_HUB_URL: hub.url } }
     )
     const code = await exited
     if (ending) throw new Error('Interrupted')
@@ -357,10 +374,8 @@ async function runScenarios (driver: string, scenarios: Readonly<Record<string, 
     }
     return checks
   }
-  // Most of a scenario is waiting for processes to start.
-  const limit = pLimit(3)
-  const named = Object.entries(scenarios).flatMap(([version, names]) => names.map((name) => ({ version, name })))
-  await Promise.all(named.map(async ({ version, name }) => await limit(async () => {
+  const all = Object.entries(scenarios).flatMap(([version, names]) => names.map((name) => ({ version, name })))
+  await Promise.all(all.map(async ({ version, name }) => await limit(async () => {
     results.set(`${prefix}${name} ${version}`, await one(version, name))
   })))
   return results
@@ -452,24 +467,38 @@ async function main (): Promise<boolean> {
   const expected = await expectedFailures()
   const baseline = ['--expected-failures', expectedFailuresPath]
   await cachedPackages('conformance', packages)
-  if (authorization === true) return await judgeAuthorization(expected)
+  if (authorization === true) return judge(await authorizations(), expected)
   if (login === true) return report({ login: await runLogins() }, expected)
   if (modern === true) return report(await runModern(), expected)
   if (client === true) return report({ client: await runClients() }, expected)
   if (url !== undefined) return report({ gateway: await run(url, ...baseline) }, expected)
-  const straight = await run(await startFixture())
-  if (direct === true) return report({ direct: straight }, new Set())
-  const isEqual = report({ direct: straight, gateway: await run(await startGateway(), ...baseline) }, expected)
-  const isModern = report(await runModern(), expected)
-  const isAuthorized = await judgeAuthorization(expected)
-  const isClient = report({ client: await runClients() }, expected)
-  return report({ login: await runLogins() }, expected) && isClient && isAuthorized && isEqual && isModern
+  const straight = limit(async () => await run(await startFixture()))
+  if (direct === true) return report({ direct: await straight }, new Set())
+  const all = await Promise.all([
+    Promise.all([straight, limit(async () => await run(await startGateway(), ...baseline))]),
+    runModern(),
+    authorizations(),
+    runClients(),
+    runLogins()
+  ])
+  const [[plain, relayed], modernRuns, authorized, clients, logins] = all
+  const isEqual = report({ direct: plain, gateway: relayed }, expected)
+  const isModern = report(modernRuns, expected)
+  const isAuthorized = judge(authorized, expected)
+  const isClient = report({ client: clients }, expected)
+  return report({ login: logins }, expected) && isClient && isAuthorized && isEqual && isModern
 }
 
-/** Runs and prints the scenarios for authorization servers, with a public client and a confidential one. */
-async function judgeAuthorization (expected: Set<string>): Promise<boolean> {
-  const open = report({ 'public client': await runAuthorization(false) }, expected)
-  return report({ 'client secret': await runAuthorization(true) }, expected) && open
+/** Runs the scenarios for authorization servers, with a public client and a confidential one. */
+const authorizations = async (): Promise<[Results, Results]> => await Promise.all([
+  limit(async () => await runAuthorization(false)),
+  limit(async () => await runAuthorization(true))
+])
+
+/** Prints what they came to. */
+function judge ([open, secret]: [Results, Results], expected: Set<string>): boolean {
+  const isOpen = report({ 'public client': open }, expected)
+  return report({ 'client secret': secret }, expected) && isOpen
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -46,7 +46,8 @@ export async function killRounds (
     if (round + waiting.length + 1 < rounds) waiting.push(start())
     child.stdin.write(`go r${round}\n`)
     await said('ok')
-    await sleep(20 + 7 * (round % 20))
+    // From 20 to 160 ms, however many rounds there are.
+    await sleep(20 + 140 * (round % Math.min(rounds, 20)) / Math.min(rounds, 20))
     child.kill('SIGKILL')
     await once(child, 'close')
     for (const line of lines) {

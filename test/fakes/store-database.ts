@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openStorage } from '../../db/open.ts'
 import type { Change, Storage, Store } from '../../db/store.ts'
-import { change, type Opened } from '../contracts/store.ts'
+import { change, type Open, type Opened } from '../contracts/store.ts'
 import { database, pglite, type Cluster, type Database } from '../helpers/database.ts'
 import type { Cleanup } from '../helpers/hub.ts'
 import { temporaryFolder } from './store-file.ts'
@@ -67,5 +67,43 @@ export async function openPglite (t: Cleanup, settings?: object): Promise<Opened
     folder,
     reopen: async (): Promise<Store> => (store = await opened.reopen()),
     elsewhere: async (changes: readonly Change[]) => { await change(store, () => changes) }
+  }
+}
+
+/** Removes all that a store holds. @throws Invalid where it must keep an admin */
+async function empty (store: Store): Promise<void> {
+  const sections = { mcpServers: 'servers', groups: 'groups', bearerKeys: 'keys', users: 'users', prompts: 'prompts', resources: 'resources' } as const
+  await change(store, (snapshot) => [
+    { entity: 'systemConfig', value: {} },
+    ...Object.entries(sections).flatMap(([entity, section]) =>
+      [...snapshot[section].keys()].map((key) => ({ entity, key, value: undefined }) as Change))
+  ])
+}
+
+/**
+ * As `openPglite`, one test after another: the embedded database of one serves the next, since making and opening it takes seconds. A test
+ * that seeds it, or leaves what cannot be removed, has one of its own.
+ * @param end after the last test
+ */
+export function openPgliteInTurn (end: Cleanup): Open {
+  interface Held { opened: Opened, store: Store, remove: () => Promise<void> }
+  let left: Held | undefined
+  end.after(async () => { await left?.remove() })
+  const make = async (): Promise<Held> => {
+    const steps: Array<() => unknown> = []
+    const opened = await openPglite({ after: (step) => { steps.push(step) } })
+    return { opened, store: opened.store, remove: async () => { for (const step of steps.reverse()) await step() } }
+  }
+  return async (t, settings) => {
+    if (settings !== undefined) return await openPglite(t, settings)
+    const held = left ?? await make()
+    left = undefined
+    t.after(async () => {
+      try {
+        await empty(held.store)
+        left = held
+      } catch { await held.remove() }
+    })
+    return { ...held.opened, store: held.store, reopen: async () => (held.store = await held.opened.reopen()) }
   }
 }

@@ -3,10 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { createConnection } from 'node:net'
-import { Client } from '@modelcontextprotocol/sdk/client/index.js'
-import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js'
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
 import { bearerKey, freePort, npmServer, until, type Cleanup, type Hub } from './hub.ts'
 
@@ -84,7 +81,9 @@ export interface AgentOptions {
   prepare?: (client: Client) => void
 }
 
-const fresh = (options: AgentOptions): Client => {
+const fresh = async (options: AgentOptions): Promise<Client> => {
+  // Only who wants a client of the SDK loads it: it takes longer than all of Node.
+  const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
   const client = new Client({ name: options.name ?? 'test', version: '1.0.0' }, { capabilities: options.capabilities ?? {} })
   options.prepare?.(client)
   return client
@@ -95,7 +94,8 @@ const authorization = (key: string | null | undefined): Record<string, string> =
 
 /** An SDK client on a streamable HTTP endpoint, initialized. */
 export async function agent (t: Cleanup, url: string, options: AgentOptions = {}): Promise<Client> {
-  const client = fresh(options)
+  const client = await fresh(options)
+  const { StreamableHTTPClientTransport } = await import('@modelcontextprotocol/sdk/client/streamableHttp.js')
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...authorization(options.key), ...options.headers } }
   })
@@ -111,7 +111,8 @@ export async function directStdio (
   env: Record<string, string> = {},
   options: AgentOptions = {}
 ): Promise<Client> {
-  const client = fresh(options)
+  const client = await fresh(options)
+  const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
   await client.connect(new StdioClientTransport({ ...server, env: { PATH: process.env.PATH ?? '', ...env }, stderr: 'ignore' }))
   t.after(async () => {
     await client.close()
@@ -121,7 +122,8 @@ export async function directStdio (
 
 /** An SDK client on a legacy SSE endpoint, without the gateway. */
 export async function directSse (t: Cleanup, url: string): Promise<Client> {
-  const client = fresh({})
+  const client = await fresh({})
+  const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js')
   await client.connect(new SSEClientTransport(new URL(url)))
   t.after(async () => { await client.close() })
   return client

@@ -112,7 +112,7 @@ export async function startHub (t: Cleanup, options: HubOptions = {}): Promise<H
 }
 
 /**
- * Starts the gateway as its own process, as an operator would, and waits until /health answers (30 s: others may use the machine).
+ * Starts the gateway as its own process, as an operator would, and waits until /health answers (60 s: others may use the machine).
  * Stopped and cleaned up after the test.
  */
 export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promise<ProcessHub> {
@@ -142,7 +142,7 @@ export async function spawnHub (t: Cleanup, options: ProcessOptions = {}): Promi
   if (options.wait !== false) {
     await until(
       async () => (await fetch(`${base}/health`)).ok,
-      30_000,
+      60_000,
       () => (child.exitCode !== null ? `the gateway exited: ${output}` : `no /health: ${output}`)
     )
   }

@@ -27,7 +27,10 @@ async function folderFor (t: Test): Promise<string> {
 
 /** Runs one of the two commands for the gateway of a folder. */
 async function run (command: 'backup' | 'restore', folder: string, args: string[], env: Record<string, string> = {}): Promise<{ code: number, told: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', path(`cli/${command}.ts`), ...args], {
+  const program = process.env.TOOL_HUB_TEST_BUILD === undefined
+    ? ['--import', 'tsx', path(`cli/${command}.ts`)]
+    : [path(`dist/cli/${command}.js`)]
+  const child = spawn(process.execPath, [...program, ...args], {
     cwd: path(''),
     env: { PATH: process.env.PATH ?? '', HOME: folder, SETTINGS_PATH: join(folder, 'mcp_settings.json'), ...env }
   })

@@ -1,5 +1,5 @@
 // kill -9 of a process that writes without a pause: what it acknowledged is stored, on file, PostgreSQL and PGlite.
-// How often: 5 to 20 times here, 100 times in test/soak.
+// How often: 3 to 8 times here, 20 and 100 times in test/soak.
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { test } from 'tap'
@@ -11,11 +11,14 @@ import { vault } from '../fakes/replica.ts'
 import { openPostgres } from '../fakes/store-database.ts'
 import { openFile } from '../fakes/store-file.ts'
 import { cluster, pglite } from '../helpers/database.ts'
+import { isFull } from '../helpers/full.ts'
 
 const server = (key: string): Change => ({ entity: 'mcpServers', key, value: { command: 'node', description: '' } })
-const timeout = 120_000
+const timeout = isFull ? 400_000 : 120_000
+/** Each one starts a process. */
+const rounds = isFull ? 20 : 8
 
-void test('file: kill -9 under continuous writes loses nothing that was acknowledged', { timeout: 40_000 }, async (t) => {
+void test('file: kill -9 under continuous writes loses nothing that was acknowledged', { timeout }, async (t) => {
   const { path, store, document } = await openFile(t, { mcpServers: {} })
   const end = new AbortController()
   let reads = 0
@@ -26,7 +29,7 @@ void test('file: kill -9 under continuous writes loses nothing that was acknowle
     }
   })()
   const stored = async (): Promise<Set<string>> => new Set(Object.keys((await document()).mcpServers as object))
-  const acknowledged = await killRounds(t, path, 20, stored).finally(() => { end.abort() })
+  const acknowledged = await killRounds(t, path, rounds, stored).finally(() => { end.abort() })
   await reader
   t.comment(`${acknowledged} acknowledged, ${reads} reads in between`)
   const before = (await store.load()).servers.size
@@ -41,7 +44,7 @@ void test('PostgreSQL: kill -9 under continuous writes loses nothing that was ac
   const acknowledged = await killRounds(
     t,
     url,
-    20,
+    rounds,
     async () => new Set((await store.load()).servers.keys()),
     'test/fakes/database-writer.ts'
   )
@@ -67,5 +70,5 @@ void test('PGlite: kill -9 under continuous writes loses nothing that was acknow
     try { return new Set((await store.load()).servers.keys()) } finally { await store.close() }
   }
   await stored()
-  t.comment(`${await killRounds(t, url, 5, stored, 'test/fakes/database-writer.ts')} acknowledged`)
+  t.comment(`${await killRounds(t, url, isFull ? 20 : 3, stored, 'test/fakes/database-writer.ts')} acknowledged`)
 })

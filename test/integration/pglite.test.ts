@@ -1,10 +1,11 @@
-// The settings on an embedded PostgreSQL: the contract of all stores, each test on a database of its own, and gateways as processes. Each
-// opening takes seconds. `npm test` has the same commands on it as on the other stores, in test/db.
+// The settings on an embedded PostgreSQL: the contract of all stores, and gateways as processes. Each opening takes seconds, so that the
+// contract's tests take turns on one database; in `npm run soak` each has its own. database.test.ts has the same commands on it as on the
+// other stores.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { before, test } from 'tap'
+import { before, t, test } from 'tap'
 import { PGlite } from '@electric-sql/pglite'
 import { openStorage } from '../../db/open.ts'
 import type { Storage } from '../../db/store.ts'
@@ -12,18 +13,19 @@ import { portsContract } from '../contracts/ports.ts'
 import { storeContract } from '../contracts/store.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
 import { loggedIn, managed, parked, serverNames, spawnReplica, vault } from '../fakes/replica.ts'
-import { openPglite } from '../fakes/store-database.ts'
+import { openPglite, openPgliteInTurn } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { openPorts } from '../fakes/store-ports.ts'
 import { connected, Session, settings, text, within } from '../helpers/client.ts'
 import { emptyFolder, pglite } from '../helpers/database.ts'
+import { isFull } from '../helpers/full.ts'
 
 const timeout = 90_000
 
 // The first one takes seconds, and no test shall pay for it.
 before(emptyFolder)
 
-storeContract('PGlite', openPglite, { alone: true, model: false })
+storeContract('PGlite', isFull ? openPglite : openPgliteInTurn(t), { alone: true, model: false })
 portsContract('PGlite', async (t) => await openPorts(t, (await pglite(t)).url), { database: true })
 
 const openAt = async (dbUrl: string): Promise<Storage> =>

@@ -25,7 +25,7 @@ import {
 import { startUpstream } from '../fakes/fault-http.ts'
 import { bearerKey, path, spawnHub, until, type Hub, type ProcessHub } from '../helpers/hub.ts'
 
-const rounds = Number(process.env.KILL_ROUNDS ?? 20)
+const rounds = Number(process.env.KILL_ROUNDS ?? 8)
 const STDIO = { command: process.execPath, args: [path('test/fakes/fault-stdio.mjs')] }
 const parked = (description = 'parked'): Json => ({ type: 'streamable-http', url: 'http://127.0.0.1:9/mcp', enabled: false, description })
 
