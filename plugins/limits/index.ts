@@ -218,6 +218,11 @@ export const limits = {
   rebuildsPerMinute: 600,
   /** Max resource subscriptions per session and server; beyond: -32000. */
   subscriptionsPerSession: 1_000,
+  /**
+   * Subscriptions to resources, of legacy and modern clients. `size`: max size of all of them, in characters of their URIs and `cost` for
+   * each, with a share for each owner; beyond: -32001. `levels`: how many levels of the URI of an update are compared.
+   */
+  subscriptions: { size: 32 * 1024 * 1024, cost: 256, levels: 100 },
 
   /** Max surfaces cached; beyond: the oldest is dropped, and built again on demand. */
   surfaces: 256,

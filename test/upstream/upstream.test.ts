@@ -37,6 +37,7 @@ import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
 import { baseKey, linkKey, listingKey, type Isolation, type LinkKey, type Sharer } from '../../plugins/upstream/links/link-key.ts'
 import { Semaphore } from '../../plugins/limits/semaphore.ts'
+import { ShareError } from '../../plugins/limits/shares.ts'
 import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
@@ -404,9 +405,9 @@ test('slot: what outlives one connection', async (t) => {
   })
 
   const subscribe = (slot: Slot, uri: string, ...ids: string[]): void => {
-    slot.subscriptions.set(uri, new Map(ids.map((id) => [id, client(id)])))
+    for (const id of ids) slot.subscriptions.add(uri, client(id))
   }
-  const subscribersOf = (slot: Slot, uri: unknown): string[] => [...slot.subscribersOf(uri)].map(({ id }) => id).sort()
+  const subscribersOf = (slot: Slot, uri: string): string[] => [...slot.subscriptions.subscribersOf(uri)].map(({ id }) => id).sort()
 
   await t.test('an update goes to who subscribed to the resource, or to one that it is a part of', async () => {
     const slot = slotOf()
@@ -416,7 +417,6 @@ test('slot: what outlives one connection', async (t) => {
     assert.deepEqual(subscribersOf(slot, 'file:///a/b.txt'), ['ann', 'bob', 'eve'])
     assert.deepEqual(subscribersOf(slot, 'file:///a/c.txt'), ['ann'])
     assert.deepEqual(subscribersOf(slot, 'file:///'), [])
-    for (const odd of [undefined, null, 1, {}, ['file:///a']]) assert.deepEqual(subscribersOf(slot, odd), [])
   })
 
   await t.test('a resource whose URI only begins alike is not a part of it', async () => {
@@ -431,11 +431,37 @@ test('slot: what outlives one connection', async (t) => {
     subscribe(slot, 'b', 'ann', 'bob')
     subscribe(slot, 'c', 'bob')
     assert.deepEqual(slot.forget('ann'), ['a'])
-    assert.deepEqual([...slot.subscriptions.keys()], ['b', 'c'])
+    assert.deepEqual([...slot.subscriptions.uris], ['b', 'c'])
     assert.deepEqual(slot.forget('ann'), [])
     assert.deepEqual(slot.forget('nobody'), [])
     assert.deepEqual(slot.forget('bob').sort(), ['b', 'c'])
     assert.equal(slot.subscriptions.size, 0)
+  })
+
+  await t.test('subscriptions have a bound for all slots together, with a share for each owner, in size and not in number', async () => {
+    const [slot, other] = [slotOf(), slotOf()]
+    const owned = (id: string, owner: string): Client => Object.assign(client(id), { owner })
+    const uri = (n: number): string => `file:///${n}/${'x'.repeat(1024 * 1024)}`
+    const add = (to: Slot, who: Client, from: number): number => {
+      for (let n = from; ; n++) {
+        try { to.subscriptions.add(uri(n), who) } catch (error) {
+          assert.ok(error instanceof ShareError && error.isOwners)
+          return n - from
+        }
+      }
+    }
+    const [first, second, bob] = [owned('s1', 'eve'), owned('s2', 'eve'), owned('s3', 'bob')]
+    const most = add(slot, first, 0)
+    assert.equal(most, Math.floor(limits.subscriptions.size * 3 / 4 / 1024 / 1024) - 1)
+    assert.equal(add(other, second, 0), 0, 'the same owner')
+    assert.ok(add(other, bob, 0) >= 2)
+    other.takeOver(slot, first)
+    assert.deepEqual([other.subscriptions.countOf('s1'), other.subscriptions.subscribersOf(`${uri(0)}/a`)[Symbol.iterator]().next().value], [most, bob])
+    assert.equal(slot.forget('s1').length, most, 'it was copied')
+    assert.equal(add(slot, second, 0), 0, 'and is counted once')
+    other.subscriptions.clear()
+    assert.equal(add(slot, second, 0), most)
+    slot.forget('s2')
   })
 
   await t.test('it is idle while nobody would notice its link going', async () => {

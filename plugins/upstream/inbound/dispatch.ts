@@ -87,7 +87,8 @@ export function dispatchNotification (deps: DispatchDeps, slot: Slot, link: Link
       deps.refresh(slot)
       return
     case 'notifications/resources/updated':
-      for (const subscriber of slot.subscribersOf(params.uri)) subscriber.listener?.deliver(method, paramsText)
+      if (typeof params.uri !== 'string') return
+      for (const subscriber of slot.subscriptions.subscribersOf(params.uri)) subscriber.listener?.deliver(method, paramsText)
       return
     case 'notifications/progress': {
       // Of no open call: a task goes on reporting under the token of the call that began it.

@@ -107,7 +107,7 @@ export class Placement {
 
   /** Where a client is subscribed: it may have done so with other headers than it sends now. */
   subscribedOn (client: Client, uri: string): Slot | undefined {
-    return this.pool.all.find(({ subscriptions }) => subscriptions.get(uri)?.has(client.id))
+    return this.pool.all.find(({ subscriptions }) => subscriptions.has(uri, client.id))
   }
 
   /** Takes over what clients asked for at the former upstream of this server, whose slots end. */

@@ -117,6 +117,7 @@ export class Pool {
   async #end (slot: Slot): Promise<void> {
     if (this.#slots.delete(slot.key.key)) this.#count(slot, -1)
     slot.ended = true
+    slot.subscriptions.clear()
     await slot.hangUp()
   }
 

@@ -5,6 +5,7 @@ import { lower, type Level } from '../../../protocol/listener.ts'
 import type { Link } from './link.ts'
 import type { LinkKey } from './link-key.ts'
 import type { Passed } from './passthrough.ts'
+import { SubscriptionTable } from './subscription-table.ts'
 import { TaskRegistry } from './task-registry.ts'
 
 /** The level from which most servers send log messages while no level is set. */
@@ -22,8 +23,7 @@ export class Slot {
   readonly user: string | undefined
   /** Subscriptions that the upstream has not answered yet: further subscribers wait for the same answer. */
   readonly subscribing = new Map<string, Promise<string>>()
-  /** The subscribers of each resource, by URI and by client id. */
-  readonly subscriptions = new Map<string, Map<string, Client>>()
+  readonly subscriptions = new SubscriptionTable()
   /** What its clients began there that outlives their calls. */
   readonly tasks = new TaskRegistry()
   link: Link | undefined
@@ -76,19 +76,6 @@ export class Slot {
     await Promise.all([link?.close(), candidate?.close()])
   }
 
-  /** How many subscriptions one client has. */
-  countOf (id: string): number {
-    let count = 0
-    for (const subscribers of this.subscriptions.values()) if (subscribers.has(id)) count++
-    return count
-  }
-
-  /** The clients that are subscribed to a resource, or to one that it is a part of. */
-  * subscribersOf (uri: unknown): Iterable<Client> {
-    if (typeof uri !== 'string') return
-    for (const [subscribed, subscribers] of this.subscriptions) if (isWithin(uri, subscribed)) yield * subscribers.values()
-  }
-
   knows (client: Client): boolean { return this.#clients.has(client.id) }
 
   /** Notes a client that it serves from now on. */
@@ -120,7 +107,7 @@ export class Slot {
   get clients (): Client[] {
     const clients = new Map<string, Client>()
     for (const client of this.#clients.values()) if (client.listener?.level !== undefined) clients.set(client.id, client)
-    for (const subscribers of this.subscriptions.values()) for (const client of subscribers.values()) clients.set(client.id, client)
+    for (const client of this.subscriptions.clients) clients.set(client.id, client)
     return [...clients.values()]
   }
 
@@ -128,30 +115,15 @@ export class Slot {
   takeOver (from: Slot, client: Client): void {
     this.serve(client)
     this.updateLevel()
-    for (const [uri, subscribers] of from.subscriptions) {
-      if (!subscribers.has(client.id)) continue
-      this.link?.noteUser(client)
-      const known = this.subscriptions.get(uri)
-      if (known) { known.set(client.id, client); continue }
-      this.subscriptions.set(uri, new Map([[client.id, client]]))
-      this.link?.subscribe(uri).catch(() => {})
-    }
+    const fresh = this.subscriptions.takeOver(from.subscriptions, client)
+    if (this.subscriptions.countOf(client.id) > 0) this.link?.noteUser(client)
+    for (const uri of fresh) this.link?.subscribe(uri).catch(() => {})
   }
 
   /** Forgets a client. @returns the URIs that nobody is subscribed to any more */
   forget (id: string): string[] {
     if (this.#clients.delete(id) && this.link?.level !== undefined) this.updateLevel()
     this.tasks.leave(id)
-    const free: string[] = []
-    for (const [uri, subscribers] of this.subscriptions) {
-      if (!subscribers.delete(id) || subscribers.size > 0) continue
-      this.subscriptions.delete(uri)
-      free.push(uri)
-    }
-    return free
+    return this.subscriptions.forget(id)
   }
 }
-
-/** A resource itself, or one below it: `r://1/a` is within `r://1`, `r://10` is not. */
-const isWithin = (uri: string, whole: string): boolean =>
-  uri === whole || (uri.startsWith(whole) && (/[/?#]$/.test(whole) || /^[/?#]/.test(uri.slice(whole.length))))

@@ -2,6 +2,7 @@ import { plainClass } from '../../../protocol/capabilities.ts'
 import { UpstreamError } from '../../../protocol/errors.ts'
 import { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ProviderStatus } from '../../../protocol/provider.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
 import { limits } from '../../limits/index.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
@@ -165,8 +166,10 @@ export class ConnectionSupervisor {
       // A catalogue of one client's own connection was that connection's.
       const fresh = base || slot.catalogue !== undefined || (this.#deps.lists(slot) && !this.#catalogues.has(slot.key.capabilityClass))
       if (slot.level !== undefined) await link.setLevel(slot.level).catch(() => {})
-      for (const [uri, subscribers] of slot.subscriptions) {
-        for (const subscriber of subscribers.values()) link.noteUser(subscriber)
+      for (const client of slot.subscriptions.clients) link.noteUser(client)
+      const budget = new LoopBudget()
+      for (const uri of slot.subscriptions.uris) {
+        if (budget.spent) await budget.yieldToEventLoop()
         link.subscribe(uri).catch(() => {})
       }
       if (fresh) await this.#catalogues.read(slot, base)
