@@ -1,3 +1,4 @@
+import { jsonSize, noteJsonSize } from './json-size.ts'
 import { orderedEntries, orderedObject } from './order.ts'
 import { Invalid, type Change, type Entity } from './store.ts'
 
@@ -15,7 +16,12 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** A value after a round trip through JSON; if the former value has the same JSON, the former object itself. */
 function normalized (former: unknown, value: unknown): unknown {
   const text = JSON.stringify(value)
-  return former !== undefined && JSON.stringify(former) === text ? former : JSON.parse(text)
+  // A former object of another size is not put into words for the comparison: entries may have a megabyte.
+  const mayBeSame = former !== undefined && (!isObject(former) || jsonSize(former) === text.length)
+  if (mayBeSame && JSON.stringify(former) === text) return former
+  const plain: unknown = JSON.parse(text)
+  noteJsonSize(plain, text.length)
+  return plain
 }
 
 /** A section that is an object, while changes are applied. A Map, since a member may be named `__proto__`. */

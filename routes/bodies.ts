@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { bytesOf, readJson, readText } from '../plugins/body/index.ts'
 import { holdBody } from '../plugins/body/memory.ts'
 import { ownerAt } from '../plugins/limits/owner.ts'
+import type {} from './api/principal.ts'
 
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
@@ -12,8 +13,14 @@ export function jsonBodies (app: FastifyInstance): void {
   app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
   app.addContentTypeParser(
     'application/json',
-    async (request: FastifyRequest, payload: FastifyRequest['raw']) => await readJson(payload, limitOf(app), ownerAt(request.ip))
+    async (request: FastifyRequest, payload: FastifyRequest['raw']) =>
+      await readJson(payload, limitOf(app), ownerAt(request.ip), (size) => { countChange(request, size) })
   )
+}
+
+/** Counts a large body that asks for a change. @param size in characters @throws ShareError */
+function countChange ({ server, principal, routeOptions }: FastifyRequest, size: number): void {
+  if (principal && routeOptions.config.effect === 'change') server.settings.countLarge(principal, size)
 }
 
 /** Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. */

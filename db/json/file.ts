@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import pLimit from 'p-limit'
-import { apply, type Document } from '../apply.ts'
+import { apply, isObject, type Document } from '../apply.ts'
+import { jsonSize } from '../json-size.ts'
 import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
@@ -20,9 +21,16 @@ import { FileEdited, toStorageError } from './write.ts'
 const reportInvalidAfter = 500
 /** Min time between two attempts to write after a failed write, in ms. */
 const probeInterval = 5_000
+/** In characters of JSON. */
+const largeEntry = 64 * 1024
 
 const invalidEdit = 'The settings file was edited and cannot be used as it is; the log says what is wrong.'
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+/** Whether a change made an entry so large that others should not wait for all of the work on it at once. */
+const isLarge = ({ mcpServers }: Document, change: Change): boolean => {
+  const entry = change.entity === 'mcpServers' && isObject(mcpServers) ? mcpServers[change.rename ?? change.key] : undefined
+  return isObject(entry) && jsonSize(entry) > largeEntry
+}
 const toBytes = (document: Document): Buffer => Buffer.from(documentText(document))
 
 /**
@@ -97,6 +105,7 @@ export class JsonFileStore implements Store, SectionFile {
         if (document === former.document && found === 'same') return former.snapshot
         const next = read(document, former.snapshot.version + 1, former)
         checkInvariants(former.snapshot, next.snapshot)
+        if (changes.some((change) => isLarge(document, change))) await new Promise((resolve) => { setImmediate(resolve) })
         if (!await this.#write(document)) continue
         this.#reading = next
         // Tokens in plain text were replaced by hashes: they must not survive in the backup.

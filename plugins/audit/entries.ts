@@ -51,8 +51,9 @@ function leastSize (value: unknown, max: number): number {
   if (typeof value === 'string') return value.length + 2
   if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 1
   let size = 2
-  for (const [name, each] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
     if (size > max) break
+    const each = (value as Json)[name]
     if (each !== undefined) size += (Array.isArray(value) ? 0 : name.length + 3) + leastSize(each, max - size)
   }
   return size

@@ -62,13 +62,21 @@ export async function readText (payload: IncomingMessage, limit: number): Promis
 /**
  * The whole body as a JSON value; undefined when it is empty. A large one is parsed in the turns of its owner.
  * @param limit a size as `bytesOf` takes it
+ * @param admit gets the length of a large one before it is parsed, in characters, and throws what refuses it
  * @throws InvalidJson, also when it is nested deeper than `limits.requestDepth`; InvalidInput where an object of a large one has more than
  * `limits.requestMembers`; ShareError; what `readText` throws
  */
-export async function readJson (payload: IncomingMessage, limit: string, owner: string): Promise<unknown> {
+export async function readJson (
+  payload: IncomingMessage,
+  limit: string,
+  owner: string,
+  admit: (size: number) => void = () => {}
+): Promise<unknown> {
   const text = await readText(payload, bytesOf(limit))
   if (text === '') return undefined
-  return text.length > limits.steppedBody ? await parseLarge(text, owner, { maxMembers: limits.requestMembers }) : parse(text)
+  if (text.length <= limits.steppedBody) return parse(text)
+  admit(text.length)
+  return await parseLarge(text, owner, { maxMembers: limits.requestMembers })
 }
 
 /** A JSON value. @throws InvalidJson */

@@ -108,6 +108,14 @@ export const limits = {
   serverTests: { places: 8, perOwner: 2, time: 60_000 },
   /** Max size of the configs of all servers of a user who is not an admin, in characters of JSON; beyond: 503. */
   configPerUser: 4 * 1024 * 1024,
+  /**
+   * Changes of the settings by a user who is not an admin, in characters: each counts as `each`, and more where its body, or the stored
+   * config of its server, has more than `steppedBody`. `burst`: max at once, `perSecond`: per second; beyond: 429. `owners`: max users
+   * that are counted.
+   */
+  userChanges: { each: 8 * 1024, burst: 2 * 1024 * 1024, perSecond: 64 * 1024, owners: 10_000 },
+  /** Max changes of the settings that wait for those before them, with a share for each owner; beyond: 429 or 503. Owners take turns. */
+  changes: 1_000,
   /** Max groups per user who is not an admin; beyond: 503. */
   groupsPerUser: 100,
 

@@ -226,7 +226,7 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
     const [secrets, masked] = Array.isArray(stored) && Array.isArray(shown) ? [stored, shown] : [[], []]
     const kept = keptIndices(sent, masked)
     const parts = sent.map((each, at) =>
-      kept.has(at) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`)
+      kept.has(at) && holdsMask(each) ? { value: secrets[at] as unknown, unknown: [] } : unmask(each, undefined, undefined, `${path}.${at}`)
     )
     const isSame = parts.every(({ value }, at) => value === sent[at])
     return { value: isSame ? sent : parts.map(({ value }) => value), unknown: parts.flatMap((part) => part.unknown) }
@@ -247,6 +247,10 @@ export function unmask (sent: unknown, stored: unknown, shown: unknown, path = '
   })
   return { value: isSame ? sent : Object.fromEntries(entries), unknown }
 }
+
+/** Whether a mask is somewhere within a value. */
+const holdsMask = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null ? Object.values(value).some(holdsMask) : isMask(value)
 
 /**
  * The indices of a list at which the sent element is the shown one. Masks look alike, so after elements were removed an index alone does

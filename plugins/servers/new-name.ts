@@ -1,3 +1,4 @@
+import { jsonSize } from '../../db/json-size.ts'
 import type { Snapshot } from '../../db/store.ts'
 import { newNameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
@@ -36,9 +37,9 @@ export function sharesName (snapshot: Snapshot, name: string): string | undefine
  */
 export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object): void {
   if (isAdmin || username === undefined) return
-  let size = JSON.stringify(config).length
+  let size = jsonSize(config)
   for (const other of servers.values()) {
-    if (other.name !== name && other.config.owner === username) size += JSON.stringify(other.config).length
+    if (other.name !== name && other.config.owner === username) size += jsonSize(other.config)
   }
   if (size > limits.configPerUser) {
     const sentence = `The configs of your servers would be larger than ${limits.configPerUser} characters together: remove one first`

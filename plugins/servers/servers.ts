@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { jsonSize } from '../../db/json-size.ts'
 import type { Change, Server, Snapshot } from '../../db/store.ts'
 import { limits } from '../limits/index.ts'
 import { isObject } from '../../protocol/json.ts'
@@ -193,8 +194,9 @@ export class Servers {
     await this.#ended(name)
   }
 
-  /** Enables or disables a server. @throws NoSuch, Forbidden */
+  /** Enables or disables a server. @throws NoSuch, Forbidden, ShareError */
   async toggle (principal: Principal, name: string, enabled: boolean): Promise<ServerRecord> {
+    this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
       const server = managed(snapshot, principal, name)
       checkMayRun(principal, server.config, this.#usersMayRun)
@@ -243,9 +245,11 @@ export class Servers {
   /**
    * Overrides `enabled` or the description of one tool, prompt or resource, whatever the server lists later.
    * @returns the item as it is shown now; with its name only when no list of the server is known to have it
-   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than `maxEntries` overrides
+   * @throws NoSuch, also for an item that is in no known list of the server; Forbidden; InvalidInput for more than `maxEntries` overrides;
+   * ShareError
    */
   async override (principal: Principal, name: string, kind: ItemKind, key: string, change: OverrideChange): Promise<ShownItem> {
+    this.#settings.countLarge(principal, jsonSize(this.managed(principal, name)))
     await this.#settings.change((snapshot) => {
       const server = this.#withItem(snapshot, principal, name, kind, key)
       const value = withOverride(server, kind, key, change)

@@ -2,6 +2,11 @@ import { EventEmitter } from 'node:events'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
+import { valuesIn } from '../body/values.ts'
+import { limits } from '../limits/index.ts'
+import { Pace } from '../limits/pace.ts'
+import { Semaphore } from '../limits/semaphore.ts'
+import { Shares } from '../limits/shares.ts'
 import { FreshLookUps } from './fresh-look-ups.ts'
 import { withoutToken } from './hashed-key.ts'
 
@@ -16,6 +21,8 @@ export interface Committed {
 
 /** Max retries of a change that conflicts with another writer's commit. */
 const retries = 20
+/** Values of a change from which on others may work between two steps of it. */
+const manyValues = 2_000
 
 /**
  * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve.
@@ -26,8 +33,11 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   readonly #readonly: boolean
   readonly #unsubscribe: () => void
   readonly #lookUps: FreshLookUps
+  readonly #turns = new Semaphore({ places: 1 })
+  readonly #waiting = new Shares(limits.changes, 'changes of the settings')
+  readonly #pace = new Pace(limits.userChanges, 'You make more changes, or larger ones, than one user may; try again in a minute')
+  readonly #changing = new Set<Promise<unknown>>()
   #current: Snapshot
-  #last: Promise<unknown> = Promise.resolve()
 
   /** @param readonly READONLY: the health of the store does not depend on whether it can write */
   static async open (store: Store, readonly = false): Promise<Settings> {
@@ -64,13 +74,44 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
    * @param by the principal that asked for them, whose rights are checked against each snapshot that `work` gets; or the name of a user
    * whose rights are known; undefined: the gateway itself
    * @returns the snapshot with the changes
-   * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway
+   * @throws Unauthorized, Forbidden, EditedOnDisk, InvalidChange, StorageFull, DiskFailing, StorageAway, ShareError
    */
   async change (work: (snapshot: Snapshot) => readonly Change[], by?: Principal | string): Promise<Snapshot> {
-    // One after the other, so that conflicts are always with writers outside of this process.
-    const changing = this.#last.catch(() => {}).then(async () => await this.#change(work, by))
-    this.#last = changing
-    return await changing
+    // The gateway's own changes are few, and none of them may be refused.
+    const owner = by === undefined ? undefined : ownerOf(by)
+    if (typeof by === 'object') this.#count(by, limits.userChanges.each)
+    const leave = owner === undefined ? () => {} : this.#waiting.take(owner)
+    const changing = this.#inTurn(owner ?? '', async () => await this.#change(work, by)).finally(leave)
+    this.#changing.add(changing)
+    try {
+      return await changing
+    } finally {
+      this.#changing.delete(changing)
+    }
+  }
+
+  /**
+   * Counts the size of a change, if it is large: storing it holds everybody else for a moment. Those of admins are not counted.
+   * @param size of what is sent or stored, in characters
+   * @throws ShareError when the principal has made too many of them lately
+   */
+  countLarge (principal: Principal, size: number): void {
+    if (size > limits.steppedBody) this.#count(principal, size)
+  }
+
+  /** @throws ShareError */
+  #count (principal: Principal, size: number): void {
+    if (!principal.isAdmin) this.#pace.take(ownerOf(principal), size)
+  }
+
+  /** Runs changes one after the other, so that conflicts are always with writers outside of this process. Owners take turns. */
+  async #inTurn (owner: string, work: () => Promise<Snapshot>): Promise<Snapshot> {
+    const release = await this.#turns.take(owner)
+    try {
+      return await work()
+    } finally {
+      release()
+    }
   }
 
   async #change (work: (snapshot: Snapshot) => readonly Change[], by: Principal | string | undefined): Promise<Snapshot> {
@@ -82,9 +123,11 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
       if (asked.length === 0) return base
       // The hashes come first, since the changes may touch the same keys: a server's new name goes into their scopes.
       const changes = [...hashTokens(base, asked), ...asked]
+      await pauseAfter(asked)
       try {
         const next = await this.#store.commit(changes, base.version)
         this.#take(next)
+        await pauseAfter(asked)
         this.emit('committed', { by: username, changes: asked, former: base, next })
         return next
       } catch (error) {
@@ -114,10 +157,7 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
   }
 
   async #settled (): Promise<void> {
-    for (let last: unknown; last !== this.#last;) {
-      last = this.#last
-      await this.#last.catch(() => {})
-    }
+    while (this.#changing.size > 0) await Promise.allSettled(this.#changing)
   }
 
   /** Closes the store. */
@@ -134,6 +174,14 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
     this.emit('changed', next, former)
   }
 }
+
+/** Lets others work between two steps of a change of many values, each of which looks at all of them. */
+async function pauseAfter (changes: readonly Change[]): Promise<void> {
+  if (valuesIn(changes, manyValues) > manyValues) await new Promise((resolve) => { setImmediate(resolve) })
+}
+
+/** To whom a change is counted: the user, with all of the user's keys; or another principal. */
+const ownerOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
 /** The HTTP error for an error of the store. */
 function toHttpError (error: unknown): unknown {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { StorageError, type Snapshot, type Store } from '../../db/store.ts'
+import type { Principal } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
@@ -38,6 +39,75 @@ test('a write that the disk does not take: the HTTP status that it is answered w
     )
     assert.equal(settings.current, snapshot)
   }
+})
+
+const empty: Snapshot = {
+  version: 1,
+  servers: new Map(),
+  groups: new Map(),
+  keys: new Map(),
+  users: new Map(),
+  prompts: new Map(),
+  resources: new Map(),
+  system: {},
+  problems: []
+}
+const principalOf = (username: string, isAdmin = false): Principal => ({ kind: 'user', key: `user ${username}`, user: username, username, isAdmin })
+
+test('who changes the settings without end delays others by one change, and shuts out nobody', async () => {
+  const done: string[] = []
+  let proceed = (): void => {}
+  const store: Store = {
+    load: async () => empty,
+    commit: async ([change], version) => {
+      await new Promise<void>((resolve) => { proceed = resolve })
+      done.push(change && 'key' in change ? change.key : '')
+      return { ...empty, version: version + 1 }
+    },
+    onChange: () => () => {},
+    health: () => undefined,
+    close: async () => {}
+  }
+  const settings = await Settings.open(store)
+  const change = async (by: Principal | undefined, key: string): Promise<string> =>
+    await settings.change(() => [{ entity: 'groups', key, value: undefined }], by).then(() => key)
+  const eve = principalOf('eve', true)
+  const hers = Array.from({ length: limits.changes * 3 / 4 }, async (_, n) => await change(eve, `eve ${n}`))
+  await assert.rejects(change(eve, 'one more'), { name: 'ShareError', isOwners: true })
+  const others = [change(principalOf('ann'), 'ann'), change(undefined, 'the gateway')]
+  const working = setInterval(() => { proceed() }, 0)
+  await Promise.all(others)
+  assert.deepEqual(done.slice(0, 4), ['eve 0', 'eve 1', 'ann', 'the gateway'])
+  assert.equal((await Promise.all(hers)).length, hers.length)
+  await settings.drain(1_000)
+  clearInterval(working)
+  await settings.close()
+  assert.deepEqual(done.filter((key) => key.startsWith('eve')), hers.map((_, n) => `eve ${n}`), 'the order of each owner is kept')
+})
+
+test('changes of a user have a pace, by number and by size; those of admins have none', async () => {
+  const store: Store = {
+    load: async () => empty,
+    commit: async (_changes, version) => ({ ...empty, version: version + 1 }),
+    onChange: () => () => {},
+    health: () => undefined,
+    close: async () => {}
+  }
+  const settings = await Settings.open(store)
+  const change = async (by: Principal): Promise<unknown> => await settings.change(() => [{ entity: 'groups', key: 'a', value: undefined }], by)
+  const [ann, bob, admin] = [principalOf('ann'), principalOf('bob'), principalOf('admin', true)]
+  const { burst, each } = limits.userChanges
+  const share = { name: 'ShareError', isOwners: true }
+  for (let n = 0; n < burst / each; n++) { await change(ann); await change(admin) }
+  // Some come back while the changes are made.
+  const more = async (): Promise<void> => { for (let n = 0; n < 100; n++) await change(ann) }
+  await assert.rejects(more, share)
+  for (let n = 0; n < 100; n++) settings.countLarge(bob, limits.steppedBody)
+  settings.countLarge(bob, burst + 2 * limits.userChanges.perSecond)
+  assert.throws(() => { settings.countLarge(bob, burst) }, share)
+  await assert.rejects(change(bob), share)
+  for (let n = 0; n < 10; n++) settings.countLarge(admin, burst)
+  await change(admin)
 })
 
 test('look-ups for unknown credentials: one at a time for all who wait, and few per second', async () => {

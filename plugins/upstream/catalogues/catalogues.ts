@@ -94,9 +94,10 @@ export class Catalogues {
   /** Restores what was kept in the last run, unless something newer is known. */
   restore (text: string | undefined): void {
     if (text === undefined || this.#known) return
+    // What was kept of another target is not read: it may have many megabytes.
+    if (!text.startsWith(headOf(this.#deps.target))) return
     try {
-      const { target, catalogues } = JSON.parse(text) as { target?: unknown, catalogues?: unknown[] }
-      if (target !== this.#deps.target) return
+      const { catalogues } = JSON.parse(text) as { catalogues?: unknown[] }
       this.#known = true
       for (const value of catalogues ?? []) {
         const catalogue = toCatalogue(value)
@@ -234,8 +235,11 @@ export class Catalogues {
   }
 }
 
+/** The beginning of what is kept of a target. */
+const headOf = (target: string): string => `{"target":${JSON.stringify(target)},"catalogues":[`
+
 function * textOf (target: string, catalogues: readonly Catalogue[]): Generator<string> {
-  yield `{"target":${JSON.stringify(target)},"catalogues":[`
+  yield headOf(target)
   for (const [at, catalogue] of catalogues.entries()) {
     if (at > 0) yield ','
     yield * catalogueText(catalogue)
