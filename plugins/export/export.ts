@@ -1,4 +1,5 @@
 import { lockOf } from '../../db/document.ts'
+import { jsonSize } from '../../db/json-size.ts'
 import { documentText, orderedObject } from '../../db/order.ts'
 import type { Server, Snapshot } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
@@ -38,13 +39,15 @@ export class Export {
   /**
    * The settings that a principal manages.
    * @param secrets whether to include secrets, and hashes of passwords and tokens, instead of masks; for admins only
-   * @throws Forbidden, SecretsLocked when some secrets cannot be decrypted
+   * @throws Forbidden, SecretsLocked when some secrets cannot be decrypted, ShareError
    */
   get (principal: Principal, secrets: boolean): Exported {
     if (secrets && !principal.isAdmin) throw new errors.Forbidden('Only an admin may export secrets')
     const snapshot = this.#settings.current
     if (secrets) checkLocks(snapshot)
     const mask = (value: Readonly<Json>): Json => secrets ? { ...value } : maskConfig(value)
+    // It is put into words in one piece.
+    this.#settings.countLarge(principal, managed(snapshot, principal).reduce((size, { config }) => size + jsonSize(config), 0))
     const mcpServers = orderedObject(managed(snapshot, principal).map(({ name, config }) => [name, mask(config)]))
     const groups = this.#groups.all(principal).filter(({ owner }) => principal.isAdmin || owner === principal.username)
     if (!principal.isAdmin) return { mcpServers, groups }

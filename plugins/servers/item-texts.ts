@@ -1,5 +1,5 @@
 import { withMembers } from '../../protocol/json.ts'
-import { toBytes } from '../../protocol/yield.ts'
+import type { Pause } from '../../protocol/large-message.ts'
 import type { Item } from '../../protocol/lists.ts'
 import { overrideMembers, overrideOf, type ItemKind, type Overridden } from '../access/overrides.ts'
 
@@ -31,9 +31,47 @@ export class ItemTexts {
   }
 }
 
-/** The JSON of an answer that holds records of servers, written in turns of the event loop. An answer that is text already stays. */
-export const recordsJson = async (answer: unknown): Promise<Buffer | string> =>
-  typeof answer === 'string' ? answer : await toBytes(piecesOf(answer, 0))
+/** Where a large answer is written: in turns of its owner, and within the memory for texts in flight. */
+export interface LargeAnswers {
+  readonly run: <Result>(work: (pause: Pause) => Promise<Result>) => Promise<Result>
+  /** Takes memory for so many more bytes. @throws ShareError */
+  readonly hold: (bytes: number) => void
+}
+
+/** Characters that are encoded at once: one character beyond Latin-1 slows down a whole string. */
+const chunkSize = 64 * 1024
+
+/**
+ * The JSON of an answer that holds records of servers. An answer that is text already stays.
+ * @throws ShareError for a large one, where its owner has had his share
+ */
+export async function recordsJson (answer: unknown, large: LargeAnswers): Promise<Buffer | string> {
+  if (typeof answer === 'string') return answer
+  const pieces = piecesOf(answer, 0)
+  const [first, isAll] = chunkOf(pieces)
+  if (isAll) return first
+  return await large.run(async (pause) => {
+    const chunks: Buffer[] = []
+    for (let [chunk, isLast] = [first, false]; ; [chunk, isLast] = chunkOf(pieces)) {
+      // The chunks, and all of them in one.
+      large.hold(2 * chunk.length)
+      chunks.push(Buffer.from(chunk))
+      if (isLast) return Buffer.concat(chunks)
+      await pause()
+    }
+  })
+}
+
+/** The next pieces of a text, and whether they are the last ones. */
+function chunkOf (pieces: Iterator<string>): [chunk: string, isLast: boolean] {
+  let chunk = ''
+  while (chunk.length < chunkSize) {
+    const { value, done } = pieces.next()
+    if (done === true) return [chunk, true]
+    chunk += value
+  }
+  return [chunk, false]
+}
 
 /** The depth at which records stand in an answer: in the list of all settings. */
 const deepest = 4

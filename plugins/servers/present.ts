@@ -63,14 +63,14 @@ export interface WantedLogin { readonly flow: { readonly url: string } | undefin
  * @param wanted the login that whoever asks has to make; undefined: none
  */
 export function toRecord (
-  { name, config, problem, prefix, warnings: remarks = [] }: Server,
+  { name, config: stored, problem, prefix, warnings: remarks = [] }: Server,
   state: ConnectionState | undefined,
   catalogue: Catalogue | undefined,
   manages: boolean,
   wanted?: WantedLogin
 ): ServerRecord {
-  const { createdAt, ...shown } = withDefaults(config)
-  const disabled = shown.enabled === false
+  const { createdAt, storedByUser: _ours, ...config } = withDefaults(stored)
+  const disabled = !config.enabled
   const { connectedAt, protocolVersion, warnings: ofState = [], status = 'disconnected', error = null } = state ?? {}
   const unmatched = manages && status === 'connected' && catalogue ? unmatchedIn({ config, prefix }, catalogue) : []
   const warnings = [...remarks, ...ofState, ...unmatched]
@@ -84,12 +84,21 @@ export function toRecord (
     tools: items('tools'),
     prompts: items('prompts'),
     resources: items('resources'),
-    config: manages ? maskConfig(shown) : openMembers(shown),
+    config: manages ? masked(stored, config) : openMembers(config),
     createdAt,
     connectedAt: connectedAt === undefined ? undefined : new Date(connectedAt).toISOString(),
     ...(protocolVersion === undefined || disabled ? {} : { protocolVersion, era: eraOf(protocolVersion) }),
     ...(wanted?.flow && !disabled ? { oauth: { authorizationUrl: wanted.flow.url } } : {})
   }
+}
+
+const shownConfigs = new WeakMap<object, Record<string, unknown>>()
+
+/** A config with its secrets masked. The result is kept: all configs of a list have many values. @param stored never changed in place */
+function masked (stored: object, config: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const known = shownConfigs.get(stored) ?? maskConfig(config)
+  shownConfigs.set(stored, known)
+  return known
 }
 
 const openMembers = (config: Server['config']): Record<string, unknown> =>

@@ -288,7 +288,6 @@ export class Servers {
   }
 
   #record (principal: Principal, server: Server): ServerRecord {
-    const { storedByUser: _ours, ...config } = server.config
     const { name } = server
     const manages = canManage(principal, server)
     const upstream = this.#upstreams.get(name)
@@ -299,7 +298,7 @@ export class Servers {
     const error = isOwn && status === 'connected' ? null : upstream?.error ?? null
     const { warnings = [], connectedAt, protocolVersion } = upstream ?? {}
     const state = status === undefined ? undefined : { status, error, warnings, connectedAt, protocolVersion }
-    return toRecord({ ...server, config }, state, this.#gateway.catalogue(name), manages, wanted)
+    return toRecord(server, state, this.#gateway.catalogue(name), manages, wanted)
   }
 }
 

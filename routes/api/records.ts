@@ -1,10 +1,26 @@
 import type { preSerializationAsyncHookHandler } from 'fastify'
+import { ownerOf } from '../../plugins/access/owner.ts'
+import { memory } from '../../plugins/limits/memory.ts'
+import type { Release } from '../../plugins/limits/shares.ts'
+import { turns } from '../../plugins/limits/turns.ts'
 import { recordsJson } from '../../plugins/servers/item-texts.ts'
+import { principalOf } from './principal.ts'
 
-/** Serialises answers that hold server records, which may be large, in pieces. */
-export const serializeRecords: preSerializationAsyncHookHandler = async (_request, reply, answer) => {
-  reply.type('application/json; charset=utf-8')
-  // The answer is serialised already. Fastify's types allow text only, but it sends a Buffer as it is.
-  reply.serializer((serialized: unknown) => serialized as string)
-  return await recordsJson(answer)
+/** Serialises answers that hold server records, which may be large, in pieces. @throws ShareError */
+export const serializeRecords: preSerializationAsyncHookHandler = async (request, reply, answer) => {
+  const owner = ownerOf(principalOf(request), request.ip)
+  const releases: Release[] = []
+  try {
+    const json = await recordsJson(answer, {
+      run: async (work) => await turns.run(owner, work),
+      hold: (bytes) => { releases.push(memory.take(owner, bytes)) }
+    })
+    reply.type('application/json; charset=utf-8')
+    // The answer is serialised already. Fastify's types allow text only, but it sends a Buffer as it is.
+    reply.serializer((serialized: unknown) => serialized as string)
+    return json
+  } finally {
+    // From now on it counts as one that its client has not read.
+    for (const release of releases) release()
+  }
 }
