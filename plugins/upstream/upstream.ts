@@ -46,8 +46,8 @@ export interface UpstreamDeps {
   /** How much its catalogues may hold, in characters, and how much they do. */
   room: () => number
   hold: (size: number) => void
-  /** How long its lists are not to be read again, in ms, and how much of them was read. */
-  wait: () => number
+  /** How long its lists are not to be read, in ms, and how much of them was read. */
+  wait: (isFirst: boolean) => number
   spend: (size: number) => void
   /** Keeps its catalogues for the next run: their text, in pieces. */
   keep: (text: Iterable<string>) => void

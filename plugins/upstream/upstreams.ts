@@ -5,6 +5,7 @@ import { code, RpcError } from '../../protocol/errors.ts'
 import type { ProviderHost, ProviderSource, ProviderStatus } from '../../protocol/provider.ts'
 import { limits } from '../limits/index.ts'
 import type { Semaphore } from '../limits/semaphore.ts'
+import { ShareError } from '../limits/shares.ts'
 import { CatalogueShares } from './catalogues/shares.ts'
 import { limitLines } from './links/line-limit.ts'
 import { Children } from './links/pool.ts'
@@ -131,9 +132,13 @@ export class Upstreams implements ProviderSource {
    * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept, and no login is begun.
    * @param config as it would be stored
    * @param signal aborted: nobody waits for the result
+   * @throws ShareError where lists of its user's servers were read often
    */
   async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
     const { transport, userOf, log: ____, cache: ___, logins: _____, remarks: ______, ...deps } = this.#deps
+    if (userOf(config) !== undefined && this.#shares.wait(name, userOf(config)) > 0) {
+      throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some seconds', true)
+    }
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
       ...deps,
       children: new Children(),
@@ -216,7 +221,8 @@ export class Upstreams implements ProviderSource {
         const isSucceeded = size === 0 && (this.#upstreams.get(name) ?? upstream) !== upstream
         if (!isSucceeded) this.#shares.hold(name, userOf(config), size)
       },
-      wait: () => this.#shares.wait(name, userOf(config)),
+      // What another address of the same server lists is new each time.
+      wait: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.wait(name, userOf(config)),
       spend: (size) => { this.#shares.spend(name, userOf(config), size) },
       transport: { ...transport, sharedApi: new SharedApi(), onLine },
       log: (level, sentence, more) => { log(name, level, sentence, more) },

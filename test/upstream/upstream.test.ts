@@ -31,7 +31,7 @@ import { limits } from '../../plugins/limits/index.ts'
 import { attribute, type InboundMessage, type Target } from '../../plugins/upstream/inbound/attribution.ts'
 import { backoff } from '../../plugins/upstream/links/backoff.ts'
 import { catalogueText, toCatalogue } from '../../plugins/upstream/catalogues/cache-text.ts'
-import { Catalogues } from '../../plugins/upstream/catalogues/catalogues.ts'
+import { Catalogues, type CataloguesDeps } from '../../plugins/upstream/catalogues/catalogues.ts'
 import { CatalogueShares, fitting } from '../../plugins/upstream/catalogues/shares.ts'
 import { readList } from '../../plugins/upstream/catalogues/read-list.ts'
 import type { Link } from '../../plugins/upstream/links/link.ts'
@@ -746,7 +746,7 @@ test('catalogue: the same, and kept', async (t) => {
 test('catalogues: by class, and for single clients where that differs', async (t) => {
   const sampling = '{"sampling":{}}'
   interface Made { catalogues: Catalogues, listed: () => number, kept: string[], warnings: string[] }
-  const make = (target = 'one', shares?: { room: () => number, hold: (size: number) => void, owned: () => Catalogue[] }): Made => {
+  const make = (target = 'one', shares?: Partial<CataloguesDeps>): Made => {
     let listed = 0
     const kept: string[] = []
     const warnings: string[] = []
@@ -886,6 +886,14 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await catalogues.read(shared.slot, false)
     assert.deepEqual(tools(catalogues.of(shared.slot, sampling)), ['b'])
     assert.deepEqual(tools(catalogues.of(undefined, plainClass)), ['a'])
+  })
+
+  await t.test('nothing is read, for the first time neither, while its owner has used up what may be read', async () => {
+    const { catalogues, listed } = make('one', { wait: (isFirst) => isFirst ? 60_000 : 0 })
+    const base = fake({}, ['a'])
+    await catalogues.read(base.slot, true)
+    assert.deepEqual([base.asked(), listed()], [0, 0])
+    catalogues.close()
   })
 
   await t.test('who asks while it is being read waits for that reading', async () => {

@@ -18,8 +18,8 @@ export interface CataloguesDeps {
   room: () => number
   /** Notes how much they hold. */
   hold: (size: number) => void
-  /** How long its lists are not to be read again, since its owner's were read often, in ms. */
-  wait: () => number
+  /** How long its lists are not to be read, since its owner's were read often, in ms. @param isFirst nothing of it is known */
+  wait: (isFirst: boolean) => number
   /** Notes how much was read, in characters. */
   spend: (size: number) => void
   /** Those of single clients' own links, which differ from their class's. */
@@ -198,7 +198,7 @@ export class Catalogues {
     if (!link) return
     const pace = this.#paceOf(slot)
     const former = slot.catalogue ?? this.#byClass.get(capabilityClass)
-    const wait = former ? this.#deps.wait() : 0
+    const wait = this.#deps.wait(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
     const most = this.#deps.room() - this.#sizeBeside(former)
     const { catalogue: read, whole } = await readCatalogue(link, former, most, limits.listTime * 2 ** pace.failures, this.#deps.warn)
