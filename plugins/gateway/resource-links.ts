@@ -1,6 +1,6 @@
 import { elementsOf, isObject, memberOf } from '../../protocol/json.ts'
-import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
+import { OwnedMap } from '../limits/owned-map.ts'
 
 /** Longer URIs are not remembered. */
 const longestUri = 1_024
@@ -13,7 +13,7 @@ const longestBlock = 64 * 1024
  * Links"), and is read from the provider that linked to it.
  */
 export class ResourceLinks {
-  readonly #providers = new BoundedMap<string, string>(limits.resourceLinks)
+  readonly #providers = new OwnedMap<string>(limits.resourceLinks)
 
   /** Notes the resource links in a result. @param principal the one that gets the result */
   note (result: string, principal: string, provider: string): void {
@@ -22,12 +22,10 @@ export class ResourceLinks {
       if (text.length > longestBlock || !text.includes('"resource_link"')) continue
       const block: unknown = JSON.parse(text)
       if (!isObject(block) || block.type !== 'resource_link' || typeof block.uri !== 'string') continue
-      if (block.uri.length <= longestUri) this.#providers.setNewest(keyOf(principal, block.uri), provider)
+      if (block.uri.length <= longestUri) this.#providers.set(principal, block.uri, provider)
     }
   }
 
   /** The provider that last linked a principal to a resource. */
-  providerOf (uri: string, principal: string): string | undefined { return this.#providers.get(keyOf(principal, uri)) }
+  providerOf (uri: string, principal: string): string | undefined { return this.#providers.get(principal, uri) }
 }
-
-const keyOf = (principal: string, uri: string): string => `${principal}\n${uri}`

@@ -1,6 +1,6 @@
 import { isObject, smallMemberOf } from '../../protocol/json.ts'
-import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
+import { OwnedMap } from '../limits/owned-map.ts'
 
 /** The principal that a task belongs to, and the provider that runs it. */
 export interface TaskOwner { readonly principal: string, readonly provider: string }
@@ -10,14 +10,14 @@ export interface TaskOwner { readonly principal: string, readonly provider: stri
  * the ids themselves, and two servers may give two principals the same one.
  */
 export class TaskOwners {
-  readonly #owned = new BoundedMap<string, true>(limits.tasks)
+  readonly #owned = new OwnedMap<true>(limits.tasks)
 
   /** Notes the task that a result announces, if it does. */
   note (result: string, owner: TaskOwner): void {
     if (!result.includes('"taskId"')) return
     const task = smallMemberOf(result, 'task')
     if (!isObject(task) || typeof task.taskId !== 'string') return
-    this.#owned.set(keyOf(owner, task.taskId), true)
+    this.#owned.set(owner.principal, keyOf(owner.provider, task.taskId), true)
   }
 
   /** The first of these providers that runs a task of this principal with this id. */
@@ -26,8 +26,8 @@ export class TaskOwners {
   }
 
   owns (taskId: unknown, principal: string, provider: string): boolean {
-    return typeof taskId === 'string' && this.#owned.has(keyOf({ principal, provider }, taskId))
+    return typeof taskId === 'string' && this.#owned.get(principal, keyOf(provider, taskId)) === true
   }
 }
 
-const keyOf = ({ principal, provider }: TaskOwner, taskId: string): string => JSON.stringify([provider, principal, taskId])
+const keyOf = (provider: string, taskId: string): string => JSON.stringify([provider, taskId])

@@ -11,6 +11,7 @@ import { convertArguments } from '../../plugins/json-schema/arguments.ts'
 import { exposedName, itemOtherName, otherName } from '../../plugins/gateway/names.ts'
 import type { Section } from '../../plugins/gateway/section.ts'
 import { foldSurface, hiddenKey, isHidden, readerOf, type Surface, type SurfaceInput, type Target } from '../../plugins/gateway/surface.ts'
+import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
 import { TaskOwners } from '../../plugins/gateway/task-owners.ts'
 import { literalsOf, matches } from '../../plugins/gateway/templates.ts'
 import { makeView, type Grant, type Principal, type Scope } from '../../plugins/access/view.ts'
@@ -1107,6 +1108,17 @@ test('tasks: who may ask about one, and where', async (t) => {
     assert.equal(tasks.providerOf('t0', 'ann', ['s', 'hostile']), undefined)
     assert.equal(tasks.providerOf('t1', 'ann', ['s', 'hostile']), 's')
     assert.equal(tasks.providerOf(`t${limits.tasks}`, 'ann', ['s', 'hostile']), 's')
+  })
+  await t.test('who begins tasks without end makes the gateway forget his own, and nobody else\'s', async () => {
+    const tasks = new TaskOwners()
+    tasks.note(result('t1'), { principal: 'ann', provider: 's' })
+    for (let n = 1; n <= limits.tasks; n++) tasks.note(result(`t${n}`), { principal: 'eve', provider: 's' })
+    assert.deepEqual([tasks.owns('t1', 'ann', 's'), tasks.owns('t1', 'eve', 's')], [true, false])
+    const links = new ResourceLinks()
+    const link = (n: number): object => ({ type: 'resource_link', name: 'x', uri: `x://${n}` })
+    links.note(JSON.stringify({ content: [link(1)] }), 'ann', 's')
+    links.note(JSON.stringify({ content: Array.from({ length: limits.resourceLinks }, (_, n) => link(n + 1)) }), 'eve', 's')
+    assert.deepEqual(['ann', 'eve'].map((each) => links.providerOf('x://1', each)), ['s', undefined])
   })
   await t.test('a task id that another server announces, too, is not taken away from its owner', async () => {
     const tasks = new TaskOwners()
