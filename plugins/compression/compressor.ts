@@ -1,6 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { limits } from '../limits/index.ts'
 import { Semaphore } from '../limits/semaphore.ts'
+import { ShareError, Shares, type Release } from '../limits/shares.ts'
 import { startWorker } from '../threads/start-worker.ts'
 import type { CompressionAnswer, CompressionTask } from './worker.ts'
 
@@ -14,17 +15,25 @@ export class Compressor {
   #worker: Worker | undefined
   #idleTimer: NodeJS.Timeout | undefined
   /** In characters. */
-  #waiting = 0
+  readonly #waiting = new Shares(limits.compression.waiting, 'results that are compressed')
 
   /** @param failed called when a result could not be compressed */
   constructor (failed: (reason: unknown) => void) {
     this.#failed = failed
   }
 
-  /** @returns undefined where the result stays as it is: it is short, cannot be compressed, or too much is waiting. Never rejects. */
+  /**
+   * @returns undefined where the result stays as it is: it is short, cannot be compressed, or too much is waiting, of its owner or of all.
+   * Never rejects.
+   */
   async compress (task: CompressionTask, owner: string): Promise<CompressionAnswer> {
-    if (this.#waiting + task.result.length > limits.compression.waiting) return undefined
-    this.#waiting += task.result.length
+    let leave: Release
+    try {
+      leave = this.#waiting.take(owner, task.result.length)
+    } catch (error) {
+      if (error instanceof ShareError) return undefined
+      throw error
+    }
     const release = await this.#turns.take(owner)
     try {
       return await this.#run(task)
@@ -33,7 +42,7 @@ export class Compressor {
       this.#failed(error)
       return undefined
     } finally {
-      this.#waiting -= task.result.length
+      leave()
       release()
     }
   }

@@ -215,9 +215,9 @@ export const limits = {
    */
   parked: { calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000 },
   /**
-   * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number; beyond: one ends with its
-   * request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what identifies one, in characters; beyond:
-   * it is not kept.
+   * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number, with a share for each owner;
+   * beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what identifies one, in
+   * characters; beyond: it is not kept.
    */
   leases: { idle: 1_000, time: 5 * 60_000, key: 4 * 1024 },
   /** Max open `subscriptions/listen` streams, with a share for each owner; beyond: 429 or 503. */
@@ -242,9 +242,12 @@ export const limits = {
   templateComparisons: 200_000,
   /** Max sets of client capabilities whose catalogues are cached per server; beyond: the oldest is dropped, and read again on demand. */
   classesPerServer: 32,
-  /** Max resources remembered from resource links in results; beyond: the oldest is forgotten, and read only on its server's own routes. */
+  /**
+   * Max resources remembered from resource links in results; beyond: the oldest of the principal that has most is forgotten, and read
+   * only on its server's own routes.
+   */
   resourceLinks: 10_000,
-  /** Max tasks whose owner is remembered; beyond: the oldest is forgotten. */
+  /** Max tasks whose owner is remembered; beyond: the oldest of the principal that has most is forgotten. */
   tasks: 10_000,
   /** Max tasks, and max URL elicitations, awaited per upstream connection; beyond: the oldest is forgotten, its notifications dropped. */
   tasksPerConnection: 1_000,
@@ -347,7 +350,7 @@ export const limits = {
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */
   documentsSize: 64 * 1024 * 1024,
-  /** Max OpenAPI documents queued to be built; beyond: 503. */
+  /** Max OpenAPI documents queued to be built, with a share for each owner; beyond: 429 or 503. Owners take turns. */
   documentsWaiting: 64,
 
   /** Bounds of servers of type `openapi`. */
@@ -419,7 +422,7 @@ export const limits = {
   },
 
   compression: {
-    /** Max size of the results that wait to be compressed, in characters; beyond: a result stays as it is. */
+    /** Max size of the results that wait to be compressed, in characters, with a share for each owner; beyond: a result stays as it is. */
     waiting: 64 * 1024 * 1024,
     /** Max time to compress one result, in ms; beyond: it stays as it is. */
     time: 10_000,

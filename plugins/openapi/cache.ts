@@ -1,4 +1,5 @@
-import { errors } from '../errors/list.ts'
+import { Semaphore } from '../limits/semaphore.ts'
+import { Shares } from '../limits/shares.ts'
 
 /**
  * A text in UTF-8, in chunks. An undefined chunk is a placeholder, which is filled in each time the text is used. The hash identifies
@@ -17,27 +18,29 @@ export interface CacheLimits {
   readonly maxTexts: number
   /** In bytes, keys included. */
   readonly maxSize: number
-  /** Max texts that are being made or wait for it. */
+  /** Max texts that are being made or wait for it, with a share for each owner. */
   readonly maxPending: number
 }
 
 /**
- * Texts by key, limited in number and size; the least recently used ones are evicted. They are made one after the other, each once for
- * all callers that wait for it.
+ * Texts by key, limited in number and size; the least recently used ones are evicted. They are made one after the other, owners in turns,
+ * each once for all callers that wait for it.
  */
 export class TextCache {
   readonly #texts = new Map<string, CachedText>()
   readonly #pending = new Map<string, Promise<CachedText>>()
   readonly #limits: CacheLimits
-  #last: Promise<unknown> = Promise.resolve()
+  readonly #turns = new Semaphore({ places: 1 })
+  readonly #waiting: Shares
   #size = 0
 
   constructor (limits: CacheLimits) {
     this.#limits = limits
+    this.#waiting = new Shares(limits.maxPending, 'OpenAPI documents that are being written')
   }
 
-  /** The text of a key, made where it is not cached. @throws LimitReached where too many texts are pending */
-  async get (key: string, make: () => Promise<CachedText>): Promise<CachedText> {
+  /** The text of a key, made where it is not cached. @param owner who asks for it @throws ShareError where too many texts are pending */
+  async get (key: string, make: () => Promise<CachedText>, owner = ''): Promise<CachedText> {
     const cached = this.#texts.get(key)
     if (cached) {
       this.#texts.delete(key)
@@ -46,16 +49,24 @@ export class TextCache {
     }
     const pending = this.#pending.get(key)
     if (pending) return await pending
-    if (this.#pending.size >= this.#limits.maxPending) {
-      throw new errors.LimitReached('As many OpenAPI documents as may wait are being written; ask again in a few seconds')
-    }
-    const made = this.#last
-      .then(make)
-      .then((text) => { if (text.isPartial !== true) this.#add(key, text); return text })
-      .finally(() => { this.#pending.delete(key) })
+    const leave = this.#waiting.take(owner)
+    const made = this.#make(key, make, owner).finally(() => {
+      this.#pending.delete(key)
+      leave()
+    })
     this.#pending.set(key, made)
-    this.#last = made.catch(() => {})
     return await made
+  }
+
+  async #make (key: string, make: () => Promise<CachedText>, owner: string): Promise<CachedText> {
+    const release = await this.#turns.take(owner)
+    try {
+      const text = await make()
+      if (text.isPartial !== true) this.#add(key, text)
+      return text
+    } finally {
+      release()
+    }
   }
 
   #add (key: string, text: CachedText): void {

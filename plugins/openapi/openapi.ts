@@ -4,7 +4,7 @@ import { plainClient } from '../../protocol/exchange.ts'
 import { LoopBudget } from '../../protocol/yield.ts'
 import { errors } from '../errors/list.ts'
 import type { Access } from '../access/index.ts'
-import { userOf } from '../access/owner.ts'
+import { ownerOf, userOf } from '../access/owner.ts'
 import type { Principal, View } from '../access/view.ts'
 import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
@@ -64,9 +64,16 @@ export class OpenApi {
   /**
    * The OpenAPI 3.0.3 document of everything that a caller may run, or of one group or server.
    * It describes the moment of the call, however long the writing takes.
-   * @throws NoSuch, InvalidInput, NotFound, LimitReached
+   * @param address of the caller
+   * @throws NoSuch, InvalidInput, NotFound, ShareError
    */
-  async document (principal: Principal, name: string | undefined, query: DocumentQuery, format: Format): Promise<Document> {
+  async document (
+    principal: Principal,
+    name: string | undefined,
+    query: DocumentQuery,
+    format: Format,
+    address: string
+  ): Promise<Document> {
     const view = this.#deps.access.open(principal, { name }, 'group or server')
     const { scope } = view
     const serverUrl = query.serverUrl === undefined ? this.#base() : checkedUrl(query.serverUrl)
@@ -94,7 +101,8 @@ export class OpenApi {
       async () => {
         const text = await joined(writeBody({ servers, disabled, inGroup: scope.kind === 'group', secured }, format))
         return { ...text, isPartial: servers.some(({ share }) => share?.isSpent) }
-      }
+      },
+      ownerOf(principal, address)
     )
     const start = writeHead(head, notations[format])
     const bytes = (): Buffer => {

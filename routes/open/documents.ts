@@ -33,7 +33,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     query: Static<typeof DocumentQuery>,
     format: 'json' | 'yaml'
   ): Promise<FastifyReply> => {
-    const { bytes, etag } = await app.openapi.document(await app.auth.optional(request), name, query, format)
+    const { bytes, etag } = await app.openapi.document(await app.auth.optional(request), name, query, format, request.ip)
     reply.type(types[format]).header('etag', etag)
     // A document that the caller has already is not built.
     return await reply.send(isKnown(request, etag) ? '' : bytes())

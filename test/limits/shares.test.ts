@@ -4,6 +4,7 @@ import { Forwarder } from '../../plugins/gateway/forward.ts'
 import { noHooks } from '../../plugins/gateway/hooks.ts'
 import { ownerOf } from '../../plugins/access/owner.ts'
 import type { Principal } from '../../plugins/access/view.ts'
+import { Leases } from '../../plugins/downstream/modern/leases.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { memory } from '../../plugins/limits/memory.ts'
 import { Semaphore } from '../../plugins/limits/semaphore.ts'
@@ -87,6 +88,23 @@ test('a caller who names sessions without end gives up its own, and nobody else\
   const never = new Promise<never>(() => {})
   for (let n = 0; n < 4; n++) void sessions.in(principal('dan'), '::1', String(n), async () => await never)
   await assert.rejects(sessions.in(principal('dan'), '::1', 'one-more', async () => {}), ShareError)
+})
+
+test('a caller who declares other capabilities with each modern request leaves others the clients between their requests', async (t) => {
+  const ended: string[] = []
+  const leases = new Leases({ began: () => {}, ended: ({ owner }) => { ended.push(owner) } })
+  t.after(() => { leases.close() })
+  const request = (username: string, capabilities: string): string => {
+    const principal: Principal = { key: `user ${username}`, kind: 'user', user: username, username, isAdmin: false }
+    const client = leases.take({ principal, key: 'view' } as never, '::1', {}, capabilities, undefined)
+    leases.give(client)
+    return client.id
+  }
+  const anns = request('ann', '{}')
+  for (let n = 0; n < 2 * limits.leases.idle; n++) request('eve', String(n))
+  assert.equal(request('ann', '{}'), anns)
+  assert.equal(request('bob', '{}'), request('bob', '{}'), 'one who comes late, too')
+  assert.deepEqual([leases.idle, new Set(ended)], [limits.leases.idle * 3 / 4 + 1, new Set(['user eve'])])
 })
 
 test('waiting owners take turns, those of one owner stay in order', async () => {

@@ -6,6 +6,7 @@ import type { Response } from '../../../protocol/message.ts'
 import { ownerOf } from '../../access/owner.ts'
 import type { View } from '../../access/view.ts'
 import { limits } from '../../limits/index.ts'
+import { ShareError, Shares } from '../../limits/shares.ts'
 
 let last = 0
 
@@ -65,7 +66,7 @@ export class Leases {
   readonly #pools = new Map<string, Pool>()
   readonly #deps: LeasesDeps
   readonly #sweeper: NodeJS.Timeout
-  #idle = 0
+  readonly #idle = new Shares(limits.leases.idle, 'idle clients')
 
   constructor (deps: LeasesDeps) {
     this.#deps = deps
@@ -73,14 +74,14 @@ export class Leases {
   }
 
   /** How many clients there are that no request holds. */
-  get idle (): number { return this.#idle }
+  get idle (): number { return this.#idle.taken }
 
   /** A client that no other request holds. Give it back. */
   take (view: View, address: string, capabilities: ClientCapabilities, text: string, level: Level | undefined): ModernClient {
     const pool = this.#pool(view, address, text, level)
     const client = pool.free.pop()
     if (client) {
-      this.#idle--
+      this.#idle.remove(client.owner, 1)
       return client
     }
     return this.#begin(pool, view, address, capabilities, level)
@@ -137,10 +138,24 @@ export class Leases {
 
   #free (pool: Pool, client: ModernClient): void {
     client.idleSince = Date.now()
-    pool.free.push(client)
-    this.#idle++
     // What a stranger declares may be large, and another thing each time.
-    if (this.#idle > limits.leases.idle || pool.key.length > limits.leases.key) this.#drop(pool, [client])
+    if (pool.key.length <= limits.leases.key && this.#hasPlace(client)) {
+      pool.free.push(client)
+      return
+    }
+    this.#drop(pool, [client])
+    this.#deps.ended(client)
+  }
+
+  /** Takes a place for an idle client; false: there is none, or its owner has had his share. */
+  #hasPlace ({ owner }: ModernClient): boolean {
+    try {
+      this.#idle.add(owner, 1)
+      return true
+    } catch (error) {
+      if (error instanceof ShareError) return false
+      throw error
+    }
   }
 
   #sweep (): void {
@@ -155,7 +170,7 @@ export class Leases {
       const at = pool.free.indexOf(client)
       if (at === -1) continue
       pool.free.splice(at, 1)
-      this.#idle--
+      this.#idle.remove(client.owner, 1)
       this.#deps.ended(client)
     }
     if (pool.clients.length === 0) this.#pools.delete(pool.key)
