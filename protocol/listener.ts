@@ -1,3 +1,5 @@
+import { smallMemberOf } from './json.ts'
+
 /** The log levels of MCP (RFC 5424), from the least to the most severe. */
 export const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 export type Level = typeof levels[number]
@@ -28,5 +30,5 @@ export interface Listener<View = unknown> {
 /** True unless the notification is a log message below the level. @param paramsText params of the notification */
 export function wants (level: Level | undefined, method: string, paramsText: string | undefined): boolean {
   if (level === undefined || method !== 'notifications/message' || paramsText === undefined) return true
-  return reaches((JSON.parse(paramsText) as { level?: unknown }).level, level)
+  return reaches(smallMemberOf(paramsText, 'level'), level)
 }

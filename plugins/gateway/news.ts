@@ -1,4 +1,5 @@
 import type { Client } from '../../protocol/exchange.ts'
+import { smallMemberOf } from '../../protocol/json.ts'
 import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
 import { reaches, type Listener } from '../../protocol/listener.ts'
 import type { View } from '../access/view.ts'
@@ -70,7 +71,7 @@ export class News {
   /** Sends a provider's notification to every listener that sees the provider and whose client `serves` accepts. */
   broadcast (provider: string, method: string, paramsText: string, serves: (client: Client) => boolean): void {
     const isLog = method === 'notifications/message'
-    const { level } = isLog ? JSON.parse(paramsText) as { level?: unknown } : {}
+    const level = isLog ? smallMemberOf(paramsText, 'level') : undefined
     const sees = this.#seenBy(provider)
     const listeners = [...this.#members].filter(([listener, { client }]) =>
       !(isLog && listener.level !== undefined && !reaches(level, listener.level)) && sees(listener.view) && serves(client))

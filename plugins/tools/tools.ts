@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { isObject, smallMemberOf, withMembers } from '../../protocol/json.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../../protocol/json.ts'
 import type { Access } from '../access/index.ts'
 import { ownerOf } from '../access/owner.ts'
 import { makeView, type Principal, type View } from '../access/view.ts'
@@ -78,16 +78,18 @@ export class Tools {
   /**
    * Fills in a prompt of one server.
    * @param args MCP wants texts; other values are sent as their JSON text
-   * @returns the result as the server gave it
+   * @returns the text of the result as the server gave it, with `messages` in any case
    * @throws as `call`
    */
-  async prompt (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<Record<string, unknown>> {
+  async prompt (caller: Caller, server: string, name: string, args: Record<string, unknown>): Promise<string> {
     const view = this.#access.server(caller.principal, server)
     const texts = Object.fromEntries(
       Object.entries(args).map(([key, value]) => [key, typeof value === 'string' ? value : JSON.stringify(value)])
     )
-    const result: unknown = JSON.parse(await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts }))
-    return isObject(result) ? result : {}
+    const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
+    // It is not parsed: it may have many megabytes.
+    const text = result.startsWith('{') ? result : '{}'
+    return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
 
   /**

@@ -17,7 +17,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           { arguments: Type.Optional(Type.Object({}, { additionalProperties: true })) },
           { examples: [{ arguments: { name: 'Ada' } }] }
         ),
-        response: { 200: Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })) }
+        response: {
+          200: Type.Unsafe<string>(Success(Type.Object({ messages: Type.Array(Type.Unknown()) }, { additionalProperties: true })))
+        }
       },
       config: { effect: 'run' },
       // Answers 404 before the body is validated (DECISIONS §1).
@@ -34,8 +36,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { serverName, promptName } = request.params
       const caller = callerOf(request, reply, principalOf(request))
-      const { messages = [], ...rest } = await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {})
-      return { success: true as const, data: { ...rest, messages: Array.isArray(messages) ? messages : [] } }
+      const data = await app.tools.prompt(caller, serverName, promptName, request.body.arguments ?? {})
+      reply.type('application/json')
+      return `{"success":true,"data":${data}}`
     }
   )
 }

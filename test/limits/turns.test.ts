@@ -12,9 +12,9 @@ import { MemoryBudget } from '../../plugins/limits/memory.ts'
 import { ShareError } from '../../plugins/limits/shares.ts'
 import { Turns } from '../../plugins/limits/turns.ts'
 import { writeBody } from '../../plugins/openapi/write.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, Session, settings } from '../helpers/client.ts'
-import { startHub } from '../helpers/hub.ts'
+import { bearerKey, startHub } from '../helpers/hub.ts'
 
 const bounds = { pieces: 100, perSecond: 1_000, burst: 1_000, longestWait: 50, owners: 10 }
 const MiB = 1024 * 1024
@@ -217,4 +217,24 @@ test("a merged list does not wait for a user's server that is being read", { tim
   assert.ok(isListed, 'the list comes while the server is being read')
   release()
   assert.deepEqual(await listing, ['anns-echo'])
+})
+
+test('a prompt is passed on as the text that it is: parsing it would hold the loop, and change its numbers', async (t) => {
+  const result = '{"messages":7,"_meta":{"n":12345678901234567890}}'
+  const upstream = await startUpstream(t, {
+    prompts: [{ name: 'exact' }, { name: 'odd' }],
+    on: ({ method, params }) => method === 'prompts/get' ? new Raw(params.name === 'odd' ? '[]' : result) : undefined
+  })
+  const hub = await startHub(t, { settings: settings({ up: { url: upstream.url } }) })
+  await connected(hub, 1)
+  for (const [name, data] of [['exact', '{"_meta":{"n":12345678901234567890},"messages":[]}'], ['odd', '{"messages":[]}']] as const) {
+    const answer = await fetch(`${hub.url}/api/mcp/up/prompts/${name}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearerKey().token}` }
+    })
+    const text = await answer.text()
+    assert.equal(answer.status, 200, text)
+    assert.deepEqual(JSON.parse(text), JSON.parse(`{"success":true,"data":${data}}`))
+    assert.equal(text.includes('12345678901234567890'), name === 'exact')
+  }
 })

@@ -1,4 +1,4 @@
-import { isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { List } from '../../gateway/list.ts'
 
@@ -18,7 +18,7 @@ const cachingText = ({ ttlMs, cacheScope }: Caching): string => `"ttlMs":${ttlMs
 
 /** How a result of a server may be kept. What it calls public is so to those only who need nothing to get at it. */
 export function cachingOf (text: string, isOpen: boolean): Caching {
-  const ttlMs: unknown = JSON.parse(memberOf(text, 'ttlMs') ?? '0')
+  const ttlMs = smallMemberOf(text, 'ttlMs')
   const isPublic = isOpen && memberOf(text, 'cacheScope') === '"public"'
   return { ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? Math.trunc(ttlMs) : 0, cacheScope: isPublic ? 'public' : 'private' }
 }
@@ -73,10 +73,10 @@ export function completeList (list: List, serverInfo: string, caching: Caching):
   const head = `${serverInfo}${cachingText(caching)}`
   const known = lists.get(list)
   if (known?.head === head) return known.list
-  const meta: unknown = JSON.parse(memberOf(list.extra, '_meta') ?? '{}')
+  const meta = memberOf(list.extra, '_meta')
   const made = list.withExtra(withMembers(list.extra, {
     resultType: '"complete"',
-    _meta: withMembers(isObject(meta) ? memberOf(list.extra, '_meta') ?? '{}' : '{}', { [metaKeys.serverInfo]: serverInfo }),
+    _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo }),
     ttlMs: String(caching.ttlMs),
     cacheScope: `"${caching.cacheScope}"`
   }))

@@ -1,5 +1,5 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { elementsOf, memberOf, withMembers } from '../../../protocol/json.ts'
+import { elementsOf, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import type { Method } from './method.ts'
 
 /** `tasks/get`, `tasks/result`, `tasks/cancel` and other methods of tasks (MCP 2025-11-25), for the owner of the task only. */
@@ -15,9 +15,7 @@ export const listTasks: Method = async ({ forwarder, tasks }, exchange) => {
   const { scope, principal } = exchange.view
   if (scope.kind !== 'server') throw new RpcError(code.methodNotFound, 'Method not found: tasks/list')
   const result = await forwarder.send(exchange, scope.name, undefined)
-  const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) => {
-    const { taskId } = JSON.parse(text) as { taskId?: unknown }
-    return tasks.owns(taskId, principal.key, scope.name)
-  })
+  const own = elementsOf(memberOf(result, 'tasks') ?? '[]').filter((text) =>
+    text.startsWith('{') && tasks.owns(smallMemberOf(text, 'taskId'), principal.key, scope.name))
   return withMembers(result, { tasks: `[${own.join(',')}]` })
 }
