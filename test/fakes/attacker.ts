@@ -111,6 +111,26 @@ const inSession = async (victim: Victim, id: unknown, method: string, params: Js
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
 })
 
+/** A request of a modern client (MCP 2026-07-28). */
+const modern = (victim: Victim, method: string, params: Json = {}, capabilities: Json = {}): Sent => ({
+  headers: {
+    ...bearer(victim.key),
+    ...mcp,
+    'mcp-protocol-version': '2026-07-28',
+    'mcp-method': method,
+    ...(typeof params.name === 'string' ? { 'mcp-name': params.name } : {})
+  },
+  body: JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method,
+    params: {
+      ...params,
+      _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28', 'io.modelcontextprotocol/clientCapabilities': capabilities }
+    }
+  })
+})
+
 /** Ann's servers, made by the management API and removed at the end. */
 async function storing (victim: Victim, length: number, configOf: (n: number) => Json): Promise<End> {
   const headers = { 'x-auth-token': victim.login }
@@ -471,6 +491,130 @@ export const attacks: Record<string, Prepare> = {
       begin: async (victim) => keepTrying(20, async () => {
         const headers = { 'x-auth-token': victim.login, 'content-type': 'multipart/form-data; boundary=x' }
         count(String((await send(victim, '/api/mcpb/upload', { headers, body, own: true })).status))
+      })
+    }
+  },
+
+  'modern calls whose questions are never answered, 50 a second': async () => {
+    const question = { message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } }
+    const url = await upstream({
+      tools: [tool('ask')],
+      on: async ({ method, ask }) => {
+        if (method !== 'tools/call') return undefined
+        await ask('elicitation/create', question)
+        return { content: [] }
+      }
+    })
+    return {
+      servers: { asks: anns(url, { isolation: 'shared' }) },
+      begin: async (victim) => {
+        const call = async (): Promise<void> => {
+          const { body } = await send(victim, '/mcp/asks', modern(victim, 'tools/call', { name: 'ask', arguments: {} }, { elicitation: {} }))
+          count(body.includes('input_required') ? 'parked' : body.slice(0, 60))
+        }
+        await many(2_000, call)
+        return keepTrying(50, call)
+      }
+    }
+  },
+
+  'modern requests with other capabilities each time, 50 a second': async () => ({
+    servers: mapOf(5, (n) => [`s${n}`, stdio('test/fakes/fault-stdio.mjs')]),
+    begin: async (victim) => keepTrying(50, async () => {
+      const capabilities = { sampling: { [word()]: {} }, elicitation: { form: { [word()]: {} } } }
+      const name = `s${Math.floor(Math.random() * 5)}-echo`
+      const { body } = await send(victim, '/mcp', modern(victim, 'tools/call', { name, arguments: { message: 'hi' } }, capabilities))
+      count(body.includes('"error"') ? 'calls -32001' : 'calls 200')
+    })
+  }),
+
+  'subscriptions/listen without end': async () => ({
+    begin: async (victim) => {
+      const held = new Set<() => void>()
+      const { headers, body } = modern(victim, 'subscriptions/listen', { notifications: { toolsListChanged: true } })
+      const listen = async (): Promise<'enough' | undefined> => await new Promise((resolve) => {
+        const sent = request({
+          host: '127.0.0.1',
+          port: victim.port,
+          path: '/mcp',
+          method: 'POST',
+          agent: false,
+          headers: { 'content-type': 'application/json', ...headers }
+        }, (answer) => {
+          count(`listen ${answer.statusCode}`)
+          const isOpen = String(answer.headers['content-type']).startsWith('text/event-stream')
+          if (isOpen) held.add(() => { sent.destroy() })
+          answer.on('error', () => {}).resume()
+          resolve(isOpen ? undefined : 'enough')
+        })
+        sent.on('error', () => { resolve('enough') })
+        sent.end(body)
+      })
+      await many(8_000, listen)
+      const stop = keepTrying(50, listen)
+      return () => { stop(); for (const end of held) end() }
+    }
+  }),
+
+  'subscriptions to resources without end': async () => {
+    const url = await upstream({
+      capabilities: { tools: {}, resources: { subscribe: true } },
+      on: ({ method }) => method === 'resources/subscribe' ? {} : undefined
+    })
+    return {
+      servers: { feed: anns(url) },
+      begin: async (victim) => {
+        const subscribe = async (id: unknown): Promise<'enough' | undefined> => {
+          const { body } = await send(victim, '/mcp/feed', {
+            headers: { ...bearer(victim.key), ...mcp, 'mcp-session-id': String(id) },
+            body: JSON.stringify({ jsonrpc: '2.0', id: word(), method: 'resources/subscribe', params: { uri: `feed://${word(500)}` } })
+          })
+          count(body.includes('"error"') ? 'refused' : 'subscribed')
+          return body.includes('"error"') ? 'enough' : undefined
+        }
+        const open = async (): Promise<unknown> => (await send(victim, '/mcp/feed', {
+          headers: { ...bearer(victim.key), ...mcp },
+          body: JSON.stringify(initialize('2025-11-25', {}))
+        })).headers['mcp-session-id']
+        const ids = await Promise.all(Array.from({ length: 20 }, open))
+        await many(20_000, async (n) => await subscribe(ids[n % 20]))
+        return keepTrying(50, async () => { await subscribe(ids[Math.floor(Math.random() * 20)]) })
+      }
+    }
+  },
+
+  '50 changes a second, with configs of 3.9 MiB': async () => ({
+    servers: mapOf(4, (n) => [`large${n}`, anns('http://127.0.0.1:9/', { enabled: false, description: 'x'.repeat(0.98 * MiB) })]),
+    begin: async (victim) => {
+      const headers = { 'x-auth-token': victim.login }
+      const small = { ...headers, 'content-type': 'application/json' }
+      await send(victim, '/api/groups', { headers: small, body: JSON.stringify({ name: 'anns-group' }) })
+      return keepTrying(50, async () => {
+        const isLarge = Math.random() < 0.5
+        const body = JSON.stringify(isLarge ? { enabled: false } : { name: `g-${word()}` })
+        const where = isLarge ? `/api/servers/large${Math.floor(Math.random() * 4)}/toggle` : '/api/groups'
+        count(`${isLarge ? 'toggle' : 'group'} ${(await send(victim, where, { headers: small, body })).status}`)
+      })
+    }
+  }),
+
+  'lists of servers with 14 MiB of items, 20 a second': async () => {
+    const items = Array.from({ length: 14 }, (_, n) => tool(`t${n}`, { inputSchema: { type: 'object', title: 'x'.repeat(1_000_000) } }))
+    return {
+      servers: { heavy: anns(await upstream({ tools: items })) },
+      begin: async (victim) => keepTrying(20, async () => {
+        count(String((await send(victim, '/api/servers', { method: 'GET', headers: { 'x-auth-token': victim.login }, own: true })).status))
+      })
+    }
+  },
+
+  'tests of servers that list 14 MiB': async () => {
+    const items = Array.from({ length: 70 }, (_, n) => tool(`t${n}`, { inputSchema: { type: 'object', title: 'x'.repeat(200_000) } }))
+    const url = await upstream({ tools: items, pageSize: 1 })
+    return {
+      begin: async (victim) => keepTrying(5, async () => {
+        const body = JSON.stringify({ config: { url } })
+        count(String((await send(victim, '/api/servers/test', { headers: { 'x-auth-token': victim.login }, body })).status))
       })
     }
   },

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import fc from 'fast-check'
 import { test } from 'tap'
 import { Forwarder } from '../../plugins/gateway/forward.ts'
 import { noHooks } from '../../plugins/gateway/hooks.ts'
@@ -30,6 +31,27 @@ test('an owner may take what is free, but the last quarter is for those that hol
   for (const release of releases) { release(); release() }
   assert.deepEqual([shares.taken, shares.heldBy('greedy')], [25, 0], 'releasing twice releases once')
   shares.take('greedy')
+})
+
+test('whatever one owner takes and gives back, another one can have a tenth of all, in any pieces', async () => {
+  const sizes = fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 40 })
+  fc.assert(fc.property(sizes, sizes, fc.infiniteStream(fc.boolean()), (greedy, pieces, gives) => {
+    const shares = new Shares(1_000, 'bytes')
+    const releases: Array<() => void> = []
+    const grab = (): void => {
+      for (const size of greedy) {
+        try { releases.push(shares.take('greedy', size)) } catch { /* he has had his share */ }
+        if (gives.next().value === true) releases.shift()?.()
+      }
+    }
+    let left = 100
+    for (const size of pieces) {
+      grab()
+      if (size > left) continue
+      shares.take('late', size)
+      left -= size
+    }
+  }))
 })
 
 test('places of different size', async () => {
