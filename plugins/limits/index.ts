@@ -203,21 +203,21 @@ export const limits = {
   questionsPerSession: 256,
   /** Max size of those requests per session, in characters; beyond: the server gets an error. */
   questionsSize: 32 * 1024 * 1024,
-  /** Max size of those requests of all sessions together, in characters; beyond: the server gets an error. */
+  /** Max size of those requests of all sessions together, in characters, with a share for each owner; beyond: the server gets an error. */
   allQuestionsSize: 64 * 1024 * 1024,
   /** Max time for a client to answer a server's request, in ms; beyond: the server gets an error. */
   questionTimeout: 10 * 60_000,
   /**
    * Calls of modern clients that wait for answers. `calls`: max number, with a share for each owner; `questions`: max per call; `size`:
-   * max size of what is held for all of them, in characters; beyond: the server gets an error. `gather`: time for which questions are
-   * collected, `time`: max time until a client answers, in ms; beyond: the call is cancelled. `again`: how long an answer can be fetched
-   * once more, in ms; `answers`: max answers that are kept for that; beyond: the oldest are dropped.
+   * max size of what is held for all of them, in characters, with a share for each owner; beyond: the server gets an error. `gather`:
+   * time for which questions are collected, `time`: max time until a client answers, in ms; beyond: the call is cancelled. `again`: how
+   * long an answer can be fetched once more, in ms; `answers`: max answers that are kept for that; beyond: the oldest are dropped.
    */
   parked: { calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000 },
   /**
    * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number, with a share for each owner;
-   * beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what identifies one, in
-   * characters; beyond: it is not kept.
+   * beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what
+   * identifies one, in characters; beyond: it is not kept.
    */
   leases: { idle: 1_000, time: 5 * 60_000, key: 4 * 1024 },
   /** Max open `subscriptions/listen` streams, with a share for each owner; beyond: 429 or 503. */

@@ -2439,6 +2439,14 @@ test('new names, owners, visibility, pages', async (t) => {
     await admin.ok('POST', '/groups', { name: 'more groups' }, 201)
     deleted(await bob.ask('DELETE', '/servers/s0'))
     await bob.ok('POST', '/servers', { name: 'again', config })
+
+    const large = { config: { ...config, description: 'x'.repeat(900_000) } }
+    const statuses: number[] = []
+    for (let n = 0; n < 6; n++) statuses.push((await bob.ask('PUT', '/servers/again', large)).status)
+    assert.deepEqual([statuses[0], statuses.at(-1), new Set(statuses)], [200, 429, new Set([200, 429])])
+    refused(await bob.ask('POST', '/servers/again/toggle', { enabled: false }), 429, 'a large config is stored again')
+    refused(await bob.ask('POST', '/groups', { name: 'more groups' }), 429)
+    for (let n = 0; n < 4; n++) await admin.ok('PUT', '/servers/more', large)
   })
 
   await t.test('an admin stands for the values that his edit writes, and for no other that a user stored', async () => {

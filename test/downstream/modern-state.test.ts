@@ -260,11 +260,14 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
   assert.throws(() => { park(table) }, { reason: 'limit' })
   // Others still have room.
   calls.push(park(table, new FakeExchange('bob')))
-  const large = question(JSON.stringify({ message: 'x'.repeat(limits.parked.size / 2) }))
-  const [one, two] = calls
-  const asking = one?.call.ask(large)
-  asking?.catch(() => {})
-  await assert.rejects(two?.call.ask(large) ?? Promise.resolve(), /Too many questions/)
+  const ask = async (of: ReturnType<typeof park> | undefined, size: number): Promise<unknown> =>
+    await of?.call.ask(question(JSON.stringify({ message: 'x'.repeat(size) })))
+  const [one, two, bobs] = [calls[0], calls[1], calls.at(-1)]
+  ask(one, limits.parked.size / 2).catch(() => {})
+  await assert.rejects(ask(two, limits.parked.size / 2), /Too many questions/)
+  ask(two, limits.parked.size / 4 - 1_000).catch(() => {})
+  ask(bobs, limits.parked.size / 10 - 1_000).catch(() => {})
+  assert.ok(table.size > 0.8 * limits.parked.size, 'others still have room in size, too')
   for (const { exchange } of calls) exchange.cancel('end')
   assert.equal(table.count + table.size, 0)
   t.end()

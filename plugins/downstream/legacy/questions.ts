@@ -3,38 +3,40 @@ import type { Question } from '../../../protocol/exchange.ts'
 import { notificationText, requestText, type Response } from '../../../protocol/message.ts'
 import { outgoingParams } from '../../../protocol/progress.ts'
 import { limits } from '../../limits/index.ts'
+import { ShareError, Shares, type Release } from '../../limits/shares.ts'
 
 interface OpenQuestion {
   readonly question: Question
   readonly resolve: (response: Response) => void
   readonly reject: (error: RpcError) => void
   readonly timer: NodeJS.Timeout
+  readonly release: Release
 }
 
-/** Size of the open questions to all clients, in characters. */
-let openSize = 0
+/** The size of the open questions to all clients, in characters. */
+const sizes = new Shares(limits.allQuestionsSize, 'open questions')
 
-/** The unanswered questions to one legacy client: JSON-RPC requests, answered by a POST. Bounded per client and over all clients. */
+/** The unanswered questions to one legacy client: JSON-RPC requests, answered by a POST. Bounded per client, per owner and over all. */
 export class Questions {
   readonly #open = new Map<number, OpenQuestion>()
+  readonly #owner: string
   #lastId = 0
   #size = 0
+
+  /** @param owner to whom the client is counted */
+  constructor (owner: string) { this.#owner = owner }
 
   /** @param send sends a message on the stream that the question belongs to @throws RpcError when it is withdrawn or times out */
   async ask (send: (text: string) => void, question: Question): Promise<Response> {
     // It may have been withdrawn while it waited for a stream.
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     const size = question.paramsText.length
-    const isFull = this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize
-    if (isFull || openSize + size > limits.allQuestionsSize) {
-      throw new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
-    }
+    const release = this.#hold(size)
     const id = ++this.#lastId
     return await new Promise((resolve, reject) => {
       const timer = setTimeout(() => { this.#dismiss(id, 'The client did not answer in time', send) }, limits.questionTimeout).unref()
-      this.#open.set(id, { question, resolve, reject, timer })
+      this.#open.set(id, { question, resolve, reject, timer, release })
       this.#size += size
-      openSize += size
       question.signal.addEventListener('abort', () => { this.#dismiss(id, String(question.signal.reason), send) }, { once: true })
       // The question's id is also its progress token.
       send(requestText(id, question.method, outgoingParams(question, {}, id)))
@@ -56,6 +58,17 @@ export class Questions {
     for (const id of this.#open.keys()) this.#take(id)?.reject(new RpcError(code.internal, 'The client is gone', 'internal'))
   }
 
+  /** @throws RpcError when too many are open, or too large ones */
+  #hold (size: number): Release {
+    const tooMany = new RpcError(code.internal, 'Too many questions are open to this client', 'limit')
+    if (this.#open.size >= limits.questionsPerSession || this.#size + size > limits.questionsSize) throw tooMany
+    try {
+      return sizes.take(this.#owner, size)
+    } catch (error) {
+      throw error instanceof ShareError ? tooMany : error
+    }
+  }
+
   /** Fails a question, and sends the client its cancellation. */
   #dismiss (id: number, reason: string, send: (text: string) => void): void {
     const open = this.#take(id)
@@ -70,7 +83,7 @@ export class Questions {
     const size = open.question.paramsText.length
     this.#open.delete(id)
     this.#size -= size
-    openSize -= size
+    open.release()
     clearTimeout(open.timer)
     return open
   }

@@ -67,7 +67,7 @@ export class Session implements ExchangeClient, Listener<View> {
   get ended (): boolean { return this.#ended }
 
   get questions (): Questions {
-    this.#questions ??= new Questions()
+    this.#questions ??= new Questions(this.owner)
     return this.#questions
   }
 

@@ -35,7 +35,7 @@ export class ParkedCalls<Exchange extends Parkable> {
   /** Calls that are over, whose answer may be fetched once more. */
   readonly #over = new BoundedMap<string, ParkedCall<Exchange>>(limits.parked.answers, { onEvict: (_id, call) => { call.forget() } })
   readonly #shares = new Shares(limits.parked.calls, 'calls that wait for answers of their clients')
-  #size = 0
+  readonly #sizes = new Shares(limits.parked.size, 'questions and answers of calls')
 
   constructor (states: States) {
     this.states = states
@@ -44,7 +44,7 @@ export class ParkedCalls<Exchange extends Parkable> {
   /** How many are parked, or were and are under way. */
   get count (): number { return this.#calls.size }
   /** What is held for them, in characters. */
-  get size (): number { return this.#size }
+  get size (): number { return this.#sizes.taken }
 
   /** @throws RpcError when there are too many */
   open (exchange: Exchange): ParkedCall<Exchange> {
@@ -60,15 +60,24 @@ export class ParkedCalls<Exchange extends Parkable> {
 
   find (id: string): ParkedCall<Exchange> | undefined { return this.#calls.get(id) ?? this.#over.get(id) }
 
-  /** Counts what is to be held for a call. @returns false when there is no room */
-  hold (size: number): boolean {
-    if (this.#size + size > limits.parked.size) for (const call of [...this.#over.values()]) call.forget()
-    if (this.#size + size > limits.parked.size) return false
-    this.#size += size
-    return true
+  /** Counts what is to be held for a call of an owner. @returns false when there is no room, or the owner has had his share */
+  hold (owner: string, size: number): boolean {
+    if (this.#takes(owner, size)) return true
+    for (const call of [...this.#over.values()]) call.forget()
+    return this.#takes(owner, size)
   }
 
-  free (size: number): void { this.#size -= size }
+  #takes (owner: string, size: number): boolean {
+    try {
+      this.#sizes.add(owner, size)
+      return true
+    } catch (error) {
+      if (error instanceof ShareError) return false
+      throw error
+    }
+  }
+
+  free (owner: string, size: number): void { this.#sizes.remove(owner, size) }
 
   /** A call is over; its answer stays for a while. */
   keep (call: ParkedCall<Exchange>): void {
@@ -189,7 +198,7 @@ export class ParkedCall<Exchange extends Parkable> {
   forget (): void {
     clearTimeout(this.#expiry)
     clearTimeout(this.#gathering)
-    this.#table.free(this.#held)
+    this.#table.free(this.exchange.client.owner, this.#held)
     this.#held = 0
     this.#release()
     this.#table.remove(this.id)
@@ -240,13 +249,13 @@ export class ParkedCall<Exchange extends Parkable> {
     const open = this.#questions.get(key)
     if (!open) return undefined
     this.#questions.delete(key)
-    this.#table.free(open.question.paramsText.length)
+    this.#table.free(this.exchange.client.owner, open.question.paramsText.length)
     this.#held -= open.question.paramsText.length
     return open
   }
 
   #hold (size: number): boolean {
-    if (!this.#table.hold(size)) return false
+    if (!this.#table.hold(this.exchange.client.owner, size)) return false
     this.#held += size
     return true
   }
