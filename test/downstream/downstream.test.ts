@@ -614,7 +614,7 @@ test('a session and its streams', async (t) => {
     await settle()
     assert.deepEqual([refused.failed(), small.failed()], [true, false], 'who comes late has a tenth')
     first.questions.answer({ kind: 'response', id: 1, resultText: '{}' })
-    const taken = ask(late, large)
+    const taken = ask(late, large / 2)
     await settle()
     assert.equal(taken.failed(), false)
     over.abort('enough')
