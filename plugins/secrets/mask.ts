@@ -29,8 +29,8 @@ const aboutSecrets = /(name|type|method|scheme|hash|mask)$/i
 /** Members that hold an address, though their names match `secretName`: `tokenUrl`, `authorizationEndpoint`. */
 const addressName = /(url|uri|endpoint)$/i
 
-/** Whether a text is an absolute URL, as far as its beginning tells. */
-export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text)
+/** Whether a text is an absolute URL, as far as its beginning tells. No scheme is longer: a text of a megabyte is not looked through. */
+export const isAddress = (text: string): boolean => /^[a-z][a-z0-9+.-]{0,255}:\/\//i.test(text)
 
 /** A URL as it may be shown: user, password and the values of its query are masked. */
 export function maskUrl (text: string, cover: Cover = mask): string {
