@@ -84,7 +84,11 @@ async function start (): Promise<void> {
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
   firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword, listening).then(async (admin) => {
     // A generated password is printed at once, whatever fails next: it cannot be read later.
-    if (admin) process.stdout.write(firstLines({ base: await listening, admin, place }))
+    if (admin) {
+      process.stdout.write(firstLines({ base: await listening, admin, place }))
+      const { username, password } = admin
+      app.log.info(`the first admin ${JSON.stringify(username)} was stored, with ${password === undefined ? 'ADMIN_PASSWORD' : 'a random password'}`)
+    }
     return admin
   }, (error: unknown): undefined => {
     // Not fatal: without an admin the stored settings can still be served.

@@ -12,6 +12,7 @@ import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import { probe, type Probe } from './probe.ts'
+import { StatusLog } from './status-log.ts'
 import { Upstream } from './upstream.ts'
 
 export interface UpstreamsDeps {
@@ -45,6 +46,7 @@ export class Upstreams implements ProviderSource {
   /** Servers that list something else to some client than to its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
   readonly #remarked = new WeakSet<Upstream>()
+  readonly #statusLogs = new WeakMap<Upstream, StatusLog>()
   /** The names of the servers that were applied last, disabled ones too. */
   #configured: readonly string[] = []
   #host = noHost
@@ -162,6 +164,7 @@ export class Upstreams implements ProviderSource {
 
   async close (): Promise<void> {
     this.#closed = true
+    for (const upstream of this.#upstreams.values()) this.#statusLogs.get(upstream)?.end()
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())
@@ -175,6 +178,7 @@ export class Upstreams implements ProviderSource {
 
   #end (upstream: Upstream): void {
     const { name, login } = upstream
+    this.#statusLogs.get(upstream)?.end()
     if (login) this.#deps.logins.close(name, login)
     const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => {
       if (this.#ending.get(name) === ending) this.#ending.delete(name)
@@ -199,6 +203,7 @@ export class Upstreams implements ProviderSource {
   #make ({ name, config }: Server): Upstream {
     const { log, cache, transport, userOf, logins, onLine: print, remarks: _, ...deps } = this.#deps
     const isFirst = !this.#isStarted
+    const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const onLine = limitLines(
       limits.stderrLines,
       (line) => { print(name, line) },
@@ -219,14 +224,17 @@ export class Upstreams implements ProviderSource {
       wait: () => this.#shares.wait(name, userOf(config)),
       spend: (size) => { this.#shares.spend(name, userOf(config), size) },
       transport: { ...transport, sharedApi: new SharedApi(), onLine },
-      log: (level, sentence, more) => { log(name, level, sentence, more) },
+      log: statusLog.remark,
       listsChanged: () => {
         if (this.#upstreams.get(name) !== upstream) return
         if (upstream.hasOwnCatalogues) this.#withOwnCatalogues.add(upstream)
         else this.#withOwnCatalogues.delete(upstream)
         this.#host.changed()
       },
-      statusChanged: () => { this.#logStatus(upstream) },
+      statusChanged: () => {
+        statusLog.status(upstream.status, upstream.error)
+        if (upstream.status === 'connected') this.#logRemarks(upstream)
+      },
       openLogin: (listener) => logins.open(name, config, listener),
       keep: (text) => {
         // What a removed server listed goes with it, and never to another one of its name.
@@ -236,18 +244,8 @@ export class Upstreams implements ProviderSource {
       onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
       broadcast: (...message) => { this.#host.broadcast(name, ...message) }
     })
+    this.#statusLogs.set(upstream, statusLog)
     return upstream
-  }
-
-  #logStatus (upstream: Upstream): void {
-    const { name, status, error } = upstream
-    const { log } = this.#deps
-    if (status === 'connected') {
-      log(name, 'info', 'connected')
-      this.#logRemarks(upstream)
-    } else if (status === 'disconnected' && error === null) log(name, 'info', 'stopped until it is needed')
-    else if (status === 'disconnected') log(name, 'warn', `not connected: ${error}`)
-    else if (status === 'oauth_required') log(name, 'warn', `waiting for a login: ${error}`)
   }
 
   /** Once for each upstream, not with each of its connections. */
