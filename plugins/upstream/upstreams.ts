@@ -21,7 +21,7 @@ export interface UpstreamsDeps {
   /** Bounds how many processes are spawned and sockets dialled at once. */
   dialling: Semaphore
   cache: CatalogueCache
-  logins: Pick<Logins, 'open' | 'close'>
+  logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
   /** The user to whom a server is counted; undefined: an admin. */
   userOf: (config: Server['config']) => string | undefined
   /** In ms. */
@@ -130,12 +130,13 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept, and no login is begun.
+   * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept. No login is begun; one
+   * that is there for this config is used.
    * @param config as it would be stored
    * @param signal aborted: nobody waits for the result
    */
   async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
-    const { transport, userOf, log: ____, cache: ___, logins: _____, remarks: ______, ...deps } = this.#deps
+    const { transport, userOf, logins, log: ____, cache: ___, remarks: _____, ...deps } = this.#deps
     const make = (statusChanged: () => void): Upstream => new Upstream(name, config, {
       ...deps,
       children: new Children(),
@@ -149,7 +150,7 @@ export class Upstreams implements ProviderSource {
       log: () => {},
       listsChanged: () => {},
       statusChanged,
-      openLogin: () => undefined,
+      openLogin: (listener) => logins.openForTest(name, config, listener),
       keep: () => {},
       onQuestion: async () => { throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested') },
       broadcast: () => {}
