@@ -39,7 +39,9 @@ export async function seed (path: string, warn: (message: string) => void): Prom
   const document = await readSettings(path)
   if (document === undefined) return {}
   const counted = countEntries(document)
-  if (counted !== '') warn(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
+  if (counted !== '') {
+    warn(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
+  }
   const { mcpServers } = document
   if (!isObject(mcpServers)) return document
   const publicServers = Object.entries(mcpServers)
@@ -57,10 +59,8 @@ export async function seed (path: string, warn: (message: string) => void): Prom
 
 /** How many entries each section has, as a list for a sentence. */
 function countEntries (document: Document): string {
-  const sections = [
-    ['mcpServers', 'server'], ['groups', 'group'], ['users', 'user'], ['bearerKeys', 'key'], ['prompts', 'prompt'], ['resources', 'resource']
-  ] as const
-  return sections.flatMap(([section, noun]) => {
+  const nouns = { mcpServers: 'server', groups: 'group', users: 'user', bearerKeys: 'key', prompts: 'prompt', resources: 'resource' }
+  return Object.entries(nouns).flatMap(([section, noun]) => {
     const value = document[section]
     const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0
     return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]

@@ -167,7 +167,7 @@ const statusOf = (api: Api, server: { status: string }): string =>
 async function listServers ({ api, out }: Context): Promise<void> {
   const servers = await api.get<ServerRecord[]>('/api/servers')
   out.result(servers, () => {
-    if (servers.length === 0) return 'There are no servers yet: tool-hub add'
+    if (servers.length === 0) return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
     const rows = servers.map((server) =>
       [server.name, statusOf(api, server), targetOf(server.config), api.url === undefined ? '–' : String(server.tools.length)])
     return out.table(['NAME', 'STATUS', 'TARGET', 'TOOLS'], rows, (cell, column) => column === 1 ? out.status(cell) : cell)

@@ -88,7 +88,7 @@ export class JsonFileStore implements Store, SectionFile {
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
-          throw new Conflict(invalidEdit, true)
+          throw new Conflict('the file cannot be used as it is. `tool-hub check` and the log say what is wrong.', true)
         }
         if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
         const former = this.#loaded()

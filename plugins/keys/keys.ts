@@ -231,7 +231,9 @@ function unknownNames (
     ...accessType === 'servers' || accessType === 'custom'
       ? allowedServers.filter((name) => !servers.has(name)).map((name) => `There is no server ${JSON.stringify(name)} yet: ${opensLater}`)
       : [],
-    ...owner === undefined || users.has(owner) ? [] : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`]
+    ...owner === undefined || users.has(owner)
+      ? []
+      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`]
   ]
   const left = unknown.length - mostWarnings
   return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown

@@ -35,7 +35,7 @@ export class StatusLog {
     }
   }
 
-  /** A remark, unless it was told lately. What repeats itself could fill the log otherwise: a server lists its items as often as it likes. */
+  /** A remark, unless it was told lately: a server lists its items as often as it likes, and could fill the log with them otherwise. */
   readonly remark: Log = (level, sentence, more) => {
     if (level === 'warn') {
       const now = this.#now()

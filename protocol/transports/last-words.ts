@@ -6,7 +6,7 @@ const longest = 500
 /** A frame of a stack: of JavaScript and Java, `... 12 more` of Java, a position in Go. */
 const frame = /^\s+at\s|^\s+\.\.\. \d+ (?:more|common frames)|^\t\/.*\.go:\d+/
 /** Where Node stopped; the source lines that follow end with carets. */
-const position = /^(?:node:|file:\/\/|\/|[A-Z]:\\)\S*:\d+$/
+const position = /^(?:(?:node:|file:\/\/|\/|[A-Z]:\\)\S*|\[eval\d*\]):\d+$/
 const carets = /^\s*\^+\s*$/
 const nodeVersion = /^Node\.js v\d+\.\d+\.\d+/
 const traceback = /^\s*Traceback \(most recent call last\):/

@@ -3013,6 +3013,26 @@ test('the audit of writes', async (t) => {
     assert.deepEqual([(await list(100)).length, (await list(1))[0]?.after], [50, { truncated: true }])
   })
 
+  await t.test('of a trail that cannot be written the log is told once, and once more when it can', async () => {
+    const bounds = { entries: 50, part: 2_000, size: 10_000, stored: 50 }
+    const memory = new MemoryTrail(bounds)
+    const told: string[] = []
+    let isAway = true
+    const append = async (entries: Parameters<typeof memory.append>[0]): Promise<void> => {
+      if (isAway) throw new Error('away')
+      await memory.append(entries)
+    }
+    const trail = { append, list: memory.list.bind(memory), trim: memory.trim.bind(memory) }
+    const audit = new Audit({ trail, bounds, notify: () => {}, warn: (sentence) => { told.push(sentence) } })
+    for (let n = 0; n < 3; n++) {
+      audit.note('bob', { entity: 'server', name: `s${n}`, after: { name: `s${n}` } })
+      await assert.rejects(audit.list({}))
+    }
+    isAway = false
+    assert.equal((await audit.list({})).data.length, 3)
+    assert.deepEqual(told, ['the audit log cannot be written now: away', 'the audit log is written again'])
+  })
+
   await t.test('by a key: who made it', async () => {
     const entry = await one(
       async () =>

@@ -59,7 +59,7 @@ for (const [mode, urlOf] of modes) {
       assert.equal(code, 0, `${args.join(' ')}: ${out} ${err}`)
       return out
     }
-    const skip = dbOf !== undefined && !isFull && 'npm run soak does'
+    const skip = urlOf !== undefined && !isFull && 'npm run soak does'
     const json = async (...args: string[]): Promise<Json> => JSON.parse(await ok(...args, '--json')) as Json
 
     await t.test('add, list, status, call, test, remove', async () => {
@@ -166,6 +166,8 @@ for (const [mode, urlOf] of modes) {
       assert.match(await ok('--version'), /^\d+\.\d+\.\d+\n$/)
       assert.match(await ok('add', '--help'), /--test/)
       assert.equal((await hubCli('nonsense', '--wrong')).code, 2)
+      const typed = await hubCli('stauts')
+      assert.deepEqual([typed.code, /There is no command "stauts": did you mean status\?/.test(typed.err)], [2, true], typed.err)
     })
 
     await t.test('backup', { skip: mode === 'PGlite' ? 'it has one process at a time' : false }, async () => {

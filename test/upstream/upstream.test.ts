@@ -1348,6 +1348,7 @@ test('the last words of a process, without the frames of its stack', async () =>
       ['Exception in thread "main" java.lang.IllegalStateException: no licence']
     ],
     [['usage: server [--port N]', '  --port N  where to listen', '', 'at least one folder is needed'], ['usage: server [--port N]', '  --port N  where to listen', '', 'at least one folder is needed']],
+    [['[eval]:1', "throw new Error('no licence file')", '^', 'Error: no licence file', ...frames], ['Error: no licence file']],
     [frames, []]
   ]
   for (const [printed, wanted] of cases) {
