@@ -158,7 +158,7 @@ test('the image, built and run', { timeout: 1_800_000, skip: noImage() }, async 
   assert.equal(login.status, 200, output)
   assert.match(await inside('ls', '-ln', '/data/mcp_settings.json'), /^-rw------- 1 1000 1000 /)
   // As an orchestrator ends it: by the first process of the container.
-  await inside('sh', '-c', 'for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = "$(readlink -f /usr/bin/tini)" ] && kill -TERM "${p#/proc/}"; done; true')
+  await inside('sh', '-c', 'for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = "$(readlink -f /usr/bin/tini)" ] && kill -TERM $(basename $p); done; true')
   await until(() => hub.exitCode !== null, 20_000, () => output)
   assert.match(output, /stopping \(SIGTERM\)/)
   assert.equal(hub.exitCode, 0, output)
