@@ -116,11 +116,7 @@ test('the commands of the README run as printed, one after another in one shell,
   assert.match(answers, /"text":"Echo: Hello"/)
   const list = JSON.parse(answers.trim().split('\n').at(-1) ?? '') as { result: { tools: Array<{ name: string }> } }
   assert.deepEqual(list.result.tools.map(({ name }) => name), ['everything-echo', 'everything-get-sum'])
-  const call = await fetch(`${hub.url}/api/tools/call/everything`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ toolName: 'echo', arguments: { message: 'Hello' } })
-  })
+  const call = await fetch(`${hub.url}/api/tools/everything/echo?message=Hello`, { headers: { authorization: `Bearer ${key}` } })
   assert.match(await call.text(), /"text":"Echo: Hello"/, 'by the key that the first start prints')
 })
 
