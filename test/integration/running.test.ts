@@ -98,9 +98,10 @@ function noImage (): string | false {
 test('the image, built and run', { timeout: 1_800_000, skip: noImage() }, async (t) => {
   t.comment('the base image is Debian by mmdebstrap with Node and npm from npm, and uv is a stand-in: no registry of images is asked')
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-image-'))
-  // What buildah mounts is unmounted by it.
   t.after(async () => {
     await buildah('rm', '--all').catch(() => {})
+    // It leaves its folder mounted on itself.
+    await run('umount', ['--recursive', '--lazy', join(folder, 'storage/overlay')]).catch(() => {})
     await rm(folder, { recursive: true, force: true })
   })
   const storage = ['--root', join(folder, 'storage'), '--runroot', join(folder, 'run')]
@@ -158,11 +159,24 @@ test('the image, built and run', { timeout: 1_800_000, skip: noImage() }, async 
   assert.equal(login.status, 200, output)
   assert.match(await inside('ls', '-ln', '/data/mcp_settings.json'), /^-rw------- 1 1000 1000 /)
   // As an orchestrator ends it: by the first process of the container.
-  await inside('sh', '-c', 'for p in /proc/[0-9]*; do [ "$(readlink $p/exe)" = "$(readlink -f /usr/bin/tini)" ] && kill -TERM $(basename $p); done; true')
+  const first = processBelow(hub.pid ?? 0, 'tini')
+  assert.ok(first !== undefined, 'tini is the first process')
+  process.kill(first, 'SIGTERM')
   await until(() => hub.exitCode !== null, 20_000, () => output)
   assert.match(output, /stopping \(SIGTERM\)/)
   assert.equal(hub.exitCode, 0, output)
 })
+
+/** A process that was started by another one, or by what that has started; undefined: none has this name. */
+function processBelow (pid: number, name: string): number | undefined {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number))
+  for (const child of children) {
+    const found = readFileSync(`/proc/${child}/comm`, 'utf8').trim() === name ? child : processBelow(child, name)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
 
 interface Image { User: string, Entrypoint: string[], Cmd: string[], Volumes?: Record<string, object> }
 
