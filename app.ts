@@ -29,6 +29,7 @@ import { errors as list } from './plugins/errors/list.ts'
 import gateway from './plugins/gateway/index.ts'
 import groups from './plugins/groups/index.ts'
 import keys from './plugins/keys/index.ts'
+import callLog from './plugins/logs/calls.ts'
 import logs from './plugins/logs/index.ts'
 import { LogRing } from './plugins/logs/ring.ts'
 import { maskPatterns } from './plugins/logs/secrets.ts'
@@ -176,6 +177,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(metrics)
   await app.register(tracing)
   await app.register(activities, storage)
+  await app.register(callLog)
 
   await app.register(browsers)
   await app.register(swagger, {

@@ -84,11 +84,18 @@ async function start (): Promise<void> {
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
   firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword, listening).then(async (admin) => {
     // A generated password is printed at once, whatever fails next: it cannot be read later.
-    if (admin) process.stdout.write(firstLines({ base: await listening, admin, place }))
+    if (admin) {
+      process.stdout.write(firstLines({ base: await listening, admin, place }))
+      const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
+      app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
+    }
     return admin
   }, (error: unknown): undefined => {
     // Not fatal: without an admin the stored settings can still be served.
-    app.log.warn(`The first admin could not be stored: ${messageOf(error)}`)
+    app.log.warn(
+      `The first admin could not be stored, so nobody can log in. ${messageOf(error)} ` +
+      'Then start again; SETTINGS_PATH (--config) names another file, in a folder that this user may write to.'
+    )
   })
   const base = await listening.catch(async (error: unknown) => {
     await app.close()

@@ -29,7 +29,8 @@ export class Api {
     const { status, text } = await this.#send(method, path, body === undefined ? undefined : JSON.stringify(body))
     const answer = parsed(text)
     if (status < 400 && answer !== undefined) return answer as Value
-    const { message, code, errors } = answer ?? {}
+    // Where tools are called, `error` is the code.
+    const { message, error, code = error, errors } = answer ?? {}
     const findings = Array.isArray(errors) ? errors.map((each: unknown) => JSON.stringify(each)).join(', ') : ''
     const failure = new Failure(
       typeof message === 'string' ? `${message}${findings === '' ? '' : `: ${findings}`}` : `The gateway answered ${status}`,

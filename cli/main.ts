@@ -33,7 +33,10 @@ program.command('serve', { isDefault: true })
   .description('start the gateway')
   .option('--port <number>', 'the port to listen on (PORT)')
   .option('--host <address>', 'the address to listen on (HOST)')
-  .action(async ({ port, host }: ServeOptions) => {
+  // A command that is misspelt comes here.
+  .allowExcessArguments()
+  .action(async ({ port, host }: ServeOptions, { args: [word] }: Command) => {
+    if (word !== undefined) throw new Failure(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
     if (port !== undefined) process.env.PORT = port
     if (host !== undefined) process.env.HOST = host
     await import('../server.ts')
@@ -56,6 +59,26 @@ try {
   await program.parseAsync()
 } catch (error) {
   process.exitCode = exitOf(error)
+}
+
+function unknownCommand (word: string, names: readonly string[]): string {
+  const [near] = names.filter((name) => distance(word, name) <= 2).sort((a, b) => distance(word, a) - distance(word, b))
+  const hint = near === undefined ? 'tool-hub --help lists all' : `did you mean ${near}? tool-hub --help lists all`
+  return `There is no command ${JSON.stringify(word)}: ${hint}`
+}
+
+/** How many letters have to be put in, left out or replaced to make one word of the other. */
+function distance (one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [at, letter] of [...one].entries()) {
+    const next = [at + 1]
+    for (let to = 1; to <= other.length; to++) {
+      const replaced = (row[to - 1] ?? 0) + Number(letter !== other[to - 1])
+      next.push(Math.min(replaced, (row[to] ?? 0) + 1, (next[to - 1] ?? 0) + 1))
+    }
+    row = next
+  }
+  return row[other.length] ?? 0
 }
 
 /** Prints an error once, as JSON where that is asked for. */

@@ -8,6 +8,9 @@ export interface OutputOptions { readonly json: boolean, readonly color: boolean
 /** Texts of servers may hold control characters, which a terminal would obey. Line breaks and tabs become spaces. */
 export const plain = (text: string): string => text.replace(/[\t\n\r]+/g, ' ').replace(/[\p{Cc}\p{Bidi_Control}]/gu, '�')
 
+/** The same for a text of several lines, such as the last words of a process: each is kept, and those after the first are indented. */
+export const plainLines = (text: string): string => text.split('\n').map(plain).join('\n  ')
+
 /** Writes results to stdout, and remarks to stderr. */
 export class Output {
   readonly json: boolean

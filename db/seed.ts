@@ -36,7 +36,12 @@ export async function readSettings (path: string): Promise<Document | undefined>
  * @param warn receives a message that lists the servers that were public
  */
 export async function seed (path: string, warn: (message: string) => void): Promise<Document> {
-  const document = await readSettings(path) ?? {}
+  const document = await readSettings(path)
+  if (document === undefined) return {}
+  const counted = countEntries(document)
+  if (counted !== '') {
+    warn(`The database was empty, and takes what is in the settings file ${path}: ${counted}. The file is not read any more.`)
+  }
   const { mcpServers } = document
   if (!isObject(mcpServers)) return document
   const publicServers = Object.entries(mcpServers)
@@ -50,6 +55,16 @@ export async function seed (path: string, warn: (message: string) => void): Prom
     )
   }
   return { ...document, mcpServers: orderedObject(orderedEntries(mcpServers).map(([name, config]) => [name, toPrivate(config)])) }
+}
+
+/** How many entries each section has, as a list for a sentence. */
+function countEntries (document: Document): string {
+  const nouns = { mcpServers: 'server', groups: 'group', users: 'user', bearerKeys: 'key', prompts: 'prompt', resources: 'resource' }
+  return Object.entries(nouns).flatMap(([section, noun]) => {
+    const value = document[section]
+    const count = Array.isArray(value) ? value.length : isObject(value) ? Object.keys(value).length : 0
+    return count === 0 ? [] : [`${count} ${noun}${count === 1 ? '' : 's'}`]
+  }).join(', ')
 }
 
 /** Private, and in the gateway's own members: only what stands in those is sealed. */

@@ -63,6 +63,8 @@ export type Change =
  * storage; one that rejected has changed nothing; a reader never sees a part of one.
  */
 export interface Store {
+  /** True: other replicas change it; otherwise people do, by an editor. */
+  readonly isShared?: boolean
   /** @throws Error with one sentence when the stored settings cannot be read; they are then left unchanged */
   load: () => Promise<Snapshot>
   /**

@@ -5,6 +5,15 @@ import { StringEnum } from './string-enum.ts'
 /** The response of a management route that succeeded. */
 export const Success = <Data extends TSchema>(data: Data) =>
   Type.Object({ success: Type.Literal(true), data, message: Type.Optional(Type.String()) })
+/** The same for a write that may name what is not there. */
+export const SuccessWithWarnings = <Data extends TSchema>(data: Data) => Type.Object({
+  success: Type.Literal(true),
+  data,
+  message: Type.Optional(Type.String()),
+  warnings: Type.Optional(Type.Array(Type.String(), {
+    description: 'What was stored and has no effect, or another one than it seems to have: a sentence each. Absent: nothing'
+  }))
+})
 /** The same without data. */
 export const Done = Type.Object(
   { success: Type.Literal(true), message: Type.Optional(Type.String()) },

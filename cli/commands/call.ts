@@ -19,7 +19,11 @@ export function addCallCommand (program: Command): void {
         const args = await argumentsOf(given, async () =>
           (await api.get<ServerRecord>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
         const body = { toolName: tool, arguments: args }
-        const { data } = await api.whole<{ data: Result }>('POST', `/api/tools/call/${segment(server)}`, body)
+        const path = `/api/tools/call/${segment(server)}`
+        const { data } = await api.whole<{ data: Result }>('POST', path, body).catch((error: unknown) => {
+          if (!(error instanceof Failure) || error.code !== 'TH_NO_SUCH') throw error
+          throw new Failure(`${error.message}. tool-hub list shows the servers, tool-hub list ${server} its tools`, error.exit, error.code)
+        })
         out.result(data, () => (data.content ?? []).map(textOf).join('\n'))
         if (data.isError === true) throw new Failure('The tool answered with an error', exits.toolError)
       }, true)

@@ -21,7 +21,7 @@ export function addCheckCommand (program: Command): void {
         ? out.style('green', 'All is well')
         : findings.map(({ level, place, message }) =>
           `${out.style(level === 'error' ? 'red' : 'yellow', level)} ${place}: ${message}`).join('\n'))
-      if (errors > 0) throw new Failure(`${errors} errors`)
+      if (errors > 0) throw new Failure(`${errors} ${errors === 1 ? 'error' : 'errors'}`)
     })
 }
 

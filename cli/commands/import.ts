@@ -60,6 +60,7 @@ async function store (api: Api, out: Output, { servers, groups, warnings }: Clie
     ...results.map((result) => [result.name, result.success ? 'added' : 'refused', result.success ? '' : result.message ?? '']),
     ...groupResults.map((result) => [`${result.name} (group)`, result.success ? 'added' : 'refused', result.message ?? ''])
   ], (cell, column) => column === 1 ? out.style(cell === 'added' ? 'green' : 'red', cell) : cell))
+  if (!out.json) for (const { name, warnings: found = [] } of groupResults) for (const each of found) out.warn(`${name} (group): ${each}`)
   const failed = all.filter(({ success }) => !success).length
   if (failed > 0) throw new Failure(`${failed} of ${all.length} could not be added`)
 }
@@ -76,8 +77,8 @@ async function batch (api: Api, servers: object[]): Promise<Result[]> {
 
 async function addGroup (api: Api, group: ImportedGroup): Promise<Result> {
   try {
-    await api.whole('POST', '/api/groups', group)
-    return { name: group.name, success: true }
+    const { warnings } = await api.whole<{ warnings?: string[] }>('POST', '/api/groups', group)
+    return { name: group.name, success: true, ...(warnings && { warnings }) }
   } catch (error) {
     if (!(error instanceof Failure) || error.exit !== exits.failed) throw error
     return { name: group.name, success: false, message: error.message }

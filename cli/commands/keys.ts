@@ -41,10 +41,12 @@ export function addKeyCommands (program: Command): void {
         ...(expires === undefined ? {} : { expiresAt: expiryOf(expires) })
       }
       await withApi(command, async ({ api, out }) => {
-        const { data, message } = await api.whole<{ data: Key, message?: string }>('POST', '/api/auth/keys', body)
+        const { data, warnings = [] } = await api.whole<{ data: Key, warnings?: string[] }>('POST', '/api/auth/keys', body)
         // The token alone on stdout, so that a script can take it.
-        out.result(data, data.token)
-        if (!out.json) out.remark(`${message ?? ''}${data.expiresAt === undefined ? '' : `. It expires at ${data.expiresAt}.`}`)
+        out.result({ ...data, ...(warnings.length > 0 && { warnings }) }, data.token)
+        if (out.json) return
+        out.remark(`Keep the token: it is not shown again.${data.expiresAt === undefined ? '' : ` It expires at ${data.expiresAt}.`}`)
+        for (const warning of warnings) out.warn(warning)
       })
     })
 

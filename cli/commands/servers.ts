@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api } from '../api.ts'
 import { segment, withApi, type Context } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
-import { plain, type Output } from '../output.ts'
+import { plain, plainLines, type Output } from '../output.ts'
 
 interface Item { name?: string, uri?: string, description?: string, enabled: boolean }
 export interface ServerRecord {
@@ -47,7 +47,7 @@ export function addServerCommands (program: Command): void {
     .option('--config-json <json>', 'the whole config as JSON, in place of a target')
     .option('--visibility <visibility>', 'private or public')
     .option('--disabled', 'store it without connecting it')
-    .option('--test', 'connect once before it is stored; do not store what does not connect')
+    .option('--test', 'connect once before it is stored; do not store what does not connect, unless it wants a login')
     .option('--wait', 'wait until it is connected')
     .action(async (name: string, target: string[], options: AddOptions, command: Command) => {
       const config = configOf(target, options)
@@ -62,7 +62,10 @@ export function addServerCommands (program: Command): void {
         const { config } = await api.get<ServerRecord>(serverPath(name))
         const tested = await test(api, { name, config })
         out.result(tested, () => testedText(out, tested))
-        if (!tested.connected) throw new Failure(`${name} does not connect: ${tested.error}`)
+        if (tested.connected) return
+        if (tested.status !== 'oauth_required') throw new Failure(`${name} does not connect`)
+        tellLogin(out, await api.get<ServerRecord>(serverPath(name)))
+        throw new Failure(`${name} waits for a login`)
       })
     })
 
@@ -164,7 +167,7 @@ const statusOf = (api: Api, server: { status: string }): string =>
 async function listServers ({ api, out }: Context): Promise<void> {
   const servers = await api.get<ServerRecord[]>('/api/servers')
   out.result(servers, () => {
-    if (servers.length === 0) return 'There are no servers yet: tool-hub add'
+    if (servers.length === 0) return 'There are no servers yet. Add one: tool-hub add <name> https://…, or tool-hub add <name> -- <command> …'
     const rows = servers.map((server) =>
       [server.name, statusOf(api, server), targetOf(server.config), api.url === undefined ? '–' : String(server.tools.length)])
     return out.table(['NAME', 'STATUS', 'TARGET', 'TOOLS'], rows, (cell, column) => column === 1 ? out.status(cell) : cell)
@@ -195,26 +198,45 @@ const firstLine = (text: string): string => {
 
 const test = async (api: Api, body: object): Promise<Tested> => (await api.whole<Answer<Tested>>('POST', '/api/servers/test', body)).data
 
-const testedText = (out: Output, tested: Tested): string => tested.connected
-  ? `${out.style('green', 'It connects')} in ${tested.duration} ms.\n${itemTable(out, tested)}`
-  : `${out.style('red', 'It does not connect')}: ${plain(tested.error ?? '')}`
+function testedText (out: Output, tested: Tested): string {
+  if (tested.connected) return `${out.style('green', 'It connects')} in ${tested.duration} ms.\n${itemTable(out, tested)}`
+  const said = tested.status === 'oauth_required' ? out.style('yellow', 'It wants a login') : out.style('red', 'It does not connect')
+  return `${said}: ${plainLines(tested.error ?? '')}`
+}
+
+/** What the person does next, where a server waits for a login. */
+function tellLogin (out: Output, { name, oauth }: ServerRecord): void {
+  if (oauth) out.remark(`Log in there, in a browser: ${plain(oauth.authorizationUrl)}`)
+  else out.remark(`The address to open stands in its record: tool-hub list ${plain(name)} --json, member oauth.authorizationUrl`)
+}
 
 async function add ({ api, out }: Context, name: string, config: Record<string, unknown>, options: AddOptions): Promise<void> {
   let tested: Tested | undefined
   if (options.test) {
     tested = await test(api, { name, config })
-    if (!tested.connected) throw new Failure(`${name} was not added. It does not connect: ${tested.error}`)
+    // A login needs the stored server: one that wants it is there, and as good as it can be.
+    const isReached = tested.connected || tested.status === 'oauth_required'
+    if (!isReached) throw new Failure(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
   }
   const { data, message } = await api.whole<Answer<ServerRecord>>('POST', '/api/servers', { name, config })
   if (!options.wait) {
-    out.result({ ...data, ...(tested ? { tested } : {}) }, () => [message ?? '', ...tested ? [testedText(out, tested)] : []].join('\n'))
+    const waits = tested?.status === 'oauth_required' && api.url !== undefined ? await waitFor(api, name) : undefined
+    out.result(
+      { ...waits ?? data, ...(tested ? { tested } : {}) },
+      () => [message ?? '', ...tested ? [testedText(out, tested)] : []].join('\n')
+    )
+    if (waits) tellLogin(out, waits)
     return
   }
   if (api.url === undefined) throw new Failure(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
   const ready = await waitFor(api, name)
   out.result(ready, `${plain(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`)
-  if (ready.oauth) out.remark(`Log in there: ${ready.oauth.authorizationUrl}`)
-  if (ready.status !== 'connected') throw new Failure(`${name} was added, and is not connected: ${ready.error ?? ready.status}`)
+  if (ready.status === 'connected') return
+  if (ready.status !== 'oauth_required') {
+    throw new Failure(`${name} was added, and is not connected: ${plainLines(ready.error ?? ready.status)}`)
+  }
+  tellLogin(out, ready)
+  throw new Failure(`${name} was added, and waits for a login`)
 }
 
 async function waitFor (api: Api, name: string): Promise<ServerRecord> {

@@ -96,7 +96,7 @@ export class JsonFileStore implements Store, SectionFile {
       for (;;) {
         const found = await this.#checkFile()
         if (found === 'invalid') {
-          throw new Conflict(invalidEdit, true)
+          throw new Conflict('the file cannot be used as it is. `tool-hub check` and the log say what is wrong.', true)
         }
         if (found === 'edited') throw new Conflict('The settings file was edited meanwhile.', true)
         const former = this.#loaded()
@@ -167,12 +167,12 @@ export class JsonFileStore implements Store, SectionFile {
     try {
       await this.#acquireLock()
       await this.#disk.write(toBytes(document))
-      this.#writeFailure = undefined
+      this.#becomeWritable()
       return true
     } catch (error) {
       if (error instanceof FileEdited) return false
       const failure = toStorageError(error)
-      this.#writeFailure = { reason: failure.message, since: Date.now() }
+      this.#writeFailed(failure)
       throw failure
     }
   }
@@ -193,8 +193,7 @@ export class JsonFileStore implements Store, SectionFile {
           `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another SETTINGS_PATH.`
         )
       }
-      this.#writeFailure = { reason: toStorageError(error).message, since: Date.now() }
-      this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${this.#writeFailure.reason}`)
+      this.#writeFailed(toStorageError(error))
     }
     return this.#lock
   }
@@ -260,6 +259,7 @@ export class JsonFileStore implements Store, SectionFile {
 
   #reportMissing (isMissing: boolean): void {
     if (!isMissing) {
+      if (this.#missing === 'reported') this.#warn(`The settings file ${this.#path} is there again.`)
       this.#missing = undefined
     } else if (this.#missing === undefined) {
       this.#missing = 'seen'
@@ -285,9 +285,20 @@ export class JsonFileStore implements Store, SectionFile {
     try {
       await this.#acquireLock()
       await this.#disk.probe()
-      this.#writeFailure = undefined
+      this.#becomeWritable()
     } catch (error) {
-      this.#writeFailure = { reason: toStorageError(error).message, since: Date.now() }
+      this.#writeFailed(toStorageError(error))
     }
+  }
+
+  /** Told once, until it can be written again. */
+  #writeFailed ({ message: reason }: StorageError): void {
+    if (!this.#writeFailure) this.#warn(`The settings file ${this.#path} is read, and cannot be written. ${reason}`)
+    this.#writeFailure = { reason, since: Date.now() }
+  }
+
+  #becomeWritable (): void {
+    if (this.#writeFailure) this.#warn(`The settings file ${this.#path} can be written again.`)
+    this.#writeFailure = undefined
   }
 }

@@ -58,14 +58,14 @@ const inputOf = (method: string, paramsText: string): string | undefined =>
   method === 'tools/call' ? memberOf(paramsText, 'arguments') : withMembers(paramsText, { _meta: undefined })
 
 /** The user of a call. A system key acts as its owner, and as `system` without one; undefined: the caller has no name. */
-const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
+export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? 'system' : user : undefined)
 
-const keyOf = ({ kind, credential }: Principal): { keyId?: string, keyName?: string } =>
+export const keyOf = ({ kind, credential }: Principal): { keyId?: string, keyName?: string } =>
   credential !== undefined && (kind === 'system-key' || kind === 'user-key') ? { keyId: credential.id, keyName: credential.name } : {}
 
 /** Whether a result says that its tool failed. */
-const saysError = (output: string): boolean => output.includes('"isError"') && memberOf(output, 'isError') === 'true'
+export const saysError = (output: string): boolean => output.includes('"isError"') && memberOf(output, 'isError') === 'true'
 
 /** The first text of a failed result. */
 function messageOf (output: string, payloads: boolean): string {
@@ -75,7 +75,7 @@ function messageOf (output: string, payloads: boolean): string {
 }
 
 /** What an error says of itself, without what a server may have repeated of a payload, where these are not recorded. */
-function messageOfError (error: unknown, payloads: boolean): string {
+export function messageOfError (error: unknown, payloads: boolean): string {
   if (!(error instanceof RpcError)) return 'Internal error'
   return payloads || error.reason !== 'upstream' ? error.message : `The server answered with the error ${error.code}`
 }

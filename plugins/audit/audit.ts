@@ -113,6 +113,7 @@ export class Audit {
     if (entries.length === 0) return
     try {
       await trail.append(entries)
+      if (this.#hasFailed) warn('the audit log is written again')
       this.#hasFailed = false
     } catch (error) {
       if (!this.#hasFailed) warn(`the audit log cannot be written now: ${error instanceof Error ? error.message : String(error)}`)

@@ -27,10 +27,13 @@ const statusOf = (error: FastifyError): number =>
  */
 function ours<Failure extends FastifyError | ShareError | StorageError> (
   error: Failure,
-  { log }: FastifyRequest
+  request: FastifyRequest
 ): Exclude<Failure, ShareError | StorageError> | FastifyError {
   if (error instanceof StorageError) {
-    log.warn({ err: error }, 'the storage could not be used for a request')
+    // While it is known to be away, the log has a line of that already.
+    const { server } = request
+    const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
+    request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'the storage could not be used for a request')
     return error.failing ? new errors.DiskFailing() : error.full ? new errors.StorageFull() : new errors.DataAway()
   }
   if (error instanceof ShareError) return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
 import type { Group, GroupMember } from '../../schemas/settings.ts'
-import { aliasProblem, newNameProblem } from '../../schemas/names.ts'
+import { aliasProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
-import { canSee, groupNamed, takesPlace } from '../access/visibility.ts'
+import { canSee, groupNamed } from '../access/visibility.ts'
 import { withNewName, withoutNames } from '../keys/scope.ts'
-import { limits } from '../limits/index.ts'
+import type { Gateway } from '../gateway/gateway.ts'
 import type { Settings } from '../settings/settings.ts'
 import { defaultOwner } from '../users/username.ts'
+import { checkName, checkRoom, sharesName } from './checks.ts'
+import { unlistedIn } from './unlisted.ts'
 
 /** The members of a group that a caller sends. */
 export interface GroupInput { name?: string, description?: string, servers?: Array<string | GroupMember> }
@@ -16,15 +18,23 @@ export interface GroupInput { name?: string, description?: string, servers?: Arr
 /** A group as the API answers it. `servers` holds names, or objects for members with selectors or an alias. */
 export interface ShownGroup { id: string, name: string, description?: string, servers: Array<string | GroupMember>, owner?: string }
 
+/** A group after a change, with sentences about what was stored and may not be what was meant. */
+export interface ChangedGroup { group: ShownGroup, warnings: string[] }
+
 /** A member with all its selectors, defaults filled in. */
 export type MemberConfig = GroupMember & Required<Pick<GroupMember, 'tools' | 'prompts' | 'resources'>>
+
+/** Max warnings of one answer. */
+const mostWarnings = 20
 
 /** The groups, as the management API reads and writes them. Every method takes the id of a group or its name. */
 export class Groups {
   readonly #settings: Settings
+  readonly #gateway: Pick<Gateway, 'catalogues'>
 
-  constructor (settings: Settings) {
+  constructor (settings: Settings, gateway: Pick<Gateway, 'catalogues'>) {
     this.#settings = settings
+    this.#gateway = gateway
   }
 
   /** The groups that the principal may see, with their members as bare names. */
@@ -54,10 +64,9 @@ export class Groups {
 
   /**
    * Adds a group, owned by the principal.
-   * @returns the group, and a warning when a server has the same name
    * @throws InvalidInput, LimitReached
    */
-  async create (principal: Principal, input: GroupInput & { name: string }): Promise<{ group: ShownGroup; warning?: string }> {
+  async create (principal: Principal, input: GroupInput & { name: string }): Promise<ChangedGroup> {
     const id = randomUUID()
     const snapshot = await this.#settings.change((base) => {
       const group: Group = {
@@ -71,11 +80,11 @@ export class Groups {
       checkRoom(base, principal)
       return [{ entity: 'groups', key: id, value: group }]
     }, principal)
-    return { group: this.get(principal, id), warning: sharesName(snapshot, input.name) }
+    return { group: this.get(principal, id), warnings: [...sharesName(snapshot, input.name), ...this.#unlisted(principal, id)] }
   }
 
   /** Changes the given members of a group. A new name goes into the scopes of keys, too. @throws NoSuch, Forbidden, InvalidInput */
-  async update (principal: Principal, idOrName: string, input: GroupInput): Promise<{ group: ShownGroup; warning?: string }> {
+  async update (principal: Principal, idOrName: string, input: GroupInput): Promise<ChangedGroup> {
     let id = ''
     const snapshot = await this.#settings.change((base) => {
       const { members: stored, ...rest } = managed(base, principal, idOrName)
@@ -92,7 +101,7 @@ export class Groups {
       return [{ entity: 'groups', key: rest.id, value: group }, ...withNewName(base, 'allowedGroups', rest.name, group.name)]
     }, principal)
     const group = this.get(principal, id)
-    return { group, warning: sharesName(snapshot, group.name) }
+    return { group, warnings: [...sharesName(snapshot, group.name), ...input.servers ? this.#unlisted(principal, id) : []] }
   }
 
   /** The members that the principal may see, with all selectors. @throws NoSuch */
@@ -118,11 +127,12 @@ export class Groups {
   }
 
   /** Sets which tools of a member the group has. @throws as `removeServer` */
-  async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ShownGroup> {
-    return await this.#changeMembers(principal, idOrName, (base, stored) => {
+  async selectTools (principal: Principal, idOrName: string, name: string, tools: 'all' | string[]): Promise<ChangedGroup> {
+    const group = await this.#changeMembers(principal, idOrName, (base, stored) => {
       mustBeMember(base, principal, stored, name)
       return stored.map((member) => (member.name === name ? { ...member, tools } : member))
     })
+    return { group, warnings: unlistedIn({ name, tools }, this.#gateway.catalogues(name)) }
   }
 
   /** A group that the principal may change, as `get` answers it. @throws NoSuch, Forbidden */
@@ -144,6 +154,14 @@ export class Groups {
       const { id, name } = managed(base, principal, idOrName)
       return [{ entity: 'groups', key: id, value: undefined }, ...withoutNames(base, 'allowedGroups', [id, name])]
     }, principal)
+  }
+
+  /** About the selections of a group: what its servers are known not to list. */
+  #unlisted (principal: Principal, id: string): string[] {
+    const snapshot = this.#settings.current
+    return visibleMembers(snapshot, principal, find(snapshot, principal, id))
+      .flatMap((member) => unlistedIn(member, this.#gateway.catalogues(member.name)))
+      .slice(0, mostWarnings)
   }
 
   /** Replaces the members by those that `work` makes of them; the same array back means no change. */
@@ -272,33 +290,4 @@ function members (
     if (problem !== undefined) throw new errors.InvalidInput(`"servers": the alias of ${JSON.stringify(member.name)}: ${problem}`)
     return member
   })
-}
-
-/** @throws LimitReached when the principal has as many groups as a user may have */
-function checkRoom ({ groups }: Snapshot, { isAdmin, username }: Principal): void {
-  if (isAdmin) return
-  const own = [...groups.values()].filter(({ owner }) => owner === username).length
-  if (own >= limits.groupsPerUser) throw new errors.LimitReached(`You have ${limits.groupsPerUser} groups already: remove one first`)
-}
-
-/** @throws InvalidInput for a name that is invalid, taken, or looks like an id */
-function checkName (snapshot: Snapshot, principal: Principal, { id, name }: Group): void {
-  const problem = newNameProblem(name)
-  if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
-  const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
-  if (other && other.id !== id) throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)} already`)
-  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)) {
-    throw new errors.InvalidInput('"name" must not look like an id')
-  }
-  if (snapshot.servers.has(name) && !principal.isAdmin) {
-    throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)}; only an admin may give a group its name`)
-  }
-}
-
-/** The warning for a group that shares its name with a server; undefined when it does not. */
-function sharesName (snapshot: Snapshot, name: string): string | undefined {
-  const [group, server] = [groupNamed(snapshot, name), snapshot.servers.get(name)]
-  if (!group || !server) return undefined
-  const target = takesPlace(snapshot, group, server) ? 'group' : 'server, since the owner of the group is not an admin'
-  return `There is a server named ${JSON.stringify(name)} too: routes with this name lead to the ${target}`
 }

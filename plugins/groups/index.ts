@@ -7,5 +7,5 @@ declare module 'fastify' {
 
 /** `app.groups`: the groups. */
 export default fp(async (app) => {
-  app.decorate('groups', new Groups(app.settings))
-}, { name: 'groups', dependencies: ['settings'] })
+  app.decorate('groups', new Groups(app.settings, app.gateway))
+}, { name: 'groups', dependencies: ['settings', 'gateway'] })

@@ -14,6 +14,15 @@ export default fp(async (app) => {
   const keys = new Keys(app.settings, readonly, (sentence) => { app.log.warn(sentence) })
   app.decorate('keys', keys)
   if (readonly) return
+  // Tokens that a person has written into the file, or a key of another gateway's file.
+  app.settings.on('committed', ({ former, next }) => {
+    if (next.keys === former.keys) return
+    const hashed = [...next.keys.values()].filter(({ id, token }) => token === undefined && former.keys.get(id)?.token !== undefined)
+    if (hashed.length === 0) return
+    const names = hashed.slice(0, 10).map(({ name }) => JSON.stringify(name)).join(', ')
+    const more = hashed.length > 10 ? ` and ${hashed.length - 10} more` : ''
+    app.log.info(`the settings hold hashes in place of the plain tokens of the bearer keys ${names}${more}`)
+  })
   // The legacy key may also appear while the gateway runs, by an edit of the file.
   app.settings.on('changed', ({ system }) => {
     if (system.routing?.bearerAuthKey) {

@@ -113,10 +113,10 @@ export class Keys {
 
   /**
    * Creates a key. The key of a user who is not an admin belongs to that user and opens all that the user may see.
-   * @returns the key with its token, which is not shown again, and a warning for names in its scope that do not exist yet
+   * @returns the key with its token, which is not shown again, and warnings for names that it has and that do not exist yet
    * @throws InvalidInput, LimitReached
    */
-  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warning?: string }> {
+  async create (principal: Principal, { name, ...asked }: NewKey): Promise<{ key: ShownKey, warnings: string[] }> {
     checkLabel(name)
     const token = `thk_${randomBytes(32).toString('hex')}`
     const base = {
@@ -144,21 +144,21 @@ export class Keys {
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)
-    return { key: { ...this.#shown(key), token }, warning: unknownNames(snapshot, key) }
+    return { key: { ...this.#shown(key), token }, warnings: unknownNames(snapshot, key) }
   }
 
   /**
    * Changes a key. A user may change `name` and `enabled` of its own keys. Kind and owner cannot be changed, since somebody has the token.
    * @throws NoSuch, Forbidden, InvalidInput
    */
-  async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warning?: string }> {
+  async update (principal: Principal, id: string, change: KeyChange): Promise<{ key: ShownKey, warnings: string[] }> {
     if (change.name !== undefined) checkLabel(change.name)
     const snapshot = await this.#settings.change(
       (base) => [{ entity: 'bearerKeys', key: id, value: changed(withoutToken(managed(base, principal, id)), change, principal.isAdmin) }],
       principal
     )
     const key = managed(snapshot, principal, id)
-    return { key: this.#shown(key), warning: unknownNames(snapshot, key) }
+    return { key: this.#shown(key), warnings: unknownNames(snapshot, key) }
   }
 
   /** Checks that the principal may change a key. @throws NoSuch, Forbidden for another user's */
@@ -215,19 +215,29 @@ function checkLabel (name: string): void {
   if (/[\p{Cc}\p{Cs}\p{Bidi_Control}\p{Zl}\p{Zp}]/u.test(name)) throw new errors.InvalidInput('"name" must not have control characters')
 }
 
-/** The warning for servers and groups in a key's scope that do not exist: the key opens them as soon as somebody creates them. */
+/**
+ * A sentence for each server, group and user that a key names and that does not exist. It opens a server or group as soon as somebody
+ * creates it. Scopes may list thousands of names: beyond `mostWarnings` they are counted.
+ */
 function unknownNames (
-  { groups, servers }: Snapshot,
-  { accessType = 'all', allowedGroups = [], allowedServers = [] }: BearerKey
-): string | undefined {
+  { groups, servers, users }: Snapshot,
+  { accessType = 'all', allowedGroups = [], allowedServers = [], owner, kind }: BearerKey
+): string[] {
   const groupNames = new Set([...groups.values()].flatMap(({ id, name }) => [id, name]))
-  const listsGroups = accessType === 'groups' || accessType === 'custom'
-  const listsServers = accessType === 'servers' || accessType === 'custom'
-  const unknownGroups = listsGroups ? allowedGroups.filter((name) => !groupNames.has(name)) : []
-  const unknownServers = listsServers ? allowedServers.filter((name) => !servers.has(name)) : []
   const unknown = [
-    ...unknownGroups.map((name) => `group ${JSON.stringify(name)}`),
-    ...unknownServers.map((name) => `server ${JSON.stringify(name)}`)
+    ...accessType === 'groups' || accessType === 'custom'
+      ? allowedGroups.filter((name) => !groupNames.has(name)).map((name) => `There is no group ${JSON.stringify(name)} yet: ${opensLater}`)
+      : [],
+    ...accessType === 'servers' || accessType === 'custom'
+      ? allowedServers.filter((name) => !servers.has(name)).map((name) => `There is no server ${JSON.stringify(name)} yet: ${opensLater}`)
+      : [],
+    ...owner === undefined || users.has(owner)
+      ? []
+      : [`There is no user ${JSON.stringify(owner)}, who owns the key${kind === 'user' ? ': it opens nothing' : ''}`]
   ]
-  return unknown.length === 0 ? undefined : `There is no ${unknown.join(', no ')} yet: the key opens each as soon as there is one`
+  const left = unknown.length - mostWarnings
+  return left > 0 ? [...unknown.slice(0, mostWarnings), `${left} more servers and groups do not exist yet`] : unknown
 }
+
+const opensLater = 'the key opens it as soon as there is one'
+const mostWarnings = 20

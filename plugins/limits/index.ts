@@ -23,6 +23,12 @@ export const limits = {
    * it is cut. `streams`: max open streams; beyond: 503.
    */
   logs: { entries: 5_000, message: 2 * 1024, streams: 20 },
+  /**
+   * What the log tells of a part that fails for long: its first failure, then a summary each `summary`, and when it is well again; one that
+   * has failed twice is well once it has worked for `healthy` (both in ms). `sentences`: max different remarks about one server within
+   * `summary`; beyond, and repeated ones: they are left out.
+   */
+  outages: { summary: 10 * 60_000, healthy: 60_000, sentences: 100 },
 
   /** Max failed logins per user and address per `loginWindow`; beyond: 429. */
   loginFailures: 10,

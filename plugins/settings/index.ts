@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import { describeEdit } from './edited.ts'
 import { Settings } from './settings.ts'
 import type { Store } from '../../db/store.ts'
 
@@ -13,6 +14,14 @@ export default fp<{ store: Store }>(async (app, { store }) => {
   settings.on('changed', ({ problems }, former) => {
     const known = new Set(former.problems)
     for (const problem of problems) if (!known.has(problem)) app.log.warn(problem)
+  })
+  settings.on('edited', (next, former) => {
+    // Another replica has told its own log of what it changed.
+    const isSilent = store.isShared === true && app.log.level !== 'debug' && app.log.level !== 'trace'
+    const edit = isSilent ? undefined : describeEdit(former, next)
+    if (edit === undefined) return
+    if (store.isShared === true) app.log.debug(`changes of another replica are in force: ${edit}`)
+    else app.log.info(`an edit of the settings file is in force: ${edit}`)
   })
   app.decorate('settings', settings)
   app.addHook('onClose', async () => { await settings.close() })

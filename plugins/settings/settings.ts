@@ -26,9 +26,14 @@ const manyValues = 2_000
 
 /**
  * The settings: read from a snapshot in memory, changed by commits that are durable when they resolve.
- * Events: `changed` for every new snapshot, `committed` for each commit of this process.
+ * Events: `changed` for every new snapshot, `committed` for each commit of this process, `edited` for what others have changed: an edit of
+ * the settings file, or another replica.
  */
-export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: Snapshot], committed: [Committed] }> {
+export class Settings extends EventEmitter<{
+  changed: [next: Snapshot, former: Snapshot]
+  committed: [Committed]
+  edited: [next: Snapshot, former: Snapshot]
+}> {
   readonly #store: Store
   readonly #readonly: boolean
   readonly #unsubscribe: () => void
@@ -51,7 +56,10 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
     this.#lookUps = new FreshLookUps(store)
     this.#readonly = readonly
     this.#current = current
-    this.#unsubscribe = store.onChange((snapshot) => { this.#take(snapshot) })
+    this.#unsubscribe = store.onChange((snapshot) => {
+      const former = this.#current
+      if (this.#take(snapshot)) this.emit('edited', snapshot, former)
+    })
   }
 
   get current (): Snapshot { return this.#current }
@@ -166,12 +174,13 @@ export class Settings extends EventEmitter<{ changed: [next: Snapshot, former: S
     await this.#store.close()
   }
 
-  /** Makes a snapshot the current one, unless it is older. */
-  #take (next: Snapshot): void {
-    if (next.version <= this.#current.version) return
+  /** Makes a snapshot the current one, unless it is older. @returns whether it did */
+  #take (next: Snapshot): boolean {
+    if (next.version <= this.#current.version) return false
     const former = this.#current
     this.#current = next
     this.emit('changed', next, former)
+    return true
   }
 }
 

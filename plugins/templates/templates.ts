@@ -119,8 +119,8 @@ export class Templates {
     const isKnown = [...this.#settings.current.groups.values()].some((group) => group.name === name)
     if (isKnown) return { type: 'group', name, action: 'skipped', message: 'There is a group of this name already' }
     try {
-      const { warning } = await this.#groups.create(principal, { name, description, servers })
-      return { type: 'group', name, action: 'created', ...(warning === undefined ? {} : { message: warning }) }
+      const { warnings } = await this.#groups.create(principal, { name, description, servers })
+      return { type: 'group', name, action: 'created', ...(warnings.length === 0 ? {} : { message: warnings.join('. ') }) }
     } catch (error) {
       if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.LimitReached)) throw error
       return { type: 'group', name, action: 'failed', message: error.message }

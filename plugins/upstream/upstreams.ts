@@ -13,6 +13,7 @@ import type { TransportDeps } from './links/transport.ts'
 import type { Logins } from './login/logins.ts'
 import { SharedApi } from './openapi/api.ts'
 import { probe, type Probe } from './probe.ts'
+import { StatusLog } from './status-log.ts'
 import { Upstream } from './upstream.ts'
 
 export interface UpstreamsDeps {
@@ -21,7 +22,7 @@ export interface UpstreamsDeps {
   /** Bounds how many processes are spawned and sockets dialled at once. */
   dialling: Semaphore
   cache: CatalogueCache
-  logins: Pick<Logins, 'open' | 'close'>
+  logins: Pick<Logins, 'open' | 'openForTest' | 'close'>
   /** The user to whom a server is counted; undefined: an admin. */
   userOf: (config: Server['config']) => string | undefined
   /** In ms. */
@@ -46,6 +47,7 @@ export class Upstreams implements ProviderSource {
   /** Servers that list something else to some client than to its class. */
   readonly #withOwnCatalogues = new Set<Upstream>()
   readonly #remarked = new WeakSet<Upstream>()
+  readonly #statusLogs = new WeakMap<Upstream, StatusLog>()
   /** The names of the servers that were applied last, disabled ones too. */
   #configured: readonly string[] = []
   #host = noHost
@@ -129,13 +131,14 @@ export class Upstreams implements ProviderSource {
   }
 
   /**
-   * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept, and no login is begun.
+   * Connects to a server as it is configured, once, reads its lists, and ends the connection. Nothing of it is kept. No login is begun; one
+   * that is there for this config is used.
    * @param config as it would be stored
    * @param signal aborted: nobody waits for the result
    * @throws ShareError where lists of its user's servers were read often
    */
   async probe (name: string, { enabled: _, startOnDemand: __, ...config }: Server['config'], signal: AbortSignal): Promise<Probe> {
-    const { transport, userOf, log: ____, cache: ___, logins: _____, remarks: ______, ...deps } = this.#deps
+    const { transport, userOf, logins, log: ____, cache: ___, remarks: _____, ...deps } = this.#deps
     if (userOf(config) !== undefined && this.#shares.wait(name, userOf(config)) > 0) {
       throw new ShareError('Lists of your servers were read as often as those of one user may be; try again in some seconds', true)
     }
@@ -152,7 +155,7 @@ export class Upstreams implements ProviderSource {
       log: () => {},
       listsChanged: () => {},
       statusChanged,
-      openLogin: () => undefined,
+      openLogin: (listener) => logins.openForTest(name, config, listener),
       keep: () => {},
       onQuestion: async () => { throw new RpcError(code.methodNotFound, 'nobody can be asked while a server is tested') },
       broadcast: () => {}
@@ -167,6 +170,7 @@ export class Upstreams implements ProviderSource {
 
   async close (): Promise<void> {
     this.#closed = true
+    for (const upstream of this.#upstreams.values()) this.#statusLogs.get(upstream)?.end()
     await Promise.all([...this.#upstreams.values()].map(async (upstream) => { await upstream.close() }))
     this.#upstreams.clear()
     await Promise.allSettled(this.#ending.values())
@@ -180,6 +184,7 @@ export class Upstreams implements ProviderSource {
 
   #end (upstream: Upstream): void {
     const { name, login } = upstream
+    this.#statusLogs.get(upstream)?.end()
     if (login) this.#deps.logins.close(name, login)
     const ending = Promise.all([this.#ending.get(name), upstream.close()]).then(() => {
       if (this.#ending.get(name) === ending) this.#ending.delete(name)
@@ -204,6 +209,7 @@ export class Upstreams implements ProviderSource {
   #make ({ name, config }: Server): Upstream {
     const { log, cache, transport, userOf, logins, onLine: print, remarks: _, ...deps } = this.#deps
     const isFirst = !this.#isStarted
+    const statusLog = new StatusLog((level, sentence, more) => { log(name, level, sentence, more) })
     const onLine = limitLines(
       limits.stderrLines,
       (line) => { print(name, line) },
@@ -225,14 +231,17 @@ export class Upstreams implements ProviderSource {
       wait: (isFirst) => isFirst && userOf(config) === undefined ? 0 : this.#shares.wait(name, userOf(config)),
       spend: (size) => { this.#shares.spend(name, userOf(config), size) },
       transport: { ...transport, sharedApi: new SharedApi(), onLine },
-      log: (level, sentence, more) => { log(name, level, sentence, more) },
+      log: statusLog.remark,
       listsChanged: () => {
         if (this.#upstreams.get(name) !== upstream) return
         if (upstream.hasOwnCatalogues) this.#withOwnCatalogues.add(upstream)
         else this.#withOwnCatalogues.delete(upstream)
         this.#host.changed()
       },
-      statusChanged: () => { this.#logStatus(upstream) },
+      statusChanged: () => {
+        statusLog.status(upstream.status, upstream.error)
+        if (upstream.status === 'connected') this.#logRemarks(upstream)
+      },
       openLogin: (listener) => logins.open(name, config, listener),
       keep: (text) => {
         // What a removed server listed goes with it, and never to another one of its name.
@@ -242,18 +251,8 @@ export class Upstreams implements ProviderSource {
       onQuestion: async (question, client) => { await this.#host.question(name, question, client) },
       broadcast: (...message) => { this.#host.broadcast(name, ...message) }
     })
+    this.#statusLogs.set(upstream, statusLog)
     return upstream
-  }
-
-  #logStatus (upstream: Upstream): void {
-    const { name, status, error } = upstream
-    const { log } = this.#deps
-    if (status === 'connected') {
-      log(name, 'info', 'connected')
-      this.#logRemarks(upstream)
-    } else if (status === 'disconnected' && error === null) log(name, 'info', 'stopped until it is needed')
-    else if (status === 'disconnected') log(name, 'warn', `not connected: ${error}`)
-    else if (status === 'oauth_required') log(name, 'warn', `waiting for a login: ${error}`)
   }
 
   /** Once for each upstream, not with each of its connections. */

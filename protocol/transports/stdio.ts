@@ -5,6 +5,7 @@ import type { Writable } from 'node:stream'
 import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { inSteps, type LargeWork } from '../large-message.ts'
+import { LastWords } from './last-words.ts'
 import { LineReader } from './line-reader.ts'
 import { MessageReader } from './message-reader.ts'
 import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
@@ -44,8 +45,6 @@ export interface StdioOptions {
 const lineLimit = 8 * 1024
 /** Max characters kept of an unfinished line: more than are reported, so that a secret is not cut before it is removed. */
 const keptLine = 64 * 1024
-/** Lines kept for the error that may follow. */
-const lastLines = 10
 /** Time that a process that closes its output has to exit by itself, in ms. */
 const closeGrace = 500
 /** Max time to wait for the last output of a process that has exited, in ms. */
@@ -65,7 +64,7 @@ const NEWLINE = 0x0a
 export class StdioTransport implements Transport {
   readonly #options: StdioOptions
   readonly #mark = randomUUID()
-  readonly #stderr: string[] = []
+  readonly #lastWords = new LastWords()
   #child: ChildProcess | undefined
   #receiver: Receiver | undefined
   #chunks: Buffer[] = []
@@ -245,8 +244,7 @@ export class StdioTransport implements Transport {
   #note (line: string): void {
     const { redact = (text: string) => text } = this.#options
     const short = redact(line).slice(0, lineLimit)
-    this.#stderr.push(short.slice(0, 500))
-    if (this.#stderr.length > lastLines) this.#stderr.shift()
+    this.#lastWords.add(short)
     this.#options.onLine(short)
   }
 
@@ -283,15 +281,12 @@ export class StdioTransport implements Transport {
     this.#chunks = []
     this.#account?.close()
     this.#failUnread(reason)
-    this.#receiver?.closed(new UpstreamError('broken', reason, { detail: this.#detail, isPublic: true }))
+    this.#receiver?.closed(new UpstreamError('broken', reason, { detail: this.#lastWords.detail, isPublic: true }))
   }
-
-  /** The last lines that the process printed, for the operator. */
-  get #detail (): string { return this.#stderr.length === 0 ? '' : `; its last lines: ${this.#stderr.join(' | ')}` }
 
   #failUnread (reason: string): void {
     for (const id of this.#unread.splice(0)) {
-      this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#detail, isPublic: true }))
+      this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true }))
     }
   }
 }

@@ -13,11 +13,13 @@ import {
   Page,
   PageOf,
   Success,
+  SuccessWithWarnings,
   ToolSelection
 } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
+import { succeeded } from './succeeded.ts'
 
 const tags = ['Groups']
 
@@ -49,12 +51,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   )
 
   app.post('/groups', {
-    schema: { tags, summary: 'Add a group', body: NewGroup, response: { 201: Success(GroupRecord) } },
+    schema: { tags, summary: 'Add a group', body: NewGroup, response: { 201: SuccessWithWarnings(GroupRecord) } },
     config: { effect: 'change' }
   }, async (request, reply) => {
-    const { group, warning } = await app.groups.create(principalOf(request), request.body)
+    const { group, warnings } = await app.groups.create(principalOf(request), request.body)
     reply.code(201)
-    return { success: true as const, data: group, message: warning ?? 'The group was added' }
+    return succeeded(group, 'The group was added', warnings)
   })
 
   app.get('/groups/:id', {
@@ -63,12 +65,12 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request) => ({ success: true as const, data: app.groups.get(principalOf(request), request.params.id) }))
 
   app.put('/groups/:id', {
-    schema: { tags, summary: 'Change a group', params: GroupId, body: GroupUpdate, response: { 200: Success(GroupRecord) } },
+    schema: { tags, summary: 'Change a group', params: GroupId, body: GroupUpdate, response: { 200: SuccessWithWarnings(GroupRecord) } },
     config: { effect: 'change' },
     onRequest: mustManage
   }, async (request) => {
-    const { group, warning } = await app.groups.update(principalOf(request), request.params.id, request.body)
-    return { success: true as const, data: group, message: warning ?? 'The group was changed' }
+    const { group, warnings } = await app.groups.update(principalOf(request), request.params.id, request.body)
+    return succeeded(group, 'The group was changed', warnings)
   })
 
   app.delete('/groups/:id', {
@@ -123,14 +125,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Replace all servers of a group',
         params: GroupId,
         body: GroupMembers,
-        response: { 200: Success(GroupRecord) }
+        response: { 200: SuccessWithWarnings(GroupRecord) }
       },
       config: { effect: 'change' },
       onRequest: mustManage
     },
     async (request) => {
-      const { group } = await app.groups.update(principalOf(request), request.params.id, { servers: request.body.servers })
-      return { success: true as const, data: group, message: 'The servers of the group were replaced' }
+      const { group, warnings } = await app.groups.update(principalOf(request), request.params.id, { servers: request.body.servers })
+      return succeeded(group, 'The servers of the group were replaced', warnings)
     }
   )
 
@@ -156,16 +158,16 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Choose the tools of a server in a group',
         params: GroupMemberName,
         body: ToolSelection,
-        response: { 200: Success(GroupRecord) }
+        response: { 200: SuccessWithWarnings(GroupRecord) }
       },
       config: { effect: 'change' },
       onRequest: mustManageMember
     },
-    async (request) => ({
-      success: true as const,
-      data: await app.groups.selectTools(principalOf(request), request.params.id, request.params.serverName, request.body.tools),
-      message: 'The tools were selected'
-    })
+    async (request) => {
+      const { id, serverName } = request.params
+      const { group, warnings } = await app.groups.selectTools(principalOf(request), id, serverName, request.body.tools)
+      return succeeded(group, 'The tools were selected', warnings)
+    }
   )
 }
 export default routes

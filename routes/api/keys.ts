@@ -1,8 +1,9 @@
 import { Type } from '@sinclair/typebox'
 import type { onRequestHookHandler } from 'fastify'
-import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Success } from '../../schemas/api.ts'
+import { Done, KeyId, KeyRecord, KeyUpdate, NewKey, Success, SuccessWithWarnings } from '../../schemas/api.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { principalOf } from './principal.ts'
+import { succeeded } from './succeeded.ts'
 
 const tags = ['Bearer keys']
 
@@ -26,15 +27,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Create a bearer key',
         description: 'The token is shown in this answer and never again.',
         body: NewKey,
-        response: { 201: Success(KeyRecord) }
+        response: { 201: SuccessWithWarnings(KeyRecord) }
       },
       config: { effect: 'change' }
     },
     async (request, reply) => {
-      const { key, warning } = await app.keys.create(principalOf(request), request.body)
+      const { key, warnings } = await app.keys.create(principalOf(request), request.body)
       reply.code(201)
-      const message = 'Keep the token: it is not shown again'
-      return { success: true as const, data: key, message: warning === undefined ? message : `${message}. ${warning}` }
+      return succeeded(key, 'Keep the token: it is not shown again', warnings)
     }
   )
 
@@ -47,14 +47,14 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         description: 'The name and `enabled`; as an admin also its scope. The token stays, and is not shown.',
         params: KeyId,
         body: KeyUpdate,
-        response: { 200: Success(KeyRecord) }
+        response: { 200: SuccessWithWarnings(KeyRecord) }
       },
       config: { effect: 'change' },
       onRequest: mustManage
     },
     async (request) => {
-      const { key, warning } = await app.keys.update(principalOf(request), request.params.id, request.body)
-      return { success: true as const, data: key, message: warning ?? 'The bearer key was changed' }
+      const { key, warnings } = await app.keys.update(principalOf(request), request.params.id, request.body)
+      return succeeded(key, 'The bearer key was changed', warnings)
     }
   )
 

@@ -14,19 +14,27 @@ import {
   ServerToTest,
   ServerUpdate,
   Success,
+  SuccessWithWarnings,
   Toggle
 } from '../../schemas/api.ts'
 import { entriesOf } from '../../plugins/servers/entries.ts'
+import type { ServerTest } from '../../plugins/servers/test-record.ts'
 import { signalOf } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
 import { principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
+import { succeeded } from './succeeded.ts'
 
 const tags = ['Servers']
 
-/** A message with the warnings that go with it. */
-const withWarnings = (message: string, warnings: readonly string[]): string => [message, ...warnings].join('. ')
+/** What a test has seen, and what to do next. */
+function testMessage ({ connected, status, tools }: ServerTest, name: string | undefined): string {
+  if (connected) return `It connects, and lists ${tools.length} tools`
+  if (status !== 'oauth_required') return 'It does not connect'
+  const first = name === undefined ? 'store it, and open' : 'open'
+  return `It wants a login: ${first} the address that its record shows (oauth.authorizationUrl)`
+}
 
 /** Answers 404 or 403 before the body is validated (DECISIONS §1). */
 const mustManage: onRequestHookHandler = (request, _reply, done) => {
@@ -65,7 +73,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Add a server',
         description: 'The answer does not wait for the server, which connects in the background.',
         body: NewServer,
-        response: { 200: Success(ServerRecord) }
+        response: { 200: SuccessWithWarnings(ServerRecord) }
       },
       config: { effect: 'change' }
     },
@@ -74,7 +82,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       const data = await app.servers.create(principalOf(request), name, config)
       const isDisabled = 'enabled' in config && config.enabled === false
       const message = `Server ${JSON.stringify(name)} was added${isDisabled ? ', disabled' : ' and is connecting'}`
-      return { success: true as const, data, message: withWarnings(message, app.servers.warnings(name, config as Record<string, unknown>)) }
+      return succeeded(data, message, app.servers.warnings(name, config as Record<string, unknown>))
     }
   )
 
@@ -114,7 +122,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
         summary: 'Test a server before it is stored',
         description:
           'Connects once, as the server would be stored, lists its items and ends the connection: the answer tells what it saw, or why ' +
-          'it does not connect. Nothing is stored. The rules for storing a server hold.',
+          'it does not connect. A server that wants a login (OAuth) has the status `oauth_required`: none is begun, since it needs the ' +
+          'stored server, whose record then shows the address to open. Nothing is stored. The rules for storing a server hold.',
         body: ServerToTest,
         response: { 200: Success(ServerTested) }
       },
@@ -123,8 +132,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     async (request, reply) => {
       const { name, config } = request.body
       const data = await app.servers.test(principalOf(request), name, config as Record<string, unknown>, signalOf(reply))
-      const message = data.connected ? `It connects, and lists ${data.tools.length} tools` : 'It does not connect'
-      return { success: true as const, data, message }
+      return { success: true as const, data, message: testMessage(data, name) }
     }
   )
 
@@ -144,7 +152,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
           'A masked secret that is sent back keeps the stored one.',
         params: ServerName,
         body: ServerUpdate,
-        response: { 200: Success(ServerRecord) }
+        response: { 200: SuccessWithWarnings(ServerRecord) }
       },
       config: { effect: 'change' },
       onRequest: mustManage
@@ -153,7 +161,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
       const { config, newName } = request.body
       const data = await app.servers.update(principalOf(request), request.params.name, config, newName)
       const warnings = app.servers.warnings(data.name, config as Record<string, unknown>)
-      return { success: true as const, data, message: withWarnings('The server was updated', warnings) }
+      return succeeded(data, 'The server was updated', warnings)
     }
   )
 

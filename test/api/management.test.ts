@@ -2733,6 +2733,48 @@ test('records as clients of such services read them', async (t) => {
       deleted(await admin.ask('DELETE', '/groups/kept'))
     }
   })
+
+  await t.test('what is named and not there stands in `warnings`, and in the message', async () => {
+    const warned = async (method: string, route: string, body: object): Promise<string[] | undefined> => {
+      const { status, body: answer, text } = await admin.ask(method, route, body)
+      assert.ok(status < 300, text)
+      const warnings = at(answer, 'warnings') as string[] | undefined
+      for (const each of warnings ?? []) assert.ok(String(at(answer, 'message')).includes(each))
+      return warnings
+    }
+    const zebra = { name: 'zebra', tools: ['echo', 'ecko'], prompts: ['nothing'], resources: 'all' }
+    const ecko = 'The server "zebra" lists no tools "ecko": they belong to the group once it does'
+    const nothing = 'The server "zebra" lists no prompts "nothing": they belong to the group once it does'
+    assert.deepEqual(await warned('POST', '/groups', { name: 'typo', servers: [zebra] }), [ecko, nothing])
+    assert.deepEqual(await warned('PUT', '/groups/typo', { servers: [{ ...zebra, prompts: 'all' }] }), [ecko])
+    assert.equal(await warned('PUT', '/groups/typo', { description: 'x' }), undefined, 'nothing is selected')
+    assert.deepEqual(await warned('PUT', '/groups/typo/servers/batch', { servers: ['zebra'] }), [ecko], 'as it is stored')
+    assert.deepEqual(await warned('PUT', '/groups/typo/server-configs/zebra/tools', { tools: ['ecko'] }), [ecko])
+    assert.equal(await warned('PUT', '/groups/typo/server-configs/zebra/tools', { tools: ['echo'] }), undefined)
+    // Of a server that was never connected nobody knows what it lists.
+    assert.equal(await warned('PUT', '/groups/typo', { servers: [{ name: 'alpha', tools: ['echo'] }] }), undefined)
+    refused(await admin.ask('PUT', '/groups/typo', { servers: ['no-such-server'] }), 400)
+
+    const scope = { accessType: 'custom', allowedGroups: ['typo', 'tipo'], allowedServers: ['zebra', 'zebbra'] }
+    const unknown = ['There is no group "tipo" yet', 'There is no server "zebbra" yet'].map((each) => `${each}: the key opens it as soon as there is one`)
+    assert.deepEqual(await warned('POST', '/auth/keys', { name: 'scoped', ...scope }), unknown)
+    const id = String(list(await admin.ask('GET', '/auth/keys')).find(({ name }) => name === 'scoped')?.id)
+    assert.deepEqual(await warned('PUT', `/auth/keys/${id}`, { name: 'again' }), unknown)
+    assert.deepEqual(await warned('PUT', `/auth/keys/${id}`, { allowedServers: ['zebra'] }), unknown.slice(0, 1))
+    assert.equal(await warned('PUT', `/auth/keys/${id}`, { accessType: 'all' }), undefined, 'its lists do not count then')
+    refused(await admin.ask('POST', '/auth/keys', { name: 'x', kind: 'user', owner: 'nobody-here' }), 400)
+  })
+
+  await t.test('the log tells of an edit of the file that is in force, and of tokens that became hashes', async () => {
+    const file = await onDisk(hub)
+    const token = 'a-plain-token-in-the-file'
+    const key = { id: '44444444-4444-4444-8444-444444444444', name: 'by hand', token, kind: 'system' }
+    await writeFile(hub.settingsPath, JSON.stringify({ ...file, bearerKeys: [...file.bearerKeys as Json[], key] }))
+    await until(() => hub.output().includes('an edit of the settings file is in force: keys \\"by hand\\" (added)'), 10_000, () => hub.output())
+    await admin.ok('PUT', '/groups/ownerless', { description: 'y' })
+    assert.ok(hub.output().includes('hashes in place of the plain tokens of the bearer keys \\"by hand\\"'), hub.output())
+    assert.ok(!hub.output().includes(token))
+  })
 })
 
 test('export', async (t) => {
@@ -2977,6 +3019,26 @@ test('the audit of writes', async (t) => {
     assert.deepEqual((await list(100)).map(({ name }) => name), Array.from({ length: 9 }, (_, at) => `v${19 - at}`))
     for (let at = 0; at < 60; at++) write(`w${at}`, 5_000)
     assert.deepEqual([(await list(100)).length, (await list(1))[0]?.after], [50, { truncated: true }])
+  })
+
+  await t.test('of a trail that cannot be written the log is told once, and once more when it can', async () => {
+    const bounds = { entries: 50, part: 2_000, size: 10_000, stored: 50 }
+    const memory = new MemoryTrail(bounds)
+    const told: string[] = []
+    let isAway = true
+    const append = async (entries: Parameters<typeof memory.append>[0]): Promise<void> => {
+      if (isAway) throw new Error('away')
+      await memory.append(entries)
+    }
+    const trail = { append, list: memory.list.bind(memory), trim: memory.trim.bind(memory) }
+    const audit = new Audit({ trail, bounds, notify: () => {}, warn: (sentence) => { told.push(sentence) } })
+    for (let n = 0; n < 3; n++) {
+      audit.note('bob', { entity: 'server', name: `s${n}`, after: { name: `s${n}` } })
+      await assert.rejects(audit.list({}))
+    }
+    isAway = false
+    assert.equal((await audit.list({})).data.length, 3)
+    assert.deepEqual(told, ['the audit log cannot be written now: away', 'the audit log is written again'])
   })
 
   await t.test('by a key: who made it', async () => {

@@ -16,6 +16,8 @@ export interface LoginServer {
   readonly issued: string[]
   /** How often each grant was used. */
   readonly grants: Record<string, number>
+  /** How many clients have registered. */
+  readonly registrations: number
   /** The life of access tokens from now on, in seconds. */
   life: number
   /** Takes all access tokens back. @param all the refresh tokens, too */
@@ -42,7 +44,7 @@ export async function startLoginServer (t: Cleanup, kind: 'mcp' | 'sse' = 'mcp')
   const url = `${await listen(t, mcpServer)}/${kind}`
   const issued: string[] = []
   const grants: Record<string, number> = {}
-  const world = { life: 600 }
+  const world = { life: 600, registrations: 0 }
   let generation = 0
   const born = new Map<string, number>()
   const provider = new Provider(issuer, {
@@ -70,6 +72,7 @@ export async function startLoginServer (t: Cleanup, kind: 'mcp' | 'sse' = 'mcp')
     born.set(access, generation)
     issued.push(access, ...refresh === undefined ? [] : [refresh])
   })
+  provider.on('registration_create.success', () => { world.registrations++ })
   const answer = provider.callback()
   authServer.on('request', (request, response) => { void answer(request, response) })
 

@@ -278,7 +278,7 @@ test('childEnvironment: what a child is given', async (t) => {
       userOf: () => undefined,
       dialling: new Semaphore({ places: 1 }),
       cache: { read: async () => undefined, write: async () => {}, remove: async () => {} },
-      logins: { open: () => undefined, close: () => {} },
+      logins: { open: () => undefined, openForTest: () => undefined, close: () => {} },
       initTimeout: 10_000,
       requestTimeout: 10_000,
       onLine: () => {},

@@ -110,6 +110,16 @@ test('from an empty folder to a tool call', { timeout }, async (t) => {
     assert.match(answer, /everything-echo/)
   })
 
+  // It installs the same packages a second time, for 20 s of CPU.
+  await t.test('npm install -g makes it a command', { skip: isFull ? false : 'npm run soak does' }, async () => {
+    const prefix = join(folder, 'global')
+    const globally = ['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', '--omit=optional', tarball]
+    await execute('npm', globally, { timeout: 600_000, maxBuffer: 64 * 1024 * 1024 })
+    const env = { PATH: `${join(prefix, 'bin')}:${process.env.PATH ?? ''}`, HOME: home }
+    assert.match(await pasted('tool-hub --version', elsewhere, env), /^\d+\.\d+\.\d+\n$/)
+    assert.match(await pasted(`tool-hub --config ${join(app, 'mcp_settings.json')} list`, elsewhere, env), /everything +connected/)
+  })
+
   // 650 MB are fetched for that.
   await t.test('Claude Code and Gemini CLI', { skip: isFull ? false : 'npm run soak does: they are large' }, async () => {
     const modules = await cachedPackages('agents', agents)

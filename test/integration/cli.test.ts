@@ -1,13 +1,16 @@
 /* eslint-disable no-control-regex, no-template-curly-in-string -- escape sequences of terminals, and variables of configs */
-// The command line against a real gateway: each command, over a settings file and over a database, through a pipe and on a terminal, and
-// with the gateway down. The terminal is that of script(1). What asks a running gateway is the same over any storage: over a database, all
-// of it runs in `npm run soak` only.
+// The command line against a real gateway: each command, over a settings file and over PostgreSQL (in the soak over PGlite, too), through a
+// pipe and on a terminal, and with the gateway down. The terminal is that of script(1). What asks a running gateway is the same over any
+// storage: over a database, all of it runs in `npm run soak` only.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
+import { startLoginServer } from '../fakes/login-server.ts'
+import { database, pglite } from '../helpers/database.ts'
 import { isFull } from '../helpers/full.ts'
 import { npmServer, path, spawnHub, until, type ProcessHub } from '../helpers/hub.ts'
 
@@ -36,12 +39,16 @@ const onTerminal = async (env: Record<string, string>, ...args: string[]): Promi
 
 const { command, args: serverArgs } = npmServer('everything')
 
-for (const [mode, dbOf] of [['a settings file', undefined], ['a database', (folder: string) => `pglite://${folder}/db`]] as const) {
+const modes: ReadonlyArray<readonly [name: string, urlOf?: (t: Test) => Promise<{ url: string }>]> = [
+  ['a settings file'], ['PostgreSQL', database], ...isFull ? [['PGlite', pglite] as const] : []
+]
+for (const [mode, urlOf] of modes) {
   test(`each command over ${mode}`, { timeout: 600_000 }, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
     t.after(async () => { await rm(folder, { recursive: true, force: true, maxRetries: 3 }) })
     const settings = join(folder, 'mcp_settings.json')
-    const env: Record<string, string> = { SETTINGS_PATH: settings, HOME: folder, TERM: 'xterm', ...(dbOf ? { DB_URL: dbOf(folder) } : {}) }
+    const { url: dbUrl } = await urlOf?.(t) ?? {}
+    const env: Record<string, string> = { SETTINGS_PATH: settings, HOME: folder, TERM: 'xterm', ...(dbUrl === undefined ? {} : { DB_URL: dbUrl }) }
     const hub: ProcessHub = await spawnHub(t, { folder, env })
     const access = join(folder, '.tool-hub/command-line.json')
     await until(async () => (await stat(access)).isFile(), 60_000, () => hub.output())
@@ -52,7 +59,7 @@ for (const [mode, dbOf] of [['a settings file', undefined], ['a database', (fold
       assert.equal(code, 0, `${args.join(' ')}: ${out} ${err}`)
       return out
     }
-    const skip = dbOf !== undefined && !isFull && 'npm run soak does'
+    const skip = urlOf !== undefined && !isFull && 'npm run soak does'
     const json = async (...args: string[]): Promise<Json> => JSON.parse(await ok(...args, '--json')) as Json
 
     await t.test('add, list, status, call, test, remove', async () => {
@@ -70,6 +77,20 @@ for (const [mode, dbOf] of [['a settings file', undefined], ['a database', (fold
       assert.equal(refused.code, 1)
       assert.match(JSON.parse(refused.err).message, /was not added.*exit code 3/)
       assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev'])
+    })
+
+    await t.test('a server that wants a login is added, with the address to open', { skip: mode !== 'a settings file' }, async (t) => {
+      const { url } = await startLoginServer(t)
+      const added = await hubCli('add', 'guarded', url, '--test')
+      assert.equal(added.code, 0, added.err)
+      assert.match(added.out, /It wants a login: the upstream wants a login \(OAuth\) at http/)
+      assert.match(added.err, /Log in there, in a browser: http:\/\/127\.0\.0\.1:\d+\/oauth\/login\//)
+      const tested = await hubCli('test', 'guarded')
+      assert.deepEqual([tested.code, /guarded waits for a login/.test(tested.err), /Log in there/.test(tested.err)], [1, true, true], tested.err)
+      const typed = await hubCli('key', 'create', 'typo', '--server', 'gaurded')
+      assert.match(typed.err, /warning: There is no server "gaurded" yet/)
+      await ok('key', 'revoke', 'typo')
+      await ok('remove', 'guarded')
     })
 
     await t.test('on a terminal there are colours, unless they are not wanted', { skip }, async () => {
@@ -145,9 +166,11 @@ for (const [mode, dbOf] of [['a settings file', undefined], ['a database', (fold
       assert.match(await ok('--version'), /^\d+\.\d+\.\d+\n$/)
       assert.match(await ok('add', '--help'), /--test/)
       assert.equal((await hubCli('nonsense', '--wrong')).code, 2)
+      const typed = await hubCli('stauts')
+      assert.deepEqual([typed.code, /There is no command "stauts": did you mean status\?/.test(typed.err)], [2, true], typed.err)
     })
 
-    await t.test('backup', { skip: dbOf ? 'PGlite has one process at a time' : false }, async () => {
+    await t.test('backup', { skip: mode === 'PGlite' ? 'it has one process at a time' : false }, async () => {
       await ok('backup', join(folder, 'backup.zip'))
       assert.ok((await stat(join(folder, 'backup.zip'))).size > 100)
     })
@@ -159,16 +182,15 @@ for (const [mode, dbOf] of [['a settings file', undefined], ['a database', (fold
       assert.match(await ok('list'), /ev +not running/)
       assert.equal((await hubCli('call', 'ev', 'echo', 'message=x')).code, 3)
       await ok('add', 'later', 'http://127.0.0.1:9/mcp')
-      if (dbOf) {
-        assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev', 'later'])
-        return
-      }
+      assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev', 'later'])
+      if (mode === 'PGlite') return
       await ok('remove', 'ev')
       const token = (await ok('key', 'create', 'offline')).trim()
       assert.match(token, /^thk_/)
       await ok('user', 'reset-password', 'admin')
       assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['later'])
-      assert.doesNotMatch(await readFile(settings, 'utf8'), new RegExp(token), 'a hash is stored')
+      if (dbUrl === undefined) assert.doesNotMatch(await readFile(settings, 'utf8'), new RegExp(token), 'a hash is stored')
+      else assert.equal(existsSync(settings), false, 'there is no settings file')
       await ok('restore', join(folder, 'backup.zip'), '--replace')
       assert.deepEqual((await json('list')).map(({ name }: Json) => name), ['ev'])
     })

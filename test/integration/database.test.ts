@@ -493,6 +493,7 @@ void test('an empty database is seeded from the settings file, once; unknown sec
   for (const key of [KEY, plainToken(content)]) assert.equal((await send(`${hub.url}/mcp`, { key, body: initialize() })).status, 200)
   assert.equal((await login(hub, 'bob', 'Open-Sesame-2')).status, 200)
   assert.equal((await login(hub)).status, 401, 'there are users: no first admin is made')
+  assert.match(hub.output(), /The database was empty, and takes what is in the settings file .*: \d+ servers, 1 group, 2 users, \d keys/)
 
   await managed(hub, 'DELETE', '/servers/marked', undefined, headers)
   await managed(hub, 'POST', '/servers', { name: 'by-api', config: parked() }, headers)

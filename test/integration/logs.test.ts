@@ -7,7 +7,8 @@ import { LogRing, type LogEntry } from '../../plugins/logs/ring.ts'
 import { maskPatterns } from '../../plugins/logs/secrets.ts'
 import { assertNoCanary, canary } from '../fakes/canaries.ts'
 import { loggedIn, manage, managed } from '../fakes/replica.ts'
-import { KEY, settings, type Json } from '../helpers/client.ts'
+import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { connected, KEY, Session, settings, type Json } from '../helpers/client.ts'
 import { runApp, type RunningApp } from '../helpers/run-app.ts'
 import { startHub, until, type Hub } from '../helpers/hub.ts'
 
@@ -162,6 +163,32 @@ test('a reader that stops reading is dropped, and costs no memory', { timeout },
   }
   socket.resume()
   await until(() => closed, 20_000, 'it is not dropped')
+})
+
+test('at level debug each call is a line: who, server, tool, outcome, time; no payload', { timeout }, async (t) => {
+  const upstream = await startUpstream(t, { tools: [tool('echo'), tool('fails')], on: ({ method, params }) => method === 'tools/call' && params.name === 'fails' ? { content: [], isError: true } : undefined })
+  const config = settings({ fake: { url: upstream.url } })
+  const line = /"call":\{[^}]*\}/g
+  for (const level of ['debug', 'info']) {
+    const hub = await startHub(t, { settings: config, env: { LOG_LEVEL: level } })
+    await connected(hub, 1)
+    const session = await Session.open(`${hub.url}/mcp/fake`)
+    for (const name of ['echo', 'fails']) await session.call(name, { message: canary('payload') })
+    await manage(hub, 'POST', '/tools/call/fake', { toolName: 'echo', arguments: { message: canary('payload') } }, { authorization: `Bearer ${KEY}` })
+    const calls = (hub.output().match(line) ?? []).map((text) => JSON.parse(text.slice('"call":'.length)) as Json)
+    if (level === 'info') {
+      assert.deepEqual(calls, [])
+      continue
+    }
+    assert.deepEqual(calls.map(({ user, key, server, method, item, outcome }) => [user, key, server, method, item, outcome]), [
+      ['system', 'test', 'fake', 'tools/call', 'echo', 'ok'],
+      ['system', 'test', 'fake', 'tools/call', 'fails', 'tool-error'],
+      ['system', 'test', 'fake', 'tools/call', 'echo', 'ok']
+    ])
+    for (const { duration, address } of calls) assert.ok(typeof duration === 'number' && address === '127.0.0.1')
+    assert.match(hub.output(), /system \(key \\"test\\"\): fake tools\/call \\"fails\\": tool-error in [\d.]+ ms/)
+    assertNoCanary([hub.output()], 'the log')
+  }
 })
 
 /** A gateway within this process, with its app. */

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'tap'
-import { freePort, path, spawnHub, until } from '../helpers/hub.ts'
+import { freePort, path, spawnHub, until, type Cleanup } from '../helpers/hub.ts'
 
 const readme = readFileSync(path('README.md'), 'utf8')
 
@@ -69,9 +69,42 @@ test('every command of the README is run, or says why not', async () => {
   assert.ok(commands.filter((block) => !notRun(block)).length >= 7)
 })
 
-test('the commands of the README run as printed, one after another in one shell', async (t) => {
-  const password = 'A-test-pass1'
-  const hub = await spawnHub(t, { env: { ADMIN_PASSWORD: password } })
+/** The gateway as the first line of the README starts it, with all that it prints. Its first half installs, which CI has done. */
+async function firstStart (t: Cleanup): Promise<{ url: string, folder: string, output: () => string }> {
+  const [{ text = '' } = {}] = commands
+  assert.equal(text, 'npm ci && npm start\n')
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-readme-'))
+  const port = await freePort()
+  const hub = spawn('sh', ['-c', text.replace('npm ci && ', 'exec ')], {
+    cwd: path(''),
+    env: { PATH: process.env.PATH ?? '', HOME: folder, PORT: String(port), SETTINGS_PATH: join(folder, 'mcp_settings.json') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true
+  })
+  let output = ''
+  for (const stream of [hub.stdout, hub.stderr]) stream.on('data', (chunk) => { output += String(chunk) })
+  const closed = new Promise((resolve) => { hub.once('close', resolve) })
+  t.after(async () => {
+    // As Ctrl-C does it: to the whole group.
+    if (hub.pid !== undefined && hub.exitCode === null && hub.signalCode === null) process.kill(-hub.pid, 'SIGINT')
+    await closed
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  })
+  await until(() => / call everything echo .*\n/.test(output), 40_000, () => output)
+  return { url: `http://127.0.0.1:${port}`, folder, output: () => output }
+}
+
+test('the commands of the README run as printed, one after another in one shell, from the first start on', { timeout: 120_000 }, async (t) => {
+  const hub = await firstStart(t)
+  const [address, , password = '', key = '', snippet] = [
+    /^MCP endpoint: +(\S+)$/m, /^API, to try in \/docs: (\S+)$/m, /with password "([^"]+)"/, /^(thk_[0-9a-f]{64})$/m, /^claude mcp add (.*)$/m
+  ].map((pattern) => {
+    const found = pattern.exec(hub.output())
+    assert.ok(found, `${String(pattern)} in ${hub.output()}`)
+    return found[1]
+  })
+  assert.equal(address, `${hub.url}/mcp`)
+  assert.ok(snippet?.includes(`${hub.url}/mcp`) && snippet.includes(key), snippet)
   assert.ok(readme.includes(printedAddress) && readme.includes(printedPassword))
   const script = commands.filter((block) => !notRun(block)).map(({ text, line }) => `echo '== line ${line}'\n${text}`).join('\necho\n')
     .replaceAll(printedAddress, hub.url).replaceAll(printedPassword, password)
@@ -83,6 +116,8 @@ test('the commands of the README run as printed, one after another in one shell'
   assert.match(answers, /"text":"Echo: Hello"/)
   const list = JSON.parse(answers.trim().split('\n').at(-1) ?? '') as { result: { tools: Array<{ name: string }> } }
   assert.deepEqual(list.result.tools.map(({ name }) => name), ['everything-echo', 'everything-get-sum'])
+  const call = await fetch(`${hub.url}/api/tools/everything/echo?message=Hello`, { headers: { authorization: `Bearer ${key}` } })
+  assert.match(await call.text(), /"text":"Echo: Hello"/, 'by the key that the first start prints')
 })
 
 test('every JSON block of the README parses', async () => {

@@ -318,7 +318,7 @@ for (const [how, edit] of [
         ])
       } catch (error) {
         // Half of an edit that is written into the file is a bad one.
-        assert.match(String(error), /was edited and cannot be used as it is/)
+        assert.match(String(error), /edited.* cannot be used as it is/)
       }
     }
     await editing

@@ -85,6 +85,15 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
     ['S256', server.url, `${hub.url}/oauth/callback`, 'code']
   )
 
+  // A test tells what a server wants, and begins no login, nor registers anywhere.
+  const tested = async (body: object): Promise<Json> => (await manage(hub, 'POST', '/servers/test', body)).body as Json
+  const wanted = await tested({ config: { url: server.url } })
+  assert.deepEqual([at(wanted, 'data', 'connected'), at(wanted, 'data', 'status')], [false, 'oauth_required'])
+  assert.match(String(at(wanted, 'data', 'error')), /wants a login \(OAuth\) at http/)
+  assert.match(String(at(wanted, 'message')), /store it, and open the address that its record shows \(oauth\.authorizationUrl\)/)
+  assert.equal(server.registrations, 1, 'that of the stored server')
+  assert.equal(at(await tested({ config: { url: server.url, headers: { authorization: 'Bearer x' } } }), 'data', 'status'), 'disconnected')
+
   // The end is a page without script; the state is good once.
   const refused = await fetch(`${hub.url}/oauth/callback?state=unknown&error=%3Cscript%3E&code=x`)
   assert.equal(refused.status, 400)
@@ -94,6 +103,10 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   assert.match(page.text, /You are logged in/)
   await isConnected(hub)
   assert.equal(await whoami(hub), 'ann')
+  const stored = at((await manage(hub, 'GET', '/servers/guarded')).body, 'data', 'config')
+  assert.equal(at(await tested({ name: 'guarded', config: stored }), 'data', 'connected'), true, 'by the login that is there')
+  const moved = await tested({ name: 'guarded', config: { ...stored as Json, url: `${server.url}?other` } })
+  assert.equal(at(moved, 'data', 'status'), 'oauth_required', 'no login goes to another address')
   assert.match(page.text, /for everybody who may use the server/)
   const anew = new Browser(hub.url)
   const again = new URL((await confirm(anew, address)).url).searchParams.get('state') ?? ''

@@ -1,23 +1,37 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
-import { StorageError, type Snapshot, type Store } from '../../db/store.ts'
+import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
+import { describeEdit } from '../../plugins/settings/edited.ts'
 import { FreshLookUps } from '../../plugins/settings/fresh-look-ups.ts'
 import { Settings } from '../../plugins/settings/settings.ts'
 
+const snapshot: Snapshot = {
+  version: 1,
+  servers: new Map(),
+  groups: new Map(),
+  keys: new Map(),
+  users: new Map(),
+  prompts: new Map(),
+  resources: new Map(),
+  system: {},
+  problems: []
+}
+
+test('what the log tells of an edit: names, and no values', async () => {
+  const server = (name: string, command: string): [string, Server] => [name, { name, config: { command } }]
+  const key = { id: '1', name: 'laptop', token: 'plain-secret' }
+  const former: Snapshot = { ...snapshot, servers: new Map([server('a', 'x'), server('b', 'x'), server('c', 'x')]), keys: new Map([['1', key]]) }
+  assert.equal(describeEdit(former, former), undefined)
+  assert.equal(describeEdit(former, { ...former, keys: new Map([['1', { ...key, lastUsedAt: '2026-01-01T00:00:00Z' }]]) }), undefined)
+  assert.equal(describeEdit(former, { ...former, servers: new Map([server('a', 'x'), server('b', 'y'), server('d', 'x')]), keys: new Map() }),
+    'servers "b" (changed), "d" (added), "c" (removed); keys "laptop" (removed)')
+  const many = new Map(Array.from({ length: 13 }, (_, n) => server(`s${n}`, 'x')))
+  assert.match(describeEdit(snapshot, { ...snapshot, servers: many, system: { nameSeparator: '_' } }) ?? '', /"s9" \(added\) and 3 more; the system configuration$/)
+})
+
 test('a write that the disk does not take: the HTTP status that it is answered with', async () => {
-  const snapshot: Snapshot = {
-    version: 1,
-    servers: new Map(),
-    groups: new Map(),
-    keys: new Map(),
-    users: new Map(),
-    prompts: new Map(),
-    resources: new Map(),
-    system: {},
-    problems: []
-  }
   for (const [error, status] of [
     [new StorageError('full', true), 507],
     [new StorageError('EIO', false, true), 507],

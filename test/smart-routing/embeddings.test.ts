@@ -11,6 +11,7 @@ import { Quota } from '../../plugins/smart-routing/embeddings/quota.ts'
 import { EmbeddingsApi } from '../fakes/embeddings-api.ts'
 import { startUpstream, tool, type Upstream } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
+import { Outage } from '../../plugins/limits/outage.ts'
 import { at, KEY, names, settings, type Json } from '../helpers/client.ts'
 import { until } from '../helpers/hub.ts'
 import { openSession, type InjectedSession } from '../helpers/inject.ts'
@@ -210,6 +211,11 @@ void test('back-off and quota', async () => {
   assert.equal(backOff.left, 300_000)
   backOff.succeeded()
   assert.equal(backOff.left, 0)
+  const told: string[] = []
+  const telling = new BackOff(() => now, new Outage((_level, sentence) => { told.push(sentence) }, { ill: 'ill', well: 'well' }, () => now))
+  for (let n = 0; n < 5; n++) telling.failed(0, new Error('HTTP 500'))
+  for (let n = 0; n < 5; n++) telling.succeeded()
+  assert.deepEqual(told.map((line) => line.slice(0, 13)), ['ill: HTTP 500', 'well again si'], 'the log hears of the first failure, and of the end')
   const quota = new Quota({ perOwner: 2, all: 4, window: 1_000 }, () => now)
   assert.deepEqual(['a', 'a', 'a', 'b', undefined, undefined].map((owner) => quota.take(owner)), [true, true, false, true, true, false])
   quota.give('a')

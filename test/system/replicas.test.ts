@@ -155,6 +155,10 @@ void test('away and back', { timeout: 150_000 }, async (t) => {
       }
       await load.end()
       assert.deepEqual(load.wrong, [])
+      const lines = (pattern: RegExp): number => hub.output().split('\n').filter((line) => pattern.test(line)).length
+      const away = lines(/nothing can be changed until this is resolved/)
+      assert.ok(away > 0)
+      assert.equal(lines(/The database is there again/), away, 'for each time that it was away, one line when it is back')
       load.away.forEach(assertAway)
       assert.equal(text(await session.call('fake-echo', { message: 'still' })), 'still')
       const possible = new Set([

@@ -229,9 +229,15 @@ void test('a mount point on a full disk: the old bytes go back', { timeout }, as
   const answer = await ask(put('c', 'x'.repeat(60_000)))
   assert.deepEqual([answer.error, answer.full, Object.keys(answer.servers)], ['StorageError', true, ['a', 'b']], answer.message)
   assert.deepEqual(await readFile(seen(path)), whole)
+  await ask(put('c', 'x'.repeat(60_000)))
   await writeFile(seen(join(disk, 'filler')), '')
-  assert.equal((await ask(put('c'))).error, undefined)
+  const { error, warnings } = await ask(put('c'))
+  assert.equal(error, undefined)
   assert.deepEqual(await stored(seen(path)), ['a', 'b', 'c'])
+  const [failed = '', again = '', ...others] = warnings
+  assert.match(failed, /is read, and cannot be written\. .*ENOSPC/)
+  assert.match(again, /can be written again/)
+  assert.deepEqual(others, [], 'each is told once')
 })
 
 void test('a read-only file system: read, and says why it cannot be written', { timeout }, async (t) => {

@@ -25,6 +25,7 @@ import {
 } from '../../protocol/lists.ts'
 import type { Level } from '../../protocol/listener.ts'
 import { killGroup } from '../../protocol/transports/process-group.ts'
+import { LastWords } from '../../protocol/transports/last-words.ts'
 import { StdioTransport, type StdioOptions } from '../../protocol/transports/stdio.ts'
 import { transportLimits } from '../../protocol/transports/transport.ts'
 import { limits } from '../../plugins/limits/index.ts'
@@ -42,6 +43,7 @@ import { Children, Pool } from '../../plugins/upstream/links/pool.ts'
 import { Slot } from '../../plugins/upstream/links/slot.ts'
 import { TaskRegistry } from '../../plugins/upstream/links/task-registry.ts'
 import { isRemote, transportKinds } from '../../plugins/upstream/links/transport.ts'
+import { StatusLog } from '../../plugins/upstream/status-log.ts'
 import { path, until } from '../helpers/hub.ts'
 
 const seed = Number(process.env.FC_SEED ?? Date.now() % 2 ** 31)
@@ -1193,7 +1195,7 @@ test('stdio: a child and its streams', async (t) => {
     )
     await until(() => child.closed() !== undefined)
     assert.match(child.closed() ?? '', /exit code 3/)
-    assert.match(child.closed() ?? '', /line 29.*cannot read the licence file/)
+    assert.match(child.closed() ?? '', /exit code 3; its last lines:\nline 21\n[^]*line 29\ncannot read the licence file$/)
     assert.doesNotMatch(child.closed() ?? '', /line 10\b/, 'only the last lines')
     assert.equal(child.lines.length, 31)
   })
@@ -1352,6 +1354,94 @@ test('stdio: a child and its streams', async (t) => {
     assert.equal(typeof ours, 'string')
     assert.deepEqual(env, { PATH: process.env.PATH, GIVEN: '1' })
   })
+})
+
+test('the last words of a process, without the frames of its stack', async () => {
+  const frames = Array.from({ length: 12 }, (_, n) => `    at step${n} (/srv/app/index.js:${n}:7)`)
+  const cases: Array<readonly [printed: string[], wanted: string[]]> = [
+    [
+      [
+        'reading the config', 'node:internal/modules/cjs/loader:1228', '  throw err;', '  ^', "Error: Cannot find module '/srv/app/x.js'", ...frames,
+        '{', "  code: 'MODULE_NOT_FOUND',", '  requireStack: []', '}', 'Node.js v22.11.0'
+      ],
+      ['reading the config', "Error: Cannot find module '/srv/app/x.js'", '{', "  code: 'MODULE_NOT_FOUND',", '  requireStack: []', '}']
+    ],
+    [
+      ['file:///srv/app/a.mjs:3', 'const port = settings.port', '             ^', "TypeError: Cannot read properties of undefined (reading 'port')"],
+      ["TypeError: Cannot read properties of undefined (reading 'port')"]
+    ],
+    [
+      [
+        'Traceback (most recent call last):', '  File "/srv/app/main.py", line 3, in <module>', '    import missing', '    ^^^^^^^^^^^^^^',
+        "ModuleNotFoundError: No module named 'missing'"
+      ],
+      ["ModuleNotFoundError: No module named 'missing'"]
+    ],
+    [
+      ['Exception in thread "main" java.lang.IllegalStateException: no licence', '\tat app.Main.main(Main.java:5)', '\t... 12 more'],
+      ['Exception in thread "main" java.lang.IllegalStateException: no licence']
+    ],
+    [['usage: server [--port N]', '  --port N  where to listen', '', 'at least one folder is needed'], ['usage: server [--port N]', '  --port N  where to listen', '', 'at least one folder is needed']],
+    [['[eval]:1', "throw new Error('no licence file')", '^', 'Error: no licence file', ...frames], ['Error: no licence file']],
+    [frames, []]
+  ]
+  for (const [printed, wanted] of cases) {
+    const words = new LastWords()
+    for (const line of printed) words.add(line)
+    assert.equal(words.detail, wanted.length === 0 ? '' : `; its last lines:\n${wanted.join('\n')}`)
+  }
+})
+
+test('what the log tells of a server: its failure once, a summary now and then, and its recovery', async (t) => {
+  mockTimers(t, 'Date', 'setTimeout')
+  mock.timers.setTime(Date.parse('2026-01-01T00:00:00Z'))
+  const { summary, healthy } = limits.outages
+  const lines: string[] = []
+  const log = new StatusLog((level, sentence) => { lines.push(`${level} ${sentence}`) })
+  const told = (): string[] => lines.splice(0)
+  log.status('connected', null)
+  assert.deepEqual(told(), ['info connected'])
+  const fail = (times: number, pause: number): void => {
+    for (let n = 0; n < times; n++) {
+      log.status('connecting', 'as before')
+      log.status('disconnected', 'refused\nbecause')
+      mock.timers.tick(pause)
+    }
+  }
+  fail(20, summary / 20)
+  assert.deepEqual(told(), ['warn not connected: refused\nbecause'])
+  fail(20, summary / 20)
+  assert.deepEqual(told(), ['warn still not connected after 21 failures since 2026-01-01T00:00:00Z; the last one: refused\nbecause'])
+  log.status('connected', null)
+  assert.deepEqual(told(), ['info connected again since 2026-01-01T00:20:00Z, after 40 failures since 2026-01-01T00:00:00Z'])
+
+  // It connects and breaks, again and again: that is told once, and once it has stayed.
+  mock.timers.tick(5_000)
+  log.status('disconnected', 'it closed its output')
+  assert.deepEqual(told(), ['warn not connected again, 5 s after it was connected: it closed its output'])
+  for (let n = 0; n < 8; n++) {
+    log.status('connected', null)
+    mock.timers.tick(healthy / 2)
+    log.status('disconnected', 'it closed its output')
+  }
+  assert.deepEqual(told(), [])
+  log.status('connected', null)
+  mock.timers.tick(healthy)
+  assert.deepEqual(told().map((line) => line.slice(0, 20)), ['info connected again'])
+  log.status('disconnected', 'gone')
+  assert.deepEqual(told(), ['warn not connected: gone'], 'a new failure')
+
+  // A login that is wanted is another matter, and callers who try again and again do not fill the log.
+  for (let n = 0; n < 100; n++) log.status('oauth_required', 'open the address')
+  assert.deepEqual(told(), ['warn waiting for a login: open the address'])
+  for (let n = 0; n < 100; n++) log.remark('warn', 'tools: "x" is listed twice')
+  log.remark('info', 'x')
+  log.remark('info', 'x')
+  assert.deepEqual(told(), ['warn tools: "x" is listed twice', 'info x', 'info x'])
+  mock.timers.tick(summary)
+  log.remark('warn', 'tools: "x" is listed twice')
+  assert.equal(told().length, 1)
+  log.end()
 })
 
 test('what the servers of one user list has a bound together', async () => {

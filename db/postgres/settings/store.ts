@@ -40,6 +40,7 @@ export interface PostgresStoreOptions {
  * finds those whose notification was lost.
  */
 export class PostgresStore implements Store {
+  readonly isShared = true
   readonly #driver: Driver
   readonly #vault: Vault
   readonly #warn: (message: string) => void
@@ -189,6 +190,7 @@ export class PostgresStore implements Store {
   /** Reads the commits of other replicas, and notifies the listeners of them. */
   async #refresh (former: State): Promise<State> {
     const head = await withTimeout(this.#driver, timeouts.head, readHead)
+    if (this.#unavailable !== undefined) this.#warn('The database is there again, and the settings can be changed.')
     this.#unavailable = undefined
     if (head?.version === former.database.version && head.head === former.database.head) return former
     const database = await withTimeout(this.#driver, timeouts.read, async (db) => await readRows(db, this.#vault, former.database))

@@ -76,7 +76,7 @@ export class Embedder {
 
   async #run (): Promise<void> {
     const { signal } = this.#end
-    const { backOff, collection, counters, warn } = this.#deps
+    const { backOff, collection, counters } = this.#deps
     while (this.#wanted.size > 0 && !signal.aborted) {
       try {
         if (backOff.left > 0) await sleep(backOff.left, undefined, { signal, ref: false })
@@ -90,8 +90,7 @@ export class Embedder {
         if (isStopped) await sleep(bounds.overQuota, undefined, { signal, ref: false })
       } catch (error) {
         if (signal.aborted) return
-        backOff.failed(error instanceof EmbeddingsFailed ? error.retryAfter : undefined)
-        warn(error, 'Tools could not be embedded; this is tried again')
+        backOff.failed(error instanceof EmbeddingsFailed ? error.retryAfter : undefined, error)
       }
     }
   }

@@ -5,6 +5,7 @@ import type { Embeddings, Similarity } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
 import { EmbeddingsApi } from './api.ts'
 import { BackOff } from './back-off.ts'
+import { Outage } from '../../limits/outage.ts'
 import { Embedder, type EmbedderDeps } from './embedder.ts'
 import { Meaning } from './meaning.ts'
 import type { EmbeddingOptions } from './options.ts'
@@ -57,10 +58,14 @@ export class ApiEmbeddings implements Embeddings {
     const { collection, dbUrl } = options
     const api = new EmbeddingsApi(outbound, options)
     const vectors = async (): Promise<Vectors> => dbUrl === undefined ? own : await vectorsAt.at(dbUrl)
-    const embedder = new Embedder({ api, backOff: new BackOff(), vectors, collection, counters, ownerOf, warn })
+    const backOffOf = (ill: string, well: string): BackOff =>
+      new BackOff(undefined, new Outage((_level, sentence) => { warn(undefined, sentence) }, { ill, well }))
+    const backOff = backOffOf('tools cannot be embedded', 'tools are embedded')
+    const embedder = new Embedder({ api, backOff, vectors, collection, counters, ownerOf, warn })
     const isReady = (id: string): boolean => embedder.isReady(id)
     const isPending = (id: string): boolean => embedder.isPending(id)
-    const meaning = new Meaning({ api, backOff: new BackOff(), vectors, collection, isReady, isPending, warn })
+    const ofQuestions = backOffOf('questions cannot be embedded, and tools are searched by words', 'questions are embedded')
+    const meaning = new Meaning({ api, backOff: ofQuestions, vectors, collection, isReady, isPending, warn })
     return { options, embedder, meaning }
   }
 

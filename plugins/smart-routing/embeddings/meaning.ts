@@ -97,7 +97,7 @@ export class Meaning {
   #embedded (question: string): Promise<number[]> {
     const known = this.#questions.get(question)
     if (known) return known
-    const { api, backOff, warn } = this.#deps
+    const { api, backOff } = this.#deps
     const asking = api.embed([question], this.#end.signal).then(([embedding = []]) => {
       backOff.succeeded()
       return embedding
@@ -106,8 +106,7 @@ export class Meaning {
     asking.catch((error: unknown) => {
       this.#questions.delete(question)
       if (this.#end.signal.aborted) return
-      backOff.failed(error instanceof EmbeddingsFailed ? error.retryAfter : undefined)
-      warn(error, 'A question could not be embedded; tools are searched by words meanwhile')
+      backOff.failed(error instanceof EmbeddingsFailed ? error.retryAfter : undefined, error)
     })
     return asking
   }

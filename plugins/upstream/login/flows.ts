@@ -30,6 +30,8 @@ export interface FlowDeps {
   /** Identifies the server's target and the account of a holder. */
   readonly binding: (holder: string) => string
   readonly self: () => Promise<Self>
+  /** Called when it is known where to log in, before anything is stored or registered there. @throws UpstreamError to begin nothing */
+  readonly mayBegin?: (found: Discovered) => Promise<void>
 }
 
 /** What an authorization request is for. */
@@ -130,8 +132,10 @@ export class Flows {
   }
 
   async #begin (holder: string, need: Need): Promise<Flow> {
-    const { server: name, grants, states, self: findSelf, binding } = this.#deps
-    const [found, self] = [await this.discovered(need.challenge), await findSelf()]
+    const { server: name, grants, states, self: findSelf, binding, mayBegin } = this.#deps
+    const found = await this.discovered(need.challenge)
+    await mayBegin?.(found)
+    const self = await findSelf()
     const scopes = this.scopes(found, need)
     const client = await this.#client(found, scopes, self)
     const { server, resource } = found

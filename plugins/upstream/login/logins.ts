@@ -10,9 +10,10 @@ import { transportKinds } from '../links/transport.ts'
 import { expand, type Environment } from '../links/variables.ts'
 import { hashOfState, type SavedFlow } from './flows.ts'
 import { outboundFetch } from './outbound-fetch.ts'
-import { failureOf } from './problems.ts'
-import { clientDocument, type Self } from './registration.ts'
-import { holderOf, ServerLogin, type LoginListener } from './server-login.ts'
+import type { Discovered } from './discovery.ts'
+import { failureOf, LoginRequired } from './problems.ts'
+import { byHand, clientDocument, knownClient, obstacleToRegister, wantsCredentials, type Self } from './registration.ts'
+import { holderOf, ServerLogin, type LoginListener, type ServerLoginDeps } from './server-login.ts'
 import { findStart, untagged, type Start } from './starts.ts'
 import { exchange } from './token-requests.ts'
 
@@ -57,9 +58,34 @@ export class Logins {
   open (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
     this.#servers.delete(name)
     if (!takesLogin(config)) return undefined
+    const login = new ServerLogin(this.#depsOf(name, config), listener)
+    this.#servers.set(name, login)
+    return login
+  }
+
+  /**
+   * The logins for a test of a server: those that are stored for the same config are used, and none is begun. Where one is wanted, the
+   * connection fails with LoginRequired, which says where.
+   */
+  openForTest (name: string, config: ServerConfig, listener: LoginListener): ServerLogin | undefined {
+    if (!takesLogin(config)) return undefined
+    const deps = this.#depsOf(name, config)
+    const mayBegin = async (found: Discovered): Promise<void> => {
+      if (found.isGuess) throw wantsCredentials()
+      const obstacle = obstacleToRegister(found, deps.oauth)
+      if (obstacle !== undefined) {
+        const self = await deps.self()
+        if (!knownClient(deps.oauth, found, self)) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
+      }
+      throw new LoginRequired('manager', undefined, `the upstream wants a login (OAuth) at ${found.server.url}`)
+    }
+    return new ServerLogin({ ...deps, mayBegin }, listener)
+  }
+
+  #depsOf (name: string, config: ServerConfig): ServerLoginDeps {
     const { grants, tokens, states, outbound, environment, self, listening } = this.#deps
     const redirectUri = config.oauth?.redirectUri
-    const login = new ServerLogin({
+    return {
       server: name,
       oauth: config.oauth ?? {},
       perUser: config.isolation === 'user',
@@ -74,9 +100,7 @@ export class Logins {
         // Our document names our own address only.
         return redirectUri === undefined ? self() : { ...self(), redirectUri, documentUrl: undefined }
       }
-    }, listener)
-    this.#servers.set(name, login)
-    return login
+    }
   }
 
   /** The gateway's Client ID Metadata Document; undefined while its base URL is not https. */

@@ -43,6 +43,24 @@ export function knownClient (oauth: UpstreamOAuth, { server: { metadata } }: Dis
   return takesDocuments && self.documentUrl !== undefined ? { id: self.documentUrl, method: 'none' } : undefined
 }
 
+/** Why the gateway cannot register itself, as a clause; undefined: nothing is known to be in the way. */
+export function obstacleToRegister (
+  { server: { url, metadata } }: Pick<Discovered, 'server'>,
+  { dynamicRegistration }: UpstreamOAuth
+): string | undefined {
+  if (dynamicRegistration?.enabled === false) return '"oauth.dynamicRegistration.enabled" is false'
+  const isRefused = metadata && metadata.registration_endpoint === undefined
+  return isRefused ? `its authorization server ${url} takes no registrations by programs` : undefined
+}
+
+/** What a person does then. */
+export const byHand = ({ redirectUri }: Pick<Self, 'redirectUri'>): string =>
+  `register a client there by hand, with the redirect URI ${redirectUri}, and set "oauth.clientId"`
+
+/** The server asks for credentials, and publishes nothing about a login. */
+export const wantsCredentials = (): UpstreamError =>
+  new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
+
 /**
  * Registers the gateway (RFC 7591).
  * @param binding of the server
@@ -54,13 +72,8 @@ export async function register (
   self: Self,
   { binding, oauth, fetchFn }: { binding: string, oauth: UpstreamOAuth, fetchFn: FetchLike }
 ): Promise<Registration> {
-  const byHand = `register a client there by hand, with the redirect URI ${self.redirectUri}, and set "oauth.clientId"`
-  if (oauth.dynamicRegistration?.enabled === false) {
-    throw new UpstreamError('unauthorized', `"oauth.dynamicRegistration.enabled" is false: ${byHand}`)
-  }
-  if (metadata && metadata.registration_endpoint === undefined) {
-    throw new UpstreamError('unauthorized', `its authorization server ${url} takes no registrations by programs: ${byHand}`)
-  }
+  const obstacle = obstacleToRegister({ server: { url, metadata } }, oauth)
+  if (obstacle !== undefined) throw new UpstreamError('unauthorized', `${obstacle}: ${byHand(self)}`)
   const methods = metadata?.token_endpoint_auth_methods_supported
   const method = ['client_secret_basic', 'client_secret_post', 'none'].find((each) => methods?.includes(each)) ?? 'client_secret_basic'
   const { registerClient } = await loadSdk()
@@ -80,7 +93,7 @@ export async function register (
       ...(secret === undefined || expires === 0 ? {} : { expiresAt: expires * 1_000 })
     }
   } catch (error) {
-    if (!isGuess || error instanceof UpstreamError) throw failureOf(error, `the registration at its authorization server (${byHand})`)
-    throw new UpstreamError('unauthorized', 'the upstream wants credentials (HTTP 401): check the configured headers')
+    if (!isGuess || error instanceof UpstreamError) throw failureOf(error, `the registration at its authorization server (${byHand(self)})`)
+    throw wantsCredentials()
   }
 }
