@@ -1,7 +1,7 @@
 import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { isObject, memberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -10,21 +10,23 @@ import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { asksForLegacy, discover, NotModern, type Discovered } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
-import { InputRounds, isInputRequired } from './input-rounds.ts'
+import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { ToolHeaders } from './tool-headers.ts'
 
 /** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
 const listenTime = 500
-/** Max pages that are read to learn the headers of one tool. */
-const maxPages = 100
 
 export interface ModernSessionOptions {
   /** The headers that repeat arguments of the server's tools. */
   readonly tools: ToolHeaders
   /** Called with a sentence for those who manage the server. */
   readonly warn: (sentence: string) => void
+  readonly bounds: RoundBounds & {
+    /** Max pages that are read to learn the headers of one tool. */
+    readonly headerPages: number
+  }
 }
 
 /**
@@ -69,7 +71,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     this.identity = identity
     this.notifiesCancel = transport.hasStreams !== true
     this.#hasLogs = isObject(identity.capabilities.logging)
-    this.#rounds = new InputRounds(handlers.question)
+    this.#rounds = new InputRounds(handlers.question, options.bounds)
     this.#listening = new Listening({
       peer,
       outgoing,
@@ -119,6 +121,12 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   next (call: Call, response: Response): Promise<Changes> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
+    if (resultText?.includes('"task"') === true && smallMemberOf(resultText, 'resultType') === 'task') {
+      // The extension "Tasks", which the gateway never declares.
+      delete response.resultText
+      response.errorText = JSON.stringify({ code: code.internal, message: 'The server answered with a task, which it was not offered' })
+      return undefined
+    }
     // A client of this era is asked by the answer itself.
     if (call.exchange?.canSuspend === true || resultText === undefined || !isInputRequired(response)) return undefined
     return this.#rounds.answered(call, resultText)
@@ -147,7 +155,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async #readTools (): Promise<void> {
     let params = '{}'
-    for (let page = 0; page < maxPages; page++) {
+    for (let page = 0; page < this.#options.bounds.headerPages; page++) {
       const cursor = memberOf(await this.request('tools/list', params), 'nextCursor')
       if (cursor === undefined || cursor === 'null') return
       params = `{"cursor":${cursor}}`

@@ -9,6 +9,7 @@ import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settin
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { isModern } from '../../plugins/downstream/modern/request.ts'
+import { complete } from '../../plugins/downstream/modern/result.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
@@ -143,8 +144,10 @@ test('what a request must have', async (t) => {
     ['the param header', 'tools/call',
       { params: { name: 'echo', arguments: { message: 'x' } }, headers: { 'mcp-param-message': 'x' } }, 200, undefined],
     ['param headers that nobody knows', 'tools/list', { headers: { 'mcp-param-other': 'y', 'mcp-session-id': 'x' } }, 200, undefined],
+    ['a name header that is not encoded well, and no name', 'tools/call', { headers: { 'mcp-name': '=?base64?%?=' } }, 400, -32020],
     ['an unknown method', 'unknown/method', {}, 404, -32601],
-    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'notifications/x'].map(
+    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'notifications/x',
+      'tasks/get', 'tasks/update', 'tasks/cancel', 'tasks/list', 'tasks/result'].map(
       (method) => [`${method}, which is gone`, method, {}, 404, -32601] as const),
     ['an unknown tool', 'tools/call', { params: { name: 'none' } }, 200, -32602],
     ['an unknown resource', 'resources/read', { params: { uri: 'r://none' } }, 200, -32602],
@@ -178,6 +181,17 @@ test('what a request must have', async (t) => {
   for (const method of ['GET', 'DELETE']) {
     assert.equal((await fetch(url, { method, headers: made('x', {}).headers })).status, 405)
   }
+  // Of several _meta, none goes to the server unseen: its progress token would be another call's.
+  const twice = JSON.stringify(envelope({}, { x: 1 }))
+  for (const [params, seen] of [
+    [`"_meta":{"progressToken":7},"name":"echo","_meta":${JSON.stringify(envelope())}`, {}],
+    [`"_meta":{"progressToken":7},"name":"echo","_meta":${twice}`, { x: 1 }]
+  ] as const) {
+    const { headers } = made('tools/call', { params: { name: 'echo' } })
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`
+    const { result } = await (await fetch(url, { method: 'POST', headers, body })).json() as Message
+    assert.deepEqual(JSON.parse(text(result)), seen)
+  }
   // Beside it, sessions are served as ever.
   assert.ok((await (await Session.open(`${hub.url}/mcp/s`)).tools()).includes('echo'))
 })
@@ -209,7 +223,10 @@ test('the bytes of a result are those of its server', async (t) => {
     '{"content":[],"x":12345678901234567890,"resultTypes":1e400}',
     '{ }',
     '{"_meta":{"a":1.0},"content":[{"type":"text","text":"\\"resultType\\""}]}',
-    '{"content":[],"structuredContent":{"resultType":"mine"}}'
+    '{"content":[],"structuredContent":{"resultType":"mine"}}',
+    '{"resultType":"complete","content":[]}',
+    '{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"other"}}}',
+    ' {"resultType":"vendor/x" }'
   ]
   const head = '"resultType":"complete"'
   const info = '"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1"}'
@@ -217,7 +234,12 @@ test('the bytes of a result are those of its server', async (t) => {
   const upstream = await startUpstream(t, {
     tools: [tool('raw')],
     serverInfo: { name: 'raw', version: '1' },
-    on: ({ method }) => method === 'tools/call' ? new Raw(results[next++] ?? '{}') : undefined
+    on: ({ method }) => {
+      if (method === 'tools/call') return new Raw(results[next++] ?? '{}')
+      return method === 'tools/list'
+        ? new Raw('{"tools":[{"name":"raw","inputSchema":{"type":"object"}}],"ttlMs":600000,"cacheScope":"public"}')
+        : undefined
+    }
   })
   const hub = await startHub(t, { settings: settings({ s: { url: upstream.url } }) })
   await connected(hub, 1)
@@ -229,9 +251,20 @@ test('the bytes of a result are those of its server', async (t) => {
   assert.deepEqual(bodies, [
     answer(`{${head},"_meta":{${info}},"content":[],"x":12345678901234567890,"resultTypes":1e400}`),
     answer(`{${head},"_meta":{${info}} }`),
-    answer(`{"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}],${head}}`),
-    answer(`{"content":[],"structuredContent":{"resultType":"mine"},${head},"_meta":{${info}}}`)
+    answer(`{${head},"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}]}`),
+    answer(`{${head},"_meta":{${info}},"content":[],"structuredContent":{"resultType":"mine"}}`),
+    answer(`{"_meta":{${info}},${head},"content":[]}`),
+    answer(`{${head},"content":[],"_meta":{${info}}}`),
+    answer(`{"_meta":{${info}},"resultType":"vendor/x" }`)
   ])
+  // How long a list may be kept is told to those whose era has that; what needs a key is nobody else's.
+  for (const route of ['/mcp/s', '/mcp']) {
+    const { ttlMs, cacheScope } = (await ask(hub.url + route, 'tools/list')).message.result ?? {}
+    assert.ok(Number(ttlMs) > 0 && Number(ttlMs) <= 600_000, `${route}: ${String(ttlMs)}`)
+    assert.equal(cacheScope, 'private')
+    const { ttlMs: none } = await (await Session.open(hub.url + route)).ask('tools/list')
+    assert.equal(none, undefined)
+  }
 })
 
 test('a question parks a call; its answers resume it', async (t) => {
@@ -337,12 +370,18 @@ test('with its key, a principal loses what it has open', async (t) => {
 })
 
 test('errors of servers, as a modern client may see them', async () => {
+  for (const odd of ['[{}]', 'null', '"{"']) assert.throws(() => complete(odd, '{}'), { code: -32603 }, odd)
   const upstream = (code: number, data?: Json): RpcError =>
     new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
   const needs = { requiredCapabilities: { sampling: {} } }
+  const opens = { requiredCapabilities: { elicitation: { url: {} } } }
   const table: ReadonlyArray<readonly [RpcError, Json, number, number, unknown]> = [
     [upstream(-32002, { uri: 'x' }), {}, -32602, 200, { uri: 'x' }],
-    [upstream(-32042, { elicitations: [] }), {}, -32603, 200, undefined],
+    [upstream(-32042, { elicitations: [] }), {}, -32021, 400, opens],
+    [upstream(-32042, { elicitations: [] }), { elicitation: { form: {} } }, -32021, 400, opens],
+    [upstream(-32042, { elicitations: [] }), { elicitation: { url: {} } }, -32603, 200, undefined],
+    // Of those that only MCP may define.
+    [upstream(-32050, { x: 1 }), {}, -32603, 200, { x: 1 }],
     [upstream(-32020), {}, -32603, 200, undefined],
     [upstream(-32022, { supported: [] }), {}, -32603, 200, undefined],
     [upstream(-32021, needs), {}, -32021, 400, needs],

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
+import { isObject, membersOf, withMembers, type Member } from '../../../protocol/json.ts'
 import { isLegacyVersion, legacyVersions } from '../../../protocol/legacy/versions.ts'
 import { isLevel, type Level } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -45,7 +45,7 @@ const shown = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').s
  * @throws RpcError to answer with HTTP 400: -32602 for the envelope, -32020 for headers, -32022 for the revision
  */
 export function checkRequest (request: Request, headers: IncomingHttpHeaders): ModernRequest {
-  const { method, params } = request
+  const { kind, id, idText, method, params } = request
   const meta = isObject(params._meta) ? params._meta : {}
   const version = meta[metaKeys.protocolVersion]
   const capabilities = meta[metaKeys.clientCapabilities]
@@ -60,7 +60,8 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   const logLevel = meta[metaKeys.logLevel]
   if (logLevel !== undefined && !isLevel(logLevel)) throw invalid(`${shown(logLevel)} is no log level`)
   const { text, capabilitiesText } = withoutEnvelope(request.paramsText)
-  return { ...request, paramsText: text, capabilities, capabilitiesText, logLevel }
+  // Written out, since a spread is slow, and this is the path of every call.
+  return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, logLevel }
 }
 
 function unsupported (requested: string): RpcError {
@@ -78,11 +79,15 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   if (member === undefined) return
   const name = single(headers[headerNames.name])
   if (name === undefined) throw mismatch('Mcp-Name is missing')
-  if (decodeHeader(name) !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
+  const decoded = decodeHeader(name)
+  if (decoded === undefined || decoded !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
 }
 
 /** Members of `_meta` that are of this hop alone. The log level is not: a modern server sends what the client wants, and no more. */
 const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
+
+/** Max length of params whose `_meta` is kept, in characters. */
+const maxKept = 16 * 1024
 
 /** The params without the members of the envelope; all others keep their bytes. */
 function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
@@ -90,17 +95,35 @@ function withoutEnvelope (paramsText: string): { text: string, capabilitiesText:
   const at = members.findLastIndex(({ key }) => key === '_meta')
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}' }
-  const metaText = paramsText.slice(meta.start, meta.end)
+  const { rest, capabilitiesText } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
+  // Of several, the last counts here; a server may read the first, which would be one that nobody has looked at.
+  if (members.findIndex(({ key }) => key === '_meta') !== at) {
+    return { text: withMembers(paramsText, { _meta: rest === '' ? undefined : `{${rest}}` }), capabilitiesText }
+  }
+  const text = rest === ''
+    ? withoutMember(paramsText, members, at, meta)
+    : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`
+  return { text, capabilitiesText }
+}
+
+/** The parts of a `_meta`: the members that are not of this hop, as JSON text, and the capabilities. */
+interface MetaParts { readonly metaText: string, readonly rest: string, readonly capabilitiesText: string }
+
+/** Those of the last request: the next one of the same client often has the same. */
+let last: MetaParts | undefined
+
+/** @param isKept the text that it is a part of, which stays in memory with it, is small */
+function partsOf (metaText: string, isKept: boolean): MetaParts {
+  if (last?.metaText === metaText) return last
   const rest: string[] = []
   let capabilitiesText = '{}'
   for (const { key, keyStart, start, end } of membersOf(metaText)) {
     if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
-  const text = rest.length > 0
-    ? `${paramsText.slice(0, meta.start)}{${rest.join()}}${paramsText.slice(meta.end)}`
-    : withoutMember(paramsText, members, at, meta)
-  return { text, capabilitiesText }
+  const parts = { metaText, rest: rest.join(), capabilitiesText }
+  if (isKept) last = parts
+  return parts
 }
 
 function withoutMember (text: string, members: readonly Member[], at: number, { keyStart, end }: Member): string {
