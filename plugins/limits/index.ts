@@ -446,7 +446,8 @@ export const limits = {
      * wait, and `poll`: how often they look, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in ms.
      * `questions`: max questions whose embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a search waits for
      * embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning. `pending`: share of the tools that may
-     * still have to be embedded; beyond: a search is by words.
+     * still have to be embedded; beyond: a search is by words. `marked`: how often the vectors of tools that are there are marked as in
+     * use, and `unused`: time after which others are removed, in ms: `removed` of them at once, with a pause of `poll`.
      */
     embeddings: {
       text: 2_000,
@@ -466,7 +467,10 @@ export const limits = {
       questions: 500,
       wait: 250,
       nearest: 200,
-      pending: 0.02
+      pending: 0.02,
+      marked: 24 * 60 * 60_000,
+      unused: 30 * 24 * 60 * 60_000,
+      removed: 200
     }
   },
 
