@@ -39,6 +39,8 @@ export class ToolIndex {
   #wanted = new Map<SearchTool, number>()
   /** Those that are indexed, after the last update that was not overtaken by another. */
   #applied = this.#wanted
+  /** What is indexed, in order; undefined after an update that was overtaken. */
+  #list: readonly SearchTool[] | undefined
   #updating: Promise<void> | undefined
 
   /**
@@ -46,7 +48,9 @@ export class ToolIndex {
    * them is not found from now on; what is new is found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
-    this.#wanted = new Map(tools.map((tool, i) => [tool, i]))
+    const wanted = new Map<SearchTool, number>()
+    for (const tool of tools) wanted.set(tool, wanted.size)
+    this.#wanted = wanted
     while (this.#applied !== this.#wanted) {
       this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
       await this.#updating
@@ -58,10 +62,15 @@ export class ToolIndex {
     this.#interpreter ??= new Interpreter(this.#lexicon, this.#vocabulary)
     while (this.#applied !== this.#wanted) {
       const wanted = this.#wanted
-      this.#removeAllBut(wanted)
+      const list = [...wanted.keys()]
+      const before = this.#list
+      // What stands where it stood needs no look-up.
+      const [former, next] = before ? [differing(before, list), differing(list, before)] : [this.#slotOf.keys(), list]
+      this.#list = undefined
+      this.#removeAllBut(wanted, former)
       const budget = new LoopBudget()
       let inserted = 0
-      for (const tool of wanted.keys()) {
+      for (const tool of next) {
         if (this.#slotOf.has(tool)) continue
         this.#insert(tool, this.#lexicon)
         inserted++
@@ -69,13 +78,17 @@ export class ToolIndex {
         if (wanted !== this.#wanted) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
-      if (wanted === this.#wanted) this.#applied = wanted
+      if (wanted !== this.#wanted) continue
+      this.#applied = wanted
+      this.#list = list
     }
   }
 
-  #removeAllBut (wanted: ReadonlyMap<SearchTool, number>): void {
+  /** Removes those of some tools that are not wanted. */
+  #removeAllBut (wanted: ReadonlyMap<SearchTool, number>, former: Iterable<SearchTool>): void {
     const gone = new Map<number, Analysis>()
-    for (const [tool, slot] of this.#slotOf) {
+    for (const tool of former) {
+      const slot = this.#slotOf.get(tool) ?? -1
       const indexed = this.#slots[slot]
       if (wanted.has(tool) || !indexed) continue
       gone.set(slot, indexed.analysis)
@@ -84,7 +97,7 @@ export class ToolIndex {
       this.#hints.remove(slot, tool.server, indexed.analysis.name)
     }
     if (gone.size === 0) return
-    this.#vocabulary.remove(gone)
+    this.#vocabulary.remove(gone, this.#slots.length)
     this.#free.push(...gone.keys())
   }
 
@@ -203,3 +216,6 @@ function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
   }
   return terms
 }
+
+/** Those of one list that do not stand at the same place in another. */
+const differing = (list: readonly SearchTool[], other: readonly SearchTool[]): SearchTool[] => list.filter((tool, i) => tool !== other[i])

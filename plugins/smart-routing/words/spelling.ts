@@ -7,6 +7,9 @@ import type { Vocabulary } from './vocabulary.ts'
 /** One that may have been meant; `rank` from the best one. */
 interface Candidate { readonly term: string, readonly rank: number, readonly mistakes: number, readonly places: number }
 
+/** Words that are too short to be misspelled, unless somebody left out the vowel: `snd`. */
+const lacksVowel = /^[b-df-hj-np-tv-xz]{3}$/
+
 /** Endings that a misspelled word may have, and the word as a tool has it has not: `directons`, of `direction`. */
 const longestEnding = 3
 
@@ -17,7 +20,7 @@ const longestEnding = 3
  * @returns at most three
  */
 export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lexicon): Variant[] {
-  const most = mistakesIn(word.length)
+  const most = lacksVowel.test(word) ? 1 : mistakesIn(word.length)
   if (most === 0) return []
   const found: Candidate[] = []
   const compare = (one: string, bits: number, most: number, { term, bits: others }: Word, other: string, places: number): void => {
@@ -27,7 +30,7 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
   }
   const bits = letters(word)
   const letter = word.charCodeAt(0)
-  for (let length = word.length - most; length <= word.length + most; length++) {
+  for (let length = word.length === 3 ? 4 : word.length - most; length <= word.length + most; length++) {
     for (const entry of vocabulary.begun(letter, length)) compare(word, bits, most, entry, entry.word, entry.places.length)
     for (const other of lexicon.ofLength(length)) compare(word, bits, most, other, other.word, 0)
   }
@@ -42,7 +45,7 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
       }
     }
   }
-  if (!found.some(({ rank }) => rank <= 1)) {
+  if (word.length > 3 && !found.some(({ rank }) => rank <= 1)) {
     for (const length of [word.length - 1, word.length, word.length + 1]) {
       for (const words of vocabulary.notBegun(letter, length)) {
         for (const entry of words) compare(word, bits, 1, entry, entry.word, entry.places.length)
