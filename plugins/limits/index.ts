@@ -433,8 +433,8 @@ export const limits = {
     indexes: 64,
     tools: 200_000,
     query: 2_000,
-    servers: 400,
-    found: 370,
+    servers: 250,
+    found: 300,
     only: 24 * 1024,
     schema: 64 * 1024,
     /**

@@ -156,8 +156,9 @@ export class ToolIndex {
 
   /** How much it says that a tool has a term. */
   #rarity (term: string): number {
-    const places = Math.max(tuning.rarity.least, this.#vocabulary.get(term)?.places.length ?? 0)
-    return Math.log(1 + (this.#slotOf.size - places + 0.5) / (places + 0.5))
+    const count = this.#slotOf.size
+    const places = Math.min(count, Math.max(tuning.rarity.least, this.#vocabulary.get(term)?.places.length ?? 0))
+    return Math.log(1 + (count - places + 0.5) / (places + 0.5))
   }
 
   /** That of a term, between its own and that of the most frequent synonym. */
