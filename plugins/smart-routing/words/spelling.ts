@@ -34,9 +34,10 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
     for (const entry of vocabulary.begun(letter, length)) compare(word, bits, most, entry, entry.word, entry.places.length)
     for (const other of lexicon.ofLength(length)) compare(word, bits, most, other, other.word, 0)
   }
+  const isFound = (): boolean => found.some(({ rank }) => rank <= 1)
   const stem = stemOf(word)
   const mostInStem = mistakesIn(stem.length)
-  if (stem !== word && mostInStem > 0) {
+  if (stem !== word && mostInStem > 0 && !isFound()) {
     const stemBits = letters(stem)
     for (let length = stem.length - mostInStem; length <= stem.length + mostInStem + longestEnding; length++) {
       for (const entry of vocabulary.begun(letter, length)) compare(stem, stemBits, mostInStem, entry, entry.term, entry.places.length)
@@ -45,7 +46,7 @@ export function similarWords (word: string, vocabulary: Vocabulary, lexicon: Lex
       }
     }
   }
-  if (word.length > 3 && !found.some(({ rank }) => rank <= 1)) {
+  if (word.length > 3 && !isFound()) {
     for (const length of [word.length - 1, word.length, word.length + 1]) {
       for (const words of vocabulary.notBegun(letter, length)) {
         for (const entry of words) compare(word, bits, 1, entry, entry.word, entry.places.length)
