@@ -17,7 +17,9 @@ import { search } from './search.ts'
 import { start } from './start.ts'
 import { token } from './token.ts'
 
-const all = { call, plain: plainCall, list, token, activities, search, compression, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = {
+  call, plain: plainCall, list, token, activities, search, compression, idle, start, ...otherBuild === undefined ? {} : { against }
+}
 /** In ms. */
 const timeout = 20 * 60_000
 

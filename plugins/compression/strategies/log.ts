@@ -6,8 +6,9 @@ interface Entry { line: string, shape: string, lines: number }
 
 /** What tells a failure; not where it is a part of a path or of another name. */
 const failure = new RegExp(
-  '(?<![\\w/\\\\.@-])(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|' +
-  'refused|denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|\\w*Error|\\w*Exception)(?![\\w/\\\\-]|\\.\\w)',
+  '(?<![\\w/\\\\.@-])' +
+  '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|refused|' +
+  'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|\\w*Error|\\w*Exception)(?![\\w/\\\\-]|\\.\\w)',
   'i'
 )
 const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
