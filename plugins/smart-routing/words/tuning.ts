@@ -1,6 +1,6 @@
 /**
- * The numbers of the ranking. They stand in the middle of wide ranges in which the figures hardly change, in each of five parts of the
- * servers (docs/search.md): no number is fitted to a question.
+ * The numbers of the ranking. Most stand in the middle of ranges in which the figures hardly change, in each of five parts of the servers
+ * (docs/search.md).
  */
 export const tuning = {
   /** How soon more of a term counts no more (k1 of BM25). */
