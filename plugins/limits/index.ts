@@ -400,7 +400,7 @@ export const limits = {
     terms: 350,
     question: 2_000,
     words: 40,
-    misspelled: 6,
+    misspelled: 4,
     variants: 32,
     cachedWords: 30_000
   },
