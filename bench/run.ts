@@ -6,6 +6,7 @@ import { ensureBuilt } from './build.ts'
 import { activities } from './activities.ts'
 import { against, otherBuild } from './against.ts'
 import { call } from './call.ts'
+import { compression } from './compression.ts'
 import { override } from './gateway.ts'
 import { idle } from './idle.ts'
 import { list } from './list.ts'
@@ -17,7 +18,9 @@ import { search } from './search.ts'
 import { start } from './start.ts'
 import { token } from './token.ts'
 
-const all = { call, modern, plain: plainCall, list, token, activities, search, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = {
+  call, modern, plain: plainCall, list, token, activities, search, compression, idle, start, ...otherBuild === undefined ? {} : { against }
+}
 /** In ms. */
 const timeout = 20 * 60_000
 

@@ -28,8 +28,8 @@ async function run ({ quick, log }: Bench): Promise<string> {
   log('cost of 10,000 tools')
   const cost = await measureCost(syntheticTools(tools, 10_000), questions.map(({ text }) => text), quick ? 1 : 4)
   return [
-    `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). Those held back ` +
-      'were chosen by a hash of their text, and their results were not looked at while the ranking was tuned.',
+    `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). How those held back ` +
+      'are found was not looked at, one by one; they ask for tools that a random draw chose.',
     quality(searches, questions),
     await tokens(tools, searches, questions),
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +

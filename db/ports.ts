@@ -389,6 +389,12 @@ export interface Vectors {
     ids: readonly string[],
     count: number
   ) => Promise<Array<{ id: string, score: number }>>
-  /** Removes all vectors of the collection except those with these ids. */
-  keep: (collection: string, ids: readonly string[]) => Promise<void>
+  /** Marks vectors as in use now, as `put` does. */
+  use: (collection: string, ids: readonly string[]) => Promise<void>
+  /**
+   * Removes vectors of all collections that nobody has put or marked as in use for `age` ms.
+   * @param count the most that are removed
+   * @returns how many were
+   */
+  removeUnused: (age: number, count: number) => Promise<number>
 }

@@ -6,29 +6,24 @@ export interface Question {
   text: string
   /** Tools of which one suffices, as `server/tool`. */
   right: ReadonlySet<string>
-  /** The half that the ranking was tuned on. The other was not looked at meanwhile. */
+  /** Whether the ranking was tuned on it. What others find, one by one, was not looked at. */
   isTuned: boolean
 }
 
 interface Catalogues { servers: Array<{ name: string, package: string, version: string, license: string, tools: ServerTool[] }> }
 interface ServerTool { name: string, title?: string, description?: string, inputSchema?: unknown }
 
-/** All questions of questions.txt. A hash of the question chooses its half; those that were added while tuning are tuned on. */
+/** The questions of both files: those that the ranking was tuned on, and those that are held back. */
 export function readQuestions (): Question[] {
-  const lines = readFileSync(new URL('questions.txt', import.meta.url), 'utf8').split('\n')
-  const allTuned = lines.findIndex((line) => line.startsWith('# All of these'))
-  return lines.flatMap((line, i) => {
-    if (line === '' || line.startsWith('#')) return []
-    const [language = '', text = '', right = ''] = line.split(' | ')
-    return [{ language, text, right: new Set(right.split(' ')), isTuned: i > allTuned || hash(text) % 2 === 0 }]
-  })
+  return [...read('questions.txt', true), ...read('questions-held-back.txt', false)]
 }
 
-/** FNV-1a, with the bits mixed once more. */
-function hash (text: string): number {
-  let value = 0x811c9dc5
-  for (const byte of Buffer.from(text)) value = Math.imul(value ^ byte, 0x01000193) >>> 0
-  return (value ^ (value >>> 15)) >>> 0
+function read (name: string, isTuned: boolean): Question[] {
+  return readFileSync(new URL(name, import.meta.url), 'utf8').split('\n').flatMap((line) => {
+    if (line === '' || line.startsWith('#')) return []
+    const [language = '', text = '', right = ''] = line.split(' | ')
+    return [{ language, text, right: new Set(right.split(' ')), isTuned }]
+  })
 }
 
 /** The tools of all servers of tools.json, as the gateway shows them on the merged route. */

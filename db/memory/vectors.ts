@@ -1,11 +1,14 @@
 import { maxEntries, type Vector, type Vectors } from '../ports.ts'
 import { unitVector } from '../unit-vector.ts'
 
+/** `usedAt` in ms since 1970. */
+interface Kept { readonly hash: string, readonly unit: Float32Array, usedAt: number }
+
 /** Embeddings of this process alone; they are made again after a restart. When there are too many, the oldest are removed. */
 export class MemoryVectors implements Vectors {
   readonly #maxNumbers: number
   /** By collection and id. */
-  readonly #collections = new Map<string, Map<string, { hash: string, unit: Float32Array }>>()
+  readonly #collections = new Map<string, Map<string, Kept>>()
   #numbers = 0
 
   /** @param numbers max numbers kept, over all embeddings */
@@ -22,7 +25,7 @@ export class MemoryVectors implements Vectors {
       this.#remove(collection, id)
       const vectors = this.#collections.get(collection) ?? new Map()
       this.#collections.delete(collection)
-      this.#collections.set(collection, vectors.set(id, { hash, unit: own }))
+      this.#collections.set(collection, vectors.set(id, { hash, unit: own, usedAt: Date.now() }))
       this.#numbers += own.length
     })
     while (this.#numbers > this.#maxNumbers) {
@@ -60,9 +63,26 @@ export class MemoryVectors implements Vectors {
     return found.sort((one, other) => other.score - one.score).slice(0, count)
   }
 
-  async keep (collection: string, ids: readonly string[]): Promise<void> {
-    const kept = new Set(ids)
-    for (const id of this.#collections.get(collection)?.keys() ?? []) if (!kept.has(id)) this.#remove(collection, id)
+  async use (collection: string, ids: readonly string[]): Promise<void> {
+    const vectors = this.#collections.get(collection)
+    for (const id of ids) {
+      const vector = vectors?.get(id)
+      if (vector) vector.usedAt = Date.now()
+    }
+  }
+
+  async removeUnused (age: number, count: number): Promise<number> {
+    const before = Date.now() - age
+    let removed = 0
+    for (const [collection, vectors] of this.#collections) {
+      for (const [id, { usedAt }] of vectors) {
+        if (removed >= count) return removed
+        if (usedAt >= before) continue
+        this.#remove(collection, id)
+        removed++
+      }
+    }
+    return removed
   }
 
   #remove (collection: string, id: string): void {

@@ -200,7 +200,8 @@ export const vectors = pgTable('vectors', {
   collection: text().notNull(),
   key: text().notNull(),
   hash: text().notNull(),
-  embedding: real().array().notNull()
+  embedding: real().array().notNull(),
+  usedAt: timestamp('used_at', { withTimezone: true }).notNull().defaultNow()
 }, ({ collection, key }) => [primaryKey({ columns: [collection, key] })])
 
 const tables = { users, mcpServers: servers, groups, bearerKeys, prompts, resources, systemConfig, sections }

@@ -8,6 +8,16 @@ const looked = 300
 const hasTime = /^\W{0,3}(?:\w{3} +\d{1,2} \d{2}:\d{2}|\d{4}[-/]\d{2}[-/]\d{2}[T ]\d{2}:\d{2}|\d{2}:\d{2}:\d{2}|\d{10,13}\b)/
 const hasLevel = /^\W{0,3}(?:trace|debug|info|notice|warn(?:ing)?|error|fatal|critical|panic)\b|\b(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b|\blevel=\w+/i
 
+/** A failure as programs tell it, at the end of what they print. */
+const hasFailure = /(?:^|[\s:)\]])(?:error|fatal|failed|failure|exception|panic|npm ERR!)\b[^.!?]{0,12}[:!]/i
+
+/** Whether many lines without paragraphs end with a failure: what a build or a test prints. */
+function endsWithFailure (text: string): boolean {
+  const lines = linesOf(text.slice(-200_000))
+  if (lines.length < 100 || lines.filter((line) => line.trim() === '').length > lines.length / 10) return false
+  return lines.slice(-40).some((line) => line.length < 1_000 && hasFailure.test(line))
+}
+
 /** The strategy that fits a text. */
 export function detect (text: string): StrategyName {
   const start = text.trimStart()
@@ -19,6 +29,7 @@ export function detect (text: string): StrategyName {
   if (share((line) => hasTime.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) return 'log'
   const hits = hitsByFile(lines)
   if (hits.reduce((sum, file) => sum + file.hits.length, 0) / lines.length > 0.6 && hits.every(({ path }) => isPath(path))) return 'search'
+  if (endsWithFailure(text)) return 'log'
   // Lines that say the same again are a log. Lines that are alike and differ in their figures may be a table, whose rows all count.
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'
 }

@@ -433,7 +433,7 @@ export const limits = {
     terms: 350,
     question: 2_000,
     words: 40,
-    misspelled: 6,
+    misspelled: 4,
     variants: 32,
     cachedWords: 30_000
   },
@@ -466,8 +466,8 @@ export const limits = {
     indexes: 64,
     tools: 200_000,
     query: 2_000,
-    servers: 400,
-    found: 370,
+    servers: 250,
+    found: 300,
     only: 24 * 1024,
     schema: 64 * 1024,
     /**
@@ -479,7 +479,8 @@ export const limits = {
      * wait, and `poll`: how often they look, in ms. `overQuota`: time until tools beyond `perOwner` or `all` are tried again, in ms.
      * `questions`: max questions whose embeddings are kept; beyond: the oldest is dropped. `wait`: max time that a search waits for
      * embeddings, in ms; beyond: it is by words. `nearest`: tools that are ranked by meaning. `pending`: share of the tools that may
-     * still have to be embedded; beyond: a search is by words.
+     * still have to be embedded; beyond: a search is by words. `marked`: how often the vectors of tools that are there are marked as in
+     * use, and `unused`: time after which others are removed, in ms: `removed` of them at once, with a pause of `poll`.
      */
     embeddings: {
       text: 2_000,
@@ -499,7 +500,10 @@ export const limits = {
       questions: 500,
       wait: 250,
       nearest: 200,
-      pending: 0.02
+      pending: 0.02,
+      marked: 24 * 60 * 60_000,
+      unused: 30 * 24 * 60 * 60_000,
+      removed: 200
     }
   },
 

@@ -32,7 +32,7 @@ export function answerOf (found: readonly Found[], metadata: Metadata, { only, s
   const isShort = texts.some(({ step }) => step > 0)
   const notes = {
     ...metadata,
-    ...(isShort && { shortened: schemas && !only ? 'Search for a name with limit 1 to see the whole tool' : true })
+    ...(isShort && { shortened: schemas && !only ? 'Search for a name with limit 1 to see it whole' : true })
   }
   return `{"tools":[${texts.map(({ text }) => text).join(',')}],"metadata":${JSON.stringify(notes)}}`
 }

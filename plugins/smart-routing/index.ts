@@ -3,6 +3,7 @@ import fp from 'fastify-plugin'
 import { openVectors } from '../../db/open.ts'
 import type { Vectors } from '../../db/ports.ts'
 import { isAdmins } from '../access/visibility.ts'
+import { limits } from '../limits/index.ts'
 import { ApiEmbeddings } from './embeddings/index.ts'
 import { embeddingOptions, type EmbeddingOptions } from './embeddings/options.ts'
 import { VectorsAt } from './embeddings/vectors-at.ts'
@@ -50,5 +51,13 @@ export default fp<{ vectors: Vectors }>(async (app, { vectors }) => {
   app.settings.on('changed', (next, former) => {
     if (next.system.smartRouting !== former.system.smartRouting) changed()
   })
-  app.addHook('onClose', async () => { await embeddings.close() })
+  // Often enough that a process which is restarted each day does so too.
+  const tidying = setInterval(() => {
+    search.followAll()
+    embeddings.removeUnused().catch((error: unknown) => { warn(error, 'Embeddings that are not used could not be removed') })
+  }, limits.smartRouting.embeddings.marked / 8).unref()
+  app.addHook('onClose', async () => {
+    clearInterval(tidying)
+    await embeddings.close()
+  })
 }, { name: 'smart-routing', dependencies: ['config', 'settings', 'outbound', 'counters', 'access', 'gateway'] })

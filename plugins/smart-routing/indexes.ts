@@ -18,6 +18,9 @@ export class Indexes {
    */
   keeps (key: string): boolean { return this.#indexes.has(key) || this.#indexes.size < limits.smartRouting.indexes }
 
+  /** All of them. */
+  get all (): Iterable<ViewIndex> { return this.#indexes.values() }
+
   /** The index of a view, which follows its merged surface. @param key of the view */
   of (key: string, surface: Surface): { index: ViewIndex, updated: Promise<void> } {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)

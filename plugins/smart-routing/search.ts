@@ -64,6 +64,11 @@ export class Search {
     return { found, metadata: metadataOf(similarity) }
   }
 
+  /** Tells the embeddings which tools are searched: once in a while, so that the vectors of these are kept. */
+  followAll (): void {
+    if (this.#embeddings.isOn) for (const { tools } of this.#indexes.all) this.#embeddings.follow(tools)
+  }
+
   #follow ({ merged, key }: Pick<Presented, 'merged' | 'key'>): ReturnType<Indexes['of']> {
     const followed = this.#indexes.of(key, merged)
     if (this.#embeddings.isOn) void followed.updated.then(() => { this.#embeddings.follow(followed.index.tools) })

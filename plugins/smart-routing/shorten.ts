@@ -25,7 +25,7 @@ export const steps: readonly Step[] = [
   { description: 200, inner: 60, plain: true, loose: true, levels: Infinity, enums: Infinity },
   { description: 140, inner: 30, plain: true, loose: true, levels: 4, enums: 20 },
   { description: 100, inner: 0, plain: true, loose: true, levels: 2, enums: 10 },
-  { description: 80, inner: 0, plain: true, loose: true, levels: 1, enums: 5 }
+  { description: 50, inner: 0, plain: true, loose: true, levels: 1, enums: 5 }
 ]
 
 const annotations = new Set(['$schema', '$id', '$comment', 'title', 'examples', 'example', 'deprecated', 'readOnly', 'writeOnly'])
@@ -48,11 +48,17 @@ export function shortened (text: string, length: number): string {
 /** A schema with less text. */
 export function shortSchema (schema: unknown, step: Step, level = 0): unknown {
   if (step === steps[0] || !isObject(schema)) return schema
-  if (level >= step.levels) return schema.type === undefined ? {} : { type: schema.type, ...enumOf(schema, step) }
+  if (level >= step.levels) {
+    const values = enumOf(schema, step)
+    // Values tell their type.
+    return values.enum || schema.type === undefined ? values : { type: schema.type }
+  }
   const entries: Array<[string, unknown]> = []
   for (const [key, value] of Object.entries(schema)) {
     if (step.plain && annotations.has(key)) continue
     if (step.loose && (checks.has(key) || (key === 'additionalProperties' && typeof value === 'boolean'))) continue
+    // What has properties is an object.
+    if (Number.isFinite(step.levels) && key === 'type' && value === 'object' && isObject(schema.properties)) continue
     // Definitions are of use only where all references to them are kept.
     if (Number.isFinite(step.levels) && (key === '$defs' || key === 'definitions')) continue
     if (Number.isFinite(step.levels) && key === '$ref') { entries.push(['type', 'object']); continue }

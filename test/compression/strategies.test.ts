@@ -105,6 +105,15 @@ void test('log: the failure stands there with its stack, and repeats are counted
   assert.match(compressed.text, /and [\d,]+ lines like it/)
 })
 
+void test('log: a build is told by the failure at its end, and paths with such words are none', async () => {
+  const count = await loadTokenCounter()
+  const lines = Array.from({ length: 3_000 }, (_, n) => `File '/app/node_modules/error-${'abcdefgh'[n % 8]}/lib/${n.toString(36)}/exception.js' exists - use it as ${sources[n % 20] ?? n}`)
+  lines.splice(2_990, 0, 'src/entry.ts(12,8): error TS2307: Cannot find module \'./missing.js\'')
+  assert.equal(detect(lines.join('\n')), 'log')
+  const compressed = compress(lines.join('\n'), options, count)
+  assert.match(compressed?.text ?? '', /entry\.ts\(12,8\): error TS2307: Cannot find module/)
+})
+
 void test('search: each file has a hit while there is room, and all are counted', async () => {
   const compressed = compress(grep, options, await loadTokenCounter())
   assert.ok(compressed)

@@ -603,11 +603,17 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     await vectors.put('c', [{ id: 'north', hash: 'before', embedding: [1, 2] }, { id: 'north', hash: 'new', embedding: [9, 0] }])
     assert.equal((await vectors.hashes('c', ids)).get('north'), 'new')
     assert.ok(((await vectors.nearest('c', [1, 0], ['north'], 1))[0]?.score ?? 0) > 0.999)
-    await vectors.keep('c', ['north', 'none'])
-    assert.deepEqual([...(await vectors.hashes('c', [...ids, 'long'])).keys()], ['north'])
-    assert.equal((await vectors.hashes('d', ['east'])).size, 1)
-    await vectors.keep('c', [])
-    assert.equal((await vectors.hashes('c', ids)).size, 0)
+    const begun = performance.now()
+    const age = (): number => performance.now() - begun
+    await sleep(800)
+    await vectors.use('c', ['north', 'none'])
+    await vectors.put('c', [{ id: 'east', hash: 'again', embedding: [1, 0] }])
+    assert.equal(await vectors.removeUnused(60_000, 100), 0, 'not as old as that')
+    assert.equal(await vectors.removeUnused(age(), 2), 2, 'in small steps')
+    assert.equal(await vectors.removeUnused(age(), 100), 3, 'of all collections')
+    assert.equal(await vectors.removeUnused(age(), 100), 0)
+    assert.deepEqual([...(await vectors.hashes('c', [...ids, 'long'])).keys()].sort(), ['east', 'north'])
+    assert.equal((await vectors.hashes('d', ['east'])).size, 0)
   })
 
   it('vectors: many at once; one without a direction is refused, and none of its batch is put', async ({ vectors }) => {

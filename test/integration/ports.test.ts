@@ -954,7 +954,10 @@ const asks = (
   async () => await vectors.hashes('c', ['i']),
   async () => await vectors.nearest('c', [1], ['i'], 1),
   async () => {
-    await vectors.keep('c', ['i'])
+    await vectors.use('c', ['i'])
+  },
+  async () => {
+    await vectors.removeUnused(60_000, 1)
   },
   async () => {
     await activities?.append([activity()])
@@ -1023,7 +1026,7 @@ void test('away', { timeout: 150_000 }, async (t) => {
     const asked = [
       storage.grants.take(fresh()),
       storage.tokens.find(fresh()),
-      storage.vectors.keep('c', []),
+      storage.vectors.use('c', ['i']),
       storage.tokens.put(authorization(), [issued('access')])
     ]
     // Behind those, lines that have a bound.
@@ -1035,7 +1038,7 @@ void test('away', { timeout: 150_000 }, async (t) => {
           (error: unknown) => (error instanceof StorageError && error.message.includes('too much') ? 'too much' : String(error))
         )
     )
-    const kept = race(20, async () => { await storage.vectors.keep('c', []).catch(() => {}) })
+    const kept = race(20, async () => { await storage.vectors.use('c', ['i']).catch(() => {}) })
     await Promise.all(
       asked.map(async (each) => {
         await assert.rejects(each, (error: Error) => error instanceof StorageError && error.message.includes('too long'))

@@ -1,5 +1,5 @@
 // Embeddings of tools in databases: on PostgreSQL with two replicas and a restart, in a database of their own (`smartRouting.dbUrl`), and
-// compared by pgvector, where the package that brings it for PGlite is installed.
+// compared by pgvector: on a server that has it, and in PGlite where the package that brings it is installed.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { sql } from 'drizzle-orm'
@@ -78,17 +78,11 @@ void test('smartRouting.dbUrl that cannot be reached: by words', { timeout }, as
   assert.ok(!hub.output().includes('canary-password'))
 })
 
-interface Extension { readonly vector: never }
-// Not a dependency: a package of some megabytes, for this test alone.
-const packageName = '@electric-sql/pglite-pgvector'
-const extension = await import(packageName).then((found: Extension) => found.vector, () => undefined)
-
-void test('pgvector, where the database has it', { timeout, skip: extension === undefined && `${packageName} is not installed` }, async () => {
-  const [{ PGlite }, { drizzle }] = await Promise.all([import('@electric-sql/pglite'), import('drizzle-orm/pglite')])
-  const engine = await PGlite.create({ extensions: { vector: extension as never } })
-  const db: Db = drizzle(engine)
-  await db.execute(sql`create table vectors (
-    collection text not null, key text not null, hash text not null, embedding real[] not null, primary key (collection, key)
+/** Vectors in a database with pgvector are compared by it. @param ask a query on the same database */
+async function compared (db: Db, ask: (sql: string) => Promise<unknown[]>): Promise<void> {
+  await db.execute(sql`create table if not exists vectors (
+    collection text not null, key text not null, hash text not null, embedding real[] not null,
+    used_at timestamp with time zone not null default now(), primary key (collection, key)
   )`)
   const vectors = new PostgresVectors(createQueryRunner({ db } as Driver, () => undefined))
   await vectors.put('c', [
@@ -98,6 +92,30 @@ void test('pgvector, where the database has it', { timeout, skip: extension === 
   ])
   const found = await vectors.nearest('c', [0, 3], ['east', 'northeast', 'long', 'none'], 5)
   assert.deepEqual(found.map(({ id, score }) => [id, Math.round(score * 1_000)]), [['northeast', 707], ['east', 0]])
-  assert.equal((await engine.query('select 1 from pg_extension where extname = \'vector\'')).rows.length, 1)
+  assert.equal((await ask('select 1 from pg_extension where extname = \'vector\'')).length, 1)
+}
+
+void test('pgvector on a PostgreSQL server that has it', { timeout }, async (t) => {
+  const { url, query } = await database(t)
+  if ((await query('select 1 from pg_available_extensions where name = \'vector\'')).length === 0) {
+    const why = 'NOT TESTED: this PostgreSQL has no pgvector (Debian 13: apt-get install postgresql-17-pgvector, or set TEST_DB_URL)'
+    await t.test(why, { skip: true }, async () => {})
+    return
+  }
+  const [{ default: postgres }, { drizzle }] = await Promise.all([import('postgres'), import('drizzle-orm/postgres-js')])
+  const client = postgres(url, { max: 1, onnotice: () => {} })
+  t.after(async () => { await client.end({ timeout: 1 }) })
+  await compared(drizzle(client), query)
+})
+
+interface Extension { readonly vector: never }
+// Not a dependency: a package of some megabytes, for this test alone.
+const packageName = '@electric-sql/pglite-pgvector'
+const extension = await import(packageName).then((found: Extension) => found.vector, () => undefined)
+
+void test('pgvector in PGlite', { timeout, skip: extension === undefined && `NOT TESTED: ${packageName} is not installed` }, async () => {
+  const [{ PGlite }, { drizzle }] = await Promise.all([import('@electric-sql/pglite'), import('drizzle-orm/pglite')])
+  const engine = await PGlite.create({ extensions: { vector: extension as never } })
+  await compared(drizzle(engine), async (statement) => (await engine.query(statement)).rows)
   await engine.close()
 })

@@ -5,6 +5,11 @@ import type { FastifyInstance } from 'fastify'
 import type { Storage } from '../../db/store.ts'
 import { MemoryCounters } from '../../db/memory/counters.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
+import { ApiEmbeddings } from '../../plugins/smart-routing/embeddings/index.ts'
+import { Embedder } from '../../plugins/smart-routing/embeddings/embedder.ts'
+import { idOf } from '../../plugins/smart-routing/embeddings/texts.ts'
+import { ShownTool } from '../../plugins/smart-routing/search-tools.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { BackOff } from '../../plugins/smart-routing/embeddings/back-off.ts'
 import { embeddingOptions } from '../../plugins/smart-routing/embeddings/options.ts'
 import { Quota } from '../../plugins/smart-routing/embeddings/quota.ts'
@@ -199,6 +204,79 @@ void test('two gateways on one store of vectors embed each tool once', async (t)
   await Promise.all(sessions.map(async (session) => { await until(async () => (await search(session, 'weather')).mode === 'fused', 35_000) }))
   const ofTools = api.texts.filter((text) => text.includes('(up)'))
   assert.equal(ofTools.length, 100)
+})
+
+class WatchedVectors extends MemoryVectors {
+  readonly used: string[][] = []
+  override async use (collection: string, ids: readonly string[]): Promise<void> {
+    if (ids.length > 0) this.used.push([...ids])
+    await super.use(collection, ids)
+  }
+}
+
+void test('vectors of tools that are there are marked as in use each day, and embedded again if they are gone', async () => {
+  const hour = 60 * 60_000
+  let now = 0
+  const asked: string[] = []
+  const vectors = new WatchedVectors()
+  const tools = new Map(['send', 'ship'].map((name) => {
+    const item = { key: name, text: JSON.stringify({ name, description: `Does ${name}` }) }
+    return [name, new ShownTool(name, { provider: 'up', key: name, item }, { text: item.text })]
+  }))
+  const ids = [...tools.values()].map(idOf)
+  const embedder = new Embedder({
+    api: { embed: async (texts) => { asked.push(...texts); return texts.map(() => [1, 0]) } },
+    backOff: new BackOff(),
+    vectors: async () => vectors,
+    collection: 'c',
+    counters: new MemoryCounters(),
+    ownerOf: () => undefined,
+    warn: (error) => { throw error }
+  }, () => now)
+  const follow = async (): Promise<void> => {
+    embedder.follow(tools)
+    await until(() => ids.every((id) => embedder.isReady(id) && !embedder.isPending(id)))
+  }
+  await follow()
+  assert.equal(asked.length, 2)
+  now += 23 * hour
+  await follow()
+  assert.deepEqual(vectors.used, [], 'marked less than a day ago')
+  now += 2 * hour
+  await follow()
+  assert.deepEqual(vectors.used, [ids])
+  assert.equal(asked.length, 2)
+  assert.equal(await vectors.removeUnused(-1, 10), 2)
+  now += 25 * hour
+  await follow()
+  assert.equal((await vectors.hashes('c', ids)).size, 2)
+  assert.equal(asked.length, 4)
+  await embedder.close()
+})
+
+void test('vectors that nobody uses are removed in small steps, also where embeddings are switched off', async () => {
+  const steps: number[][] = []
+  const vectors = Object.assign(new MemoryVectors(), {
+    removeUnused: async (age: number, count: number) => steps.push([age, count]) < 2 ? count : 0
+  })
+  const embeddings = new ApiEmbeddings({
+    options: () => undefined,
+    outbound: { fetch: async () => { throw new Error('asks nobody') } },
+    counters: new MemoryCounters(),
+    vectors,
+    vectorsAt: { at: async () => vectors, close: async () => {} } as never,
+    ownerOf: () => undefined,
+    warn: () => {}
+  })
+  // Its pauses keep no process alive.
+  const alive = setInterval(() => {}, 1_000)
+  await embeddings.removeUnused()
+  clearInterval(alive)
+  const { unused, removed } = limits.smartRouting.embeddings
+  assert.deepEqual(steps, [[unused, removed], [unused, removed]])
+  await embeddings.close()
+  await embeddings.removeUnused()
+  assert.equal(steps.length, 2, 'not after the end')
 })
 
 void test('back-off and quota', async () => {

@@ -70,6 +70,27 @@ test('finds a tool', async (t) => {
   }
 })
 
+test('a question is read with little noise', async (t) => {
+  const tools = [
+    ...some,
+    tool('plan', 'get_sprint_board_column_metadata', 'Sprint summary'), tool('plan', 'get_sprint_summary', 'Tells how it went'),
+    ...['create_board', 'list_boards', 'create_update', 'delete_board'].map((name) => tool('monday', name, 'Does so on monday.com boards')),
+    ...['update_event', 'list_events'].map((name) => tool('agenda', name, `Can ${name.replace('_', ' ')}s: appointments and meetings`)),
+    tool('shop', 'list_customers', 'All customers'), tool('shop', 'list_custom_fields', 'All custom fields')
+  ]
+  const index = await indexed(tools)
+  const table: Array<[what: string, query: string, ownName: string]> = [
+    ['a day is no server', 'show the appointments of next Monday', 'list_events'],
+    ['the tool whose whole name is asked for comes first', 'where is the summary of the sprint', 'get_sprint_summary'],
+    ['words of another meaning are not the same for their stems', 'custom fields', 'list_custom_fields'],
+    ['a misspelled word may have an ending', 'directons', 'maps_directions'],
+    ['a word of three letters may lack its vowel', 'snd', 'send_email']
+  ]
+  for (const [what, query, ownName] of table) {
+    await t.test(what, async () => { assert.equal(first(index, query), ownName) })
+  }
+})
+
 test('a server that is named counts more, and tools of one name give way to others', async () => {
   const index = await indexed([
     ...some, ...['slack', 'teams', 'zulip'].flatMap((server) => [tool(server, 'post_message', 'Post a message to a channel'), tool(server, 'list_channels', 'List channels')])
@@ -200,6 +221,6 @@ test('the ranking is better than plain BM25 on the questions of the benchmark', 
   const questions = readQuestions().filter(({ isTuned }) => isTuned)
   const ours = measure(questions, (query) => index.search(query, 20).map(({ tool }) => tool))
   const theirs = measure(questions, (query) => plain(query, 20))
-  assert.ok(ours.recall5 >= 0.85, `recall@5 ${ours.recall5}`)
+  assert.ok(ours.recall5 >= 0.9, `recall@5 ${ours.recall5}`)
   assert.ok(ours.recall5 > theirs.recall5 + 0.2)
 })

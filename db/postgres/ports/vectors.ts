@@ -45,7 +45,7 @@ export class PostgresVectors implements Vectors {
           .values(rows.slice(at, at + batchSize))
           .onConflictDoUpdate({
             target: [vectors.collection, vectors.key],
-            set: { hash: sql`excluded.hash`, embedding: sql`excluded.embedding` }
+            set: { hash: sql`excluded.hash`, embedding: sql`excluded.embedding`, usedAt: sql`now()` }
           })
       })
     }
@@ -76,9 +76,24 @@ export class PostgresVectors implements Vectors {
     return found.map(({ key, score }) => ({ id: byKey.get(key) ?? '', score }))
   }
 
-  async keep (collection: string, ids: readonly string[]): Promise<void> {
+  async use (collection: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
     await this.#queries.slow(async (db) => {
-      await db.delete(vectors).where(and(eq(vectors.collection, collection), sql`not ${hasKeyIn(ids.map(keyOf))}`))
+      await db.update(vectors).set({ usedAt: sql`now()` }).where(and(eq(vectors.collection, collection), hasKeyIn(ids.map(keyOf))))
+    })
+  }
+
+  async removeUnused (age: number, count: number): Promise<number> {
+    return await this.#queries.slow(async (db) => {
+      const isOld = sql`${vectors.usedAt} < now() - ${age} * interval '1 millisecond'`
+      // One that is marked as in use meanwhile stays: its row is looked at again once it is locked.
+      const removed = await db
+        .delete(vectors)
+        .where(and(isOld, sql`(${vectors.collection}, ${vectors.key}) in (
+          select ${vectors.collection}, ${vectors.key} from ${vectors} where ${isOld} limit ${count}
+        )`))
+        .returning({ key: vectors.key })
+      return removed.length
     })
   }
 

@@ -7,15 +7,15 @@ import { counted, figure, type Renderings, type Strategy } from './strategy.ts'
 /** How much of a value is written: items of an array, keys of an object, characters of a string, levels below the top. */
 interface Amount { items: number, keys: number, characters: number, depth: number }
 
-const highest = 60
+const highest = 180
 /** Deeper values are another kind of text. */
 const deepest = 500
 
 const amountOf = (level: number): Amount => ({
-  items: Math.floor(1.2 ** level) - 1,
-  keys: Math.floor(6 * 1.2 ** level),
-  characters: Math.floor(32 * 1.18 ** level),
-  depth: 2 + Math.floor(level / 3)
+  items: Math.floor(1.063 ** level) - 1,
+  keys: Math.floor(6 * 1.063 ** level),
+  characters: Math.floor(32 * 1.057 ** level),
+  depth: 2 + Math.floor(level / 9)
 })
 
 /** Keeps the structure: long arrays become a line that tells what their items look like, and a sample; long strings are cut. */

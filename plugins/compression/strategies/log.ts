@@ -4,7 +4,13 @@ import { counted, type Strategy } from './strategy.ts'
 /** One line, and those right after it that differ from it in numbers, ids and times only. */
 interface Entry { line: string, shape: string, lines: number }
 
-const failure = /\b(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|refused|denied|timed? ?out|unreachable|unhandled|abort(?:ed)?)\b|Error\b|Exception\b/i
+/** What tells a failure; not where it is a part of a path or of another name. */
+const failure = new RegExp(
+  '(?<![\\w/\\\\.@-])' +
+  '(?:error|err|fatal|panic|critical|crit|alert|emerg|exception|fail(?:ed|ure|s|ing)?|traceback|assert(?:ion)?|segfault|killed|refused|' +
+  'denied|timed? ?out|unreachable|unhandled|abort(?:ed)?|\\w*Error|\\w*Exception)(?![\\w/\\\\-]|\\.\\w)',
+  'i'
+)
 const warning = /\bwarn(?:ing)?\b|\bdeprecated\b/i
 /** What continues the entry before: frames of a stack, causes, indented lines. */
 const continuation = /^(?:\s+\S|Caused by|\.\.\. \d+ more|During handling|The above exception)/
@@ -51,6 +57,8 @@ function priorities (entries: readonly Entry[]): number[] {
     const isNew = !seen.has(shape)
     seen.add(shape)
     const isEnd = index < 3 || index >= entries.length - 5
+    // What it came to stands at the end.
+    if (index >= entries.length - 3) return failure.test(line) && isNew ? 100 : 95
     if (failure.test(line)) return isNew ? 100 : 40
     return Math.max(isEnd ? 70 : 0, warning.test(line) ? (isNew ? 60 : 25) : isNew ? 30 : 10)
   })

@@ -1,6 +1,6 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
+import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { List } from '../../gateway/list.ts'
 import { limits } from '../../limits/index.ts'

@@ -31,19 +31,23 @@ export interface EmbedderDeps {
  */
 export class Embedder {
   readonly #deps: EmbedderDeps
-  readonly #ready = new BoundedMap<string, true>(bounds.known)
+  /** When each vector was last looked up, or stored. */
+  readonly #ready = new BoundedMap<string, number>(bounds.known)
   readonly #wanted = new Map<string, ShownTool>()
   /** Those of the wanted ones that are over the quota. */
   readonly #over = new Set<string>()
   readonly #quota = new Quota(bounds)
   readonly #end = new AbortController()
-  readonly #seen = new WeakSet<ReadonlyMap<string, ShownTool>>()
+  readonly #seen = new WeakMap<ReadonlyMap<string, ShownTool>, number>()
+  readonly #now: () => number
   /** Texts of the next request. */
   #size: number = bounds.batch
   #running: Promise<void> | undefined
 
-  constructor (deps: EmbedderDeps) {
+  /** @param now a clock, in ms */
+  constructor (deps: EmbedderDeps, now: () => number = () => performance.now()) {
     this.#deps = deps
+    this.#now = now
   }
 
   /** Whether the vector of this id is stored. */
@@ -52,10 +56,13 @@ export class Embedder {
   /** Whether it will soon be. */
   isPending (id: string): boolean { return this.#wanted.has(id) && !this.#over.has(id) }
 
-  /** Embeds those of these tools that are not, in the background. */
+  /**
+   * Embeds those of these tools that are not, in the background. Of those that are, the vectors are marked as in use once in a while, and
+   * looked for: others may have removed them.
+   */
   follow (tools: ReadonlyMap<string, ShownTool>): void {
-    if (this.#seen.has(tools)) return
-    this.#seen.add(tools)
+    if (this.#isRecent(this.#seen.get(tools))) return
+    this.#seen.set(tools, this.#now())
     void this.#want([...tools.values()]).catch((error: unknown) => { this.#deps.warn(error, 'tools are not embedded') })
   }
 
@@ -65,11 +72,13 @@ export class Embedder {
     await this.#running
   }
 
+  #isRecent (time: number | undefined): boolean { return time !== undefined && this.#now() - time < bounds.marked }
+
   async #want (tools: readonly ShownTool[]): Promise<void> {
     for (const [at, tool] of tools.entries()) {
       if (at % perTurn === perTurn - 1) await new Promise((resolve) => { setImmediate(resolve) })
       const id = idOf(tool)
-      if (!this.#ready.has(id) && this.#wanted.size < bounds.waiting) this.#wanted.set(id, tool)
+      if (!this.#isRecent(this.#ready.get(id)) && this.#wanted.size < bounds.waiting) this.#wanted.set(id, tool)
     }
     if (this.#wanted.size > 0 && !this.#end.signal.aborted) this.#running ??= this.#run().finally(() => { this.#running = undefined })
   }
@@ -95,11 +104,18 @@ export class Embedder {
     }
   }
 
-  /** Leaves out what is stored already. */
+  /** Leaves out what is stored already, and marks it as in use. */
   async #skipStored (vectors: Vectors): Promise<void> {
+    const { collection } = this.#deps
     const ids = [...this.#wanted.keys()]
     for (let at = 0; at < ids.length; at += bounds.lookUps) {
-      for (const id of (await vectors.hashes(this.#deps.collection, ids.slice(at, at + bounds.lookUps))).keys()) this.#stored(id)
+      const asked = ids.slice(at, at + bounds.lookUps)
+      const stored = await vectors.hashes(collection, asked)
+      await vectors.use(collection, [...stored.keys()])
+      for (const id of asked) {
+        if (stored.has(id)) this.#stored(id)
+        else this.#ready.delete(id)
+      }
     }
   }
 
@@ -144,6 +160,6 @@ export class Embedder {
   #stored (id: string): void {
     this.#wanted.delete(id)
     this.#over.delete(id)
-    this.#ready.set(id, true)
+    this.#ready.set(id, this.#now())
   }
 }

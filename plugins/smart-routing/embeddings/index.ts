@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Vectors } from '../../../db/ports.ts'
 import type { Counters } from '../../../db/store.ts'
+import { limits } from '../../limits/index.ts'
 import type { Outbound } from '../../outbound/outbound.ts'
 import type { Embeddings, Similarity } from '../search.ts'
 import type { ShownTool } from '../search-tools.ts'
@@ -10,6 +12,8 @@ import { Embedder, type EmbedderDeps } from './embedder.ts'
 import { Meaning } from './meaning.ts'
 import type { EmbeddingOptions } from './options.ts'
 import type { VectorsAt } from './vectors-at.ts'
+
+const bounds = limits.smartRouting.embeddings
 
 export interface ApiEmbeddingsDeps extends Pick<EmbedderDeps, 'ownerOf' | 'warn'> {
   /** Today's; undefined: embeddings are not set up. The object stays the same while they do. */
@@ -26,6 +30,7 @@ interface Current { readonly options: EmbeddingOptions, readonly embedder: Embed
 /** Searching by an embeddings API. Everything begins anew when its settings change. */
 export class ApiEmbeddings implements Embeddings {
   readonly #deps: ApiEmbeddingsDeps
+  readonly #closing = new AbortController()
   #current: Current | undefined
 
   constructor (deps: ApiEmbeddingsDeps) {
@@ -40,7 +45,19 @@ export class ApiEmbeddings implements Embeddings {
     return await this.#now()?.meaning.similarity(question, tools) ?? { reason: 'embeddings are off' }
   }
 
+  /** Removes vectors that nobody has used for long, in small steps: those of tools that are gone, and of models that are not used. */
+  async removeUnused (): Promise<void> {
+    const { vectors: own, vectorsAt } = this.#deps
+    const { signal } = this.#closing
+    const dbUrl = this.#now()?.options.dbUrl
+    const vectors = dbUrl === undefined ? own : await vectorsAt.at(dbUrl)
+    while (!signal.aborted && await vectors.removeUnused(bounds.unused, bounds.removed) === bounds.removed) {
+      await sleep(bounds.poll, undefined, { ref: false, signal }).catch(() => {})
+    }
+  }
+
   async close (): Promise<void> {
+    this.#closing.abort()
     await this.#end()
     await this.#deps.vectorsAt.close()
   }

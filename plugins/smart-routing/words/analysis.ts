@@ -2,7 +2,7 @@ import { isObject } from '../../../protocol/json.ts'
 import type { SearchTool } from './search-tool.ts'
 import { limits } from '../../limits/index.ts'
 import type { Lexicon } from './lexicon.ts'
-import { tokenOf, type Token } from './stem.ts'
+import { stemOf, tokenOf, type Token } from './stem.ts'
 import { wordsOf } from './tokens.ts'
 
 /**
@@ -10,6 +10,8 @@ import { wordsOf } from './tokens.ts'
  * share it.
  */
 export interface Analysis {
+  /** The words of the name, as terms. */
+  readonly name: readonly string[]
   readonly tokens: readonly Token[]
   readonly weights: Uint16Array
 }
@@ -26,12 +28,12 @@ export const heaviest = 1023
 interface Field { readonly weight: number, readonly length: number, readonly norm: number, readonly most: number, readonly repeats: number }
 
 export const fields = {
-  name: { weight: 1.8, length: 3, norm: 0.5, most: 16, repeats: 1 },
+  name: { weight: 1.8, length: 3, norm: 0.75, most: 16, repeats: 1 },
   title: { weight: 1, length: 4, norm: 0.75, most: 16, repeats: 1 },
   server: { weight: 2, length: 1.5, norm: 0.5, most: 8, repeats: 1 },
   summary: { weight: 1, length: 12, norm: 0.6, most: 32, repeats: 2 },
-  description: { weight: 0.5, length: 40, norm: 0.75, most: 300, repeats: 2 },
-  parameters: { weight: 0.4, length: 20, norm: 0.75, most: 150, repeats: 2 }
+  description: { weight: 0.6, length: 40, norm: 0.75, most: 300, repeats: 2 },
+  parameters: { weight: 0.3, length: 20, norm: 0.75, most: 150, repeats: 2 }
 } satisfies Record<string, Field>
 
 const bounds = limits.wordSearch
@@ -46,7 +48,7 @@ export function analyse (tool: SearchTool, lexicon: Lexicon): Analysis {
   terms.add(summary, fields.summary, false)
   terms.add(rest, fields.description, false)
   terms.add(parametersOf(tool.inputSchema), fields.parameters, false)
-  return terms.analysis()
+  return terms.analysis(wordsOf(tool.ownName.slice(0, 256), fields.name.most, false).map(stemOf))
 }
 
 /** The first sentence of a description, and what follows. */
@@ -119,8 +121,8 @@ class Terms {
     if (times < repeats) this.#weights[at] = (this.#weights[at] ?? 0) + each
   }
 
-  analysis (): Analysis {
+  analysis (name: readonly string[]): Analysis {
     const weights = Uint16Array.from(this.#weights, (weight) => Math.min(heaviest, Math.max(1, Math.round(weight * unit))))
-    return { tokens: this.#tokens.slice(), weights }
+    return { name, tokens: this.#tokens.slice(), weights }
   }
 }

@@ -1,22 +1,17 @@
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { analyse, unit, type Analysis } from './analysis.ts'
-import { loadLexicon, type Lexicon } from './lexicon.ts'
+import { loadLexicon, type Lexicon, type Variant } from './lexicon.ts'
 import { Interpreter, type Concept } from './question.ts'
 import { Scores } from './scores.ts'
 import type { SearchTool } from './search-tool.ts'
 import { ServerHints } from './server-hints.ts'
+import { tuning } from './tuning.ts'
 import { slotOf, Vocabulary, weightOf } from './vocabulary.ts'
 
 export type { SearchTool } from './search-tool.ts'
 
 export interface Ranked { readonly tool: SearchTool, readonly score: number }
 
-/** How soon more of a term counts no more (k1 of BM25). */
-const saturation = 1.6
-/** What each tool of the same name counts, after the first. */
-const repetition = 0.8
-/** What part of the score depends on how much of the question a tool covers. */
-const coverage = 0.4
 /** Synonyms that are in more tools, and in more than this part of all, do not count. */
 const common = { tools: 500, part: 0.1 }
 /** Added to the score of the tool whose name the question is. */
@@ -44,6 +39,8 @@ export class ToolIndex {
   #wanted = new Map<SearchTool, number>()
   /** Those that are indexed, after the last update that was not overtaken by another. */
   #applied = this.#wanted
+  /** What is indexed, in order; undefined after an update that was overtaken. */
+  #list: readonly SearchTool[] | undefined
   #updating: Promise<void> | undefined
 
   /**
@@ -51,7 +48,9 @@ export class ToolIndex {
    * them is not found from now on; what is new is found when the promise resolves.
    */
   async update (tools: readonly SearchTool[]): Promise<void> {
-    this.#wanted = new Map(tools.map((tool, i) => [tool, i]))
+    const wanted = new Map<SearchTool, number>()
+    for (const tool of tools) wanted.set(tool, wanted.size)
+    this.#wanted = wanted
     while (this.#applied !== this.#wanted) {
       this.#updating ??= this.#apply().finally(() => { this.#updating = undefined })
       await this.#updating
@@ -63,10 +62,15 @@ export class ToolIndex {
     this.#interpreter ??= new Interpreter(this.#lexicon, this.#vocabulary)
     while (this.#applied !== this.#wanted) {
       const wanted = this.#wanted
-      this.#removeAllBut(wanted)
+      const list = [...wanted.keys()]
+      const before = this.#list
+      // What stands where it stood needs no look-up.
+      const [former, next] = before ? [differing(before, list), differing(list, before)] : [this.#slotOf.keys(), list]
+      this.#list = undefined
+      this.#removeAllBut(wanted, former)
       const budget = new LoopBudget()
       let inserted = 0
-      for (const tool of wanted.keys()) {
+      for (const tool of next) {
         if (this.#slotOf.has(tool)) continue
         this.#insert(tool, this.#lexicon)
         inserted++
@@ -74,22 +78,26 @@ export class ToolIndex {
         if (wanted !== this.#wanted) break
       }
       if (inserted > this.#slotOf.size / 4) this.#vocabulary.trim()
-      if (wanted === this.#wanted) this.#applied = wanted
+      if (wanted !== this.#wanted) continue
+      this.#applied = wanted
+      this.#list = list
     }
   }
 
-  #removeAllBut (wanted: ReadonlyMap<SearchTool, number>): void {
+  /** Removes those of some tools that are not wanted. */
+  #removeAllBut (wanted: ReadonlyMap<SearchTool, number>, former: Iterable<SearchTool>): void {
     const gone = new Map<number, Analysis>()
-    for (const [tool, slot] of this.#slotOf) {
+    for (const tool of former) {
+      const slot = this.#slotOf.get(tool) ?? -1
       const indexed = this.#slots[slot]
       if (wanted.has(tool) || !indexed) continue
       gone.set(slot, indexed.analysis)
       this.#slotOf.delete(tool)
       this.#slots[slot] = undefined
-      this.#hints.remove(slot, tool.server)
+      this.#hints.remove(slot, tool.server, indexed.analysis.name)
     }
     if (gone.size === 0) return
-    this.#vocabulary.remove(gone)
+    this.#vocabulary.remove(gone, this.#slots.length)
     this.#free.push(...gone.keys())
   }
 
@@ -99,7 +107,7 @@ export class ToolIndex {
     const slot = this.#free.pop() ?? this.#slots.length
     this.#slots[slot] = { tool, analysis }
     this.#slotOf.set(tool, slot)
-    this.#hints.add(slot, tool.server)
+    this.#hints.add(slot, tool.server, analysis.name)
     this.#vocabulary.add(slot, analysis)
   }
 
@@ -113,11 +121,13 @@ export class ToolIndex {
     const { concepts } = this.#interpreter.read(query)
     const scores = this.#score(concepts)
     for (const [slot, factor] of this.#hints.factors(concepts, this.#vocabulary)) scores.scale(slot, factor)
+    const asked = worthOfTerms(concepts)
     const exact = query.trim()
     const found: Ranked[] = []
     for (const slot of scores.best(limit * 2 + 50)) {
       const tool = this.#slots[slot]?.tool
       if (!tool || !this.#wanted.has(tool)) continue
+      scores.scale(slot, 1 + tuning.name.whole * this.#namePart(slot, tool.server, asked))
       const isNamed = tool.name === exact || tool.ownName === exact
       found.push({ tool, score: scores.of(slot) + (isNamed ? named : 0) })
     }
@@ -126,27 +136,49 @@ export class ToolIndex {
 
   #score (concepts: readonly Concept[]): Scores {
     const scores = new Scores(this.#slots.length)
-    const count = this.#slotOf.size
     const total = concepts.reduce((sum, { weight }) => sum + weight, 0)
-    const rarity = (term: string): number => {
-      const places = this.#vocabulary.get(term)?.places.length ?? 0
-      return Math.log(1 + (count - places + 0.5) / (places + 0.5))
-    }
     for (const { weight, variants } of concepts) {
       const [first] = variants
-      const highest = first && first.weight > 0.75 ? rarity(first.term) : Infinity
+      const highest = first && first.weight > 0.75 ? this.#rarityOf(first.term, variants) : Infinity
       for (const variant of variants) {
         if (variant !== first && this.#isCommon(variant.term)) continue
-        const factor = weight * variant.weight * Math.min(highest, rarity(variant.term))
+        const factor = weight * variant.weight * Math.min(highest, this.#rarity(variant.term))
         for (const place of this.#vocabulary.get(variant.term)?.places ?? []) {
           const amount = weightOf(place) / unit
-          scores.offer(slotOf(place), factor * amount * (saturation + 1) / (amount + saturation))
+          scores.offer(slotOf(place), factor * amount * (tuning.saturation + 1) / (amount + tuning.saturation))
         }
       }
-      scores.take(weight * coverage / total)
+      scores.take(weight * tuning.coverage / total)
     }
-    scores.finish(1 - coverage)
+    scores.finish(1 - tuning.coverage)
     return scores
+  }
+
+  /** How much it says that a tool has a term. */
+  #rarity (term: string): number {
+    const count = this.#slotOf.size
+    const places = Math.min(count, Math.max(tuning.rarity.least, this.#vocabulary.get(term)?.places.length ?? 0))
+    return Math.log(1 + (count - places + 0.5) / (places + 0.5))
+  }
+
+  /** That of a term, between its own and that of the most frequent synonym. */
+  #rarityOf (term: string, variants: readonly Variant[]): number {
+    const own = this.#rarity(term)
+    let least = own
+    for (const { term, weight } of variants) if (weight >= 0.3) least = Math.min(least, this.#rarity(term))
+    return own + tuning.rarity.ofSynonyms * (least - own)
+  }
+
+  /** What part of a tool's name is asked for, from 0 to 1. Words that most names of its server have do not count. */
+  #namePart (slot: number, server: string, asked: ReadonlyMap<string, number>): number {
+    let [all, part] = [0, 0]
+    for (const term of this.#slots[slot]?.analysis.name ?? []) {
+      if (this.#hints.isUsual(term, server)) continue
+      const weight = tuning.name.base + Math.log(1 + this.#slotOf.size / (1 + (this.#vocabulary.get(term)?.places.length ?? 0)))
+      all += weight
+      part += weight * (asked.get(term) ?? 0)
+    }
+    return all > 0 ? part / all : 0
   }
 
   /** Whether a synonym is in so many tools of so many that it says nothing, and costs most of the time. */
@@ -163,7 +195,7 @@ export class ToolIndex {
       const name = tool.ownName.toLowerCase()
       const times = seen.get(name) ?? 0
       seen.set(name, times + 1)
-      return { tool, score: score * repetition ** times }
+      return { tool, score: score * tuning.repetition ** times }
     }).sort(order)
   }
 
@@ -173,3 +205,18 @@ export class ToolIndex {
     return text === '' ? query : text
   }
 }
+
+/** What each term of a question is worth for the name of a tool, from 0 to 1. */
+function worthOfTerms (concepts: readonly Concept[]): Map<string, number> {
+  const terms = new Map<string, number>()
+  for (const { weight, variants } of concepts) {
+    for (const variant of variants) {
+      const worth = Math.min(1, weight) * variant.weight ** tuning.name.exponent
+      if (worth > (terms.get(variant.term) ?? 0)) terms.set(variant.term, worth)
+    }
+  }
+  return terms
+}
+
+/** Those of one list that do not stand at the same place in another. */
+const differing = (list: readonly SearchTool[], other: readonly SearchTool[]): SearchTool[] => list.filter((tool, i) => tool !== other[i])

@@ -1,7 +1,9 @@
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { readAsset } from '../../config/assets.ts'
+import { stopWords } from './common-words.ts'
 import { stemOf } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
+import { tuning } from './tuning.ts'
 import { letters, type Word } from './typos.ts'
 
 /** A term that stands for another one, and how much of an exact match it is worth. */
@@ -12,8 +14,6 @@ export interface Foreign { readonly language: string, readonly english: string }
 interface TradeFile { common: string, same: string[], synonyms: string[], hints: string[] }
 interface LanguageFile { language: string, stop: string, words: Record<string, string> }
 
-/** What a match is worth of an exact one. */
-const worth = { same: 0.9, synonym: 0.45, fellow: 0.18, translation: 0.85 }
 const languages = ['de', 'es', 'fr', 'pt', 'it', 'nl', 'pl', 'sv', 'tr', 'ru', 'zh', 'ja', 'ko']
 /** Letters that may follow `word*`. */
 const longestEnding = 5
@@ -31,6 +31,7 @@ export class Lexicon {
   readonly #beginnings = new Map<string, Foreign[]>()
   readonly #unspaced = new Map<string, Foreign[]>()
   readonly #common = new Set<string>()
+  readonly #plain = new Set<string>()
   /** English words as they are written, by their stems. */
   readonly words = new Map<string, string>()
   readonly #byLength = new Map<number, Word[]>()
@@ -38,12 +39,16 @@ export class Lexicon {
 
   addTrade ({ common, same, synonyms, hints }: TradeFile): void {
     for (const word of common.split(' ')) this.#common.add(word)
+    for (const word of [...this.#common, ...stopWords]) this.#plain.add(stemOf(word))
     for (const line of same) this.#addGroup(this.#same, line)
     for (const line of synonyms) this.#addGroup(this.#synonyms, line)
     for (const line of hints) {
       const [from = '', to = ''] = line.split(':')
       const targets = to.split(',').map((word) => this.#termOf(word))
-      for (const word of from.split(',')) this.#hints.set(this.#termOf(word), targets)
+      for (const word of from.split(',')) {
+        const term = this.#termOf(word)
+        this.#hints.set(term, [...new Set([...this.#hints.get(term) ?? [], ...targets])])
+      }
     }
   }
 
@@ -89,6 +94,9 @@ export class Lexicon {
   /** Whether it is an everyday word, which is right as it is. */
   isCommon (word: string): boolean { return this.#common.has(word) }
 
+  /** Whether the word of a term is an everyday word, or says nothing. */
+  isPlain (term: string): boolean { return this.#plain.has(term) }
+
   /** English words of a length. */
   ofLength (length: number): readonly Word[] { return this.#byLength.get(length) ?? [] }
 
@@ -108,11 +116,11 @@ export class Lexicon {
     }
     const spellings = [term, ...(this.#same.get(term) ?? []).flat()]
     for (const spelling of spellings) {
-      const factor = spelling === term ? 1 : worth.same
+      const factor = spelling === term ? 1 : tuning.same
       if (factor < 1) add(spelling, factor)
       for (const group of this.#synonyms.get(spelling) ?? []) {
         const isHead = group[0] === spelling
-        for (const [i, other] of group.entries()) add(other, factor * (isHead || i === 0 ? worth.synonym : worth.fellow))
+        for (const [i, other] of group.entries()) add(other, factor * (isHead || i === 0 ? tuning.synonym : tuning.fellow))
       }
     }
     return [...found].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
@@ -160,7 +168,7 @@ export class Lexicon {
   }
 
   /** The terms of an English meaning, at what a translation is worth: those that are one word or a joined term. */
-  translated ({ english }: Foreign): Variant { return { term: this.#termOf(english), weight: worth.translation } }
+  translated ({ english }: Foreign): Variant { return { term: this.#termOf(english), weight: tuning.translation } }
 }
 
 function * spellings (word: string): Iterable<string> {

@@ -12,6 +12,8 @@ const kinds: Array<{ pattern: RegExp, weight: number, hint?: string }> = [
   { pattern: /\b(?:localhost|\d{1,3}(?:\.\d{1,3}){3}):\d{2,5}\b/, weight: 0.5, hint: 'port' },
   { pattern: /(?<!\w)#[a-z][\w-]{1,60}/i, weight: 0.3, hint: 'channel' },
   { pattern: /(?<!\w)@[a-z][\w-]{1,60}/i, weight: 0.3, hint: 'user' },
+  { pattern: /\b(?:at )?(?:[01]?\d|2[0-3])(?::[0-5]\d(?: ?[ap]m)?| ?[ap]m| o'clock)\b|\bat (?:[1-9]|1\d|2[0-3])\b(?![.,:]?\d)/, weight: 0.2, hint: 'calendar event' },
+  { pattern: /\b(?:next|last|this|every|until|by|coming) (?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|week|month|year)\b/, weight: 0.3 },
   { pattern: /\b(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{6,64}\b/i, weight: 0.3 }
 ]
 const any = new RegExp(kinds.map(({ pattern }) => `(${pattern.source})`).join('|'), 'giu')

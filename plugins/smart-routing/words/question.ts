@@ -2,9 +2,10 @@ import { limits } from '../../limits/index.ts'
 import { asking, stopWords, telling } from './common-words.ts'
 import { piecesOf, type Piece } from './literals.ts'
 import { type Foreign, type Lexicon, type Variant } from './lexicon.ts'
+import { similarWords } from './spelling.ts'
 import { stemOf } from './stem.ts'
 import { isUnspaced, unspacedRuns, wordsOf } from './tokens.ts'
-import { differing, distance, letters, mistakesIn, type Word } from './typos.ts'
+import { tuning } from './tuning.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
 /** One thing that a question asks for. A tool counts by the best of the variants it has. */
@@ -12,10 +13,6 @@ export interface Concept { readonly weight: number, readonly variants: readonly 
 /** `text`: the question with typos and foreign words put right. */
 export interface Question { readonly concepts: Concept[], readonly text: string }
 
-/** What a match is worth of an exact one. */
-const worth = {
-  oneMistake: 0.8, twoMistakes: 0.6, beginning: 0.7, part: 0.7, joined: 0.9, within: 0.3, hint: 0.35, kind: 0.6, telling: 0.45
-}
 const bounds = limits.wordSearch
 
 /** Reads questions against a vocabulary. */
@@ -58,7 +55,7 @@ class Reading {
         this.#words.push(word)
         this.#weights.push(weight)
       }
-      for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], worth.kind)
+      for (const word of hint.split(' ')) if (word !== '') this.#addConcept([{ term: stemOf(word), weight: 1 }], tuning.kind)
     }
     this.#stems = this.#words.map(stemOf)
     this.#languages = this.#guessLanguages()
@@ -72,9 +69,12 @@ class Reading {
       if (!this.#isKnown(stemOf(word))) for (const { language } of this.#lexicon.foreign(word)) languages.add(language)
       for (const language of languages) evidence.set(language, (evidence.get(language) ?? 0) + 1)
     }
-    const most = Math.max(1, ...evidence.values())
+    const english = this.#words.filter((word) => this.#isEveryday(word)).length
+    const most = Math.max(english + 1, ...evidence.values())
     return new Set([...evidence].filter(([, count]) => count >= most).map(([language]) => language))
   }
+
+  #isEveryday (word: string): boolean { return stopWords.has(word) || this.#lexicon.isCommon(word) }
 
   #isKnown (term: string): boolean { return this.#vocabulary.has(term) || this.#lexicon.knows(term) }
 
@@ -95,11 +95,12 @@ class Reading {
   addAll (): void {
     /** Words that are part of a phrase, which says more than they do. */
     let within = 0
-    if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, worth.telling)
+    if (asking.has(this.#words[0] ?? '')) this.#addPlain(telling, tuning.telling)
     for (let i = 0; i < this.#words.length; i++) {
       const length = this.#addPhrase(i)
       if (length > within) within = length
-      this.#addWord(i, (within > 0 ? worth.within : 1) * (this.#weights[i] ?? 1))
+      const number = /^\d+$/.test(this.#words[i] ?? '') ? tuning.number : 1
+      this.#addWord(i, number * (within > 0 ? tuning.within : 1) * (this.#weights[i] ?? 1))
       within--
     }
   }
@@ -119,7 +120,8 @@ class Reading {
         return length
       }
       const joined = stemOf(term)
-      if (length === 2 && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: worth.joined }], 0.5)
+      const isSaid = this.#words.slice(at, at + 2).every((word) => !this.#isEveryday(word))
+      if (length === 2 && isSaid && this.#vocabulary.has(joined)) this.#addConcept([{ term: joined, weight: tuning.joined }], 0.5)
     }
     return 0
   }
@@ -138,7 +140,7 @@ class Reading {
       this.#addConcept(isKnown ? [{ term, weight: 1 }, ...variants] : variants, factor)
       this.text.push(foreign[0]?.english ?? word)
     } else if (isKnown) {
-      this.#addConcept([{ term, weight: 1 }], factor)
+      this.#addConcept([{ term, weight: 1 }], this.#lexicon.isCommon(word) ? factor * tuning.everyday : factor)
       this.text.push(word)
     } else if (this.#lexicon.isCommon(word)) this.text.push(word)
     else this.#addUnknown(word, factor)
@@ -148,12 +150,12 @@ class Reading {
   #addUnknown (word: string, factor: number): void {
     const parts = this.#split(word, 3)
     if (parts) {
-      for (const part of parts) this.#addConcept(this.#meanings(part), factor * worth.part)
+      for (const part of parts) this.#addConcept(this.#meanings(part), factor * tuning.part)
       this.text.push(...parts.map((part) => this.#foreign(part)[0]?.english ?? part))
       return
     }
-    const similar = this.#misspelled++ < bounds.misspelled ? this.#similar(word) : []
-    const begun = word.length < 3 ? [] : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: worth.beginning }))
+    const similar = this.#misspelled++ < bounds.misspelled ? similarWords(word, this.#vocabulary, this.#lexicon) : []
+    const begun = word.length < 3 ? [] : this.#vocabulary.beginning(word, 6).map(({ term }) => ({ term, weight: tuning.beginning }))
     this.#addConcept([...begun, ...similar], factor)
     const [best] = similar
     this.text.push(best && begun.length === 0 ? this.#lexicon.words.get(best.term) ?? this.#vocabulary.get(best.term)?.word ?? word : word)
@@ -200,47 +202,21 @@ class Reading {
     return undefined
   }
 
-  /** Words that it may have been meant to be: the fewest mistakes, then the same first letter, then the most frequent. */
-  #similar (word: string): Variant[] {
-    const most = mistakesIn(word.length)
-    const bits = letters(word)
-    let found: Array<{ term: string, rank: number, mistakes: number, places: number }> = []
-    const consider = (candidate: Word, places: number, most: number): void => {
-      if (differing(bits, candidate.bits) > 2 * most) return
-      const mistakes = distance(word, candidate.word, most)
-      if (mistakes > most) return
-      found.push({ term: candidate.term, mistakes, rank: mistakes + (candidate.word[0] === word[0] ? 0 : 0.8), places })
-    }
-    if (most === 0) return []
-    const letter = word.charCodeAt(0)
-    const lengths = Array.from({ length: 2 * most + 1 }, (_, i) => word.length - most + i)
-    for (const length of lengths) {
-      for (const entry of this.#vocabulary.begun(letter, length)) consider(entry, entry.places.length, most)
-      for (const other of this.#lexicon.ofLength(length)) consider(other, 0, most)
-    }
-    if (!found.some(({ rank }) => rank <= 1)) {
-      for (const length of [word.length - 1, word.length, word.length + 1]) {
-        for (const words of this.#vocabulary.notBegun(letter, length)) for (const entry of words) consider(entry, entry.places.length, 1)
-      }
-    }
-    found = found.sort((a, b) => a.rank - b.rank || b.places - a.places || (a.term < b.term ? -1 : 1))
-    const best = found[0]?.rank ?? 0
-    return found.filter(({ rank }) => rank <= best).slice(0, 3)
-      .map(({ term, mistakes }) => ({ term, weight: mistakes > 1 ? worth.twoMistakes : worth.oneMistake }))
-  }
-
   /** Adds a concept with all that its terms may also be called, and what they hint at. */
   #addConcept (meant: Variant[], weight: number): void {
     const variants = new Map<string, number>()
     const add = (term: string, weight: number): void => {
-      for (const part of this.#vocabulary.has(term) ? [term] : this.#lexicon.partsOf(term) ?? []) {
-        const counted = part === term ? weight : weight * worth.part
-        if (this.#vocabulary.has(part) && counted > (variants.get(part) ?? 0)) variants.set(part, counted)
-      }
+      if (this.#vocabulary.has(term) && weight > (variants.get(term) ?? 0)) variants.set(term, weight)
     }
     for (const { term, weight } of meant) {
       add(term, weight)
       for (const other of this.#lexicon.variants(term)) add(other.term, weight * other.weight)
+    }
+    // A phrase that no tool has, nor anything that it stands for, is what its words are.
+    if (variants.size === 0) {
+      for (const { term, weight } of meant) {
+        for (const part of this.#lexicon.partsOf(term) ?? []) if (!this.#lexicon.isPlain(part)) add(part, weight * tuning.part)
+      }
     }
     if (variants.size > 0) {
       const sorted = [...variants].map(([term, weight]) => ({ term, weight })).sort((a, b) => b.weight - a.weight)
@@ -249,7 +225,7 @@ class Reading {
     for (const { term } of meant) {
       for (const hint of this.#lexicon.hints(term)) {
         const spellings = this.#lexicon.variants(hint).filter(({ weight }) => weight > 0.5)
-        this.#addPlain([hint, ...spellings.map(({ term }) => term)], weight * worth.hint)
+        this.#addPlain([hint, ...spellings.map(({ term }) => term)], weight * tuning.hint)
       }
     }
   }

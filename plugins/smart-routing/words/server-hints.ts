@@ -1,10 +1,9 @@
 import type { Concept } from './question.ts'
 import { stemOf } from './stem.ts'
 import { wordsOf } from './tokens.ts'
+import { tuning } from './tuning.ts'
 import { slotOf, type Vocabulary } from './vocabulary.ts'
 
-/** What the tools of a server count that the question names. */
-const factor = 1.6
 /** A word of a server's name names it if no more servers have it in their names. */
 const namesakes = 3
 /** A word is an alias of a server if this part of its tools have it, and they are this part of all that do. */
@@ -17,7 +16,28 @@ export class ServerHints {
   /** Servers by the words of their names. */
   readonly #named = new Map<string, Set<string>>()
 
-  add (slot: number, server: string): void {
+  /** How many tools of each server have a word in their names. */
+  readonly #nameWords = new Map<string, Map<string, number>>()
+
+  /** Whether most tools of a server have a word in their names: it says nothing then. */
+  isUsual (term: string, server: string): boolean {
+    const size = this.#slots.get(server)?.size ?? 0
+    return size > 2 && (this.#nameWords.get(server)?.get(term) ?? 0) > size / 2
+  }
+
+  #countNames (server: string, name: readonly string[], by: number): void {
+    let counts = this.#nameWords.get(server)
+    if (!counts) this.#nameWords.set(server, counts = new Map())
+    for (const term of new Set(name)) {
+      const count = (counts.get(term) ?? 0) + by
+      if (count > 0) counts.set(term, count)
+      else counts.delete(term)
+    }
+    if (counts.size === 0) this.#nameWords.delete(server)
+  }
+
+  add (slot: number, server: string, name: readonly string[]): void {
+    this.#countNames(server, name, 1)
     const slots = this.#slots.get(server)
     this.#serverOf[slot] = server
     if (slots) {
@@ -32,7 +52,8 @@ export class ServerHints {
     }
   }
 
-  remove (slot: number, server: string): void {
+  remove (slot: number, server: string, name: readonly string[]): void {
+    this.#countNames(server, name, -1)
     const slots = this.#slots.get(server)
     this.#serverOf[slot] = undefined
     slots?.delete(slot)
@@ -56,7 +77,7 @@ export class ServerHints {
         if (variant.weight >= 0.8) for (const server of this.#namedBy(variant.term, vocabulary, largest)) servers.add(server)
       }
     }
-    for (const server of servers) for (const slot of this.#slots.get(server) ?? []) yield [slot, factor]
+    for (const server of servers) for (const slot of this.#slots.get(server) ?? []) yield [slot, tuning.server]
   }
 
   #namedBy (term: string, vocabulary: Vocabulary, largest: number): string[] {

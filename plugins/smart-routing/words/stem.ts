@@ -27,6 +27,8 @@ const ionEnding = /^(.+?[st])ion$/
 
 /** @param word in lower case @returns its stem; the word itself if it is short or holds other letters than a to z */
 export function stem (word: string): string {
+  const own = exceptions.get(word)
+  if (own !== undefined) return own
   if (word.length < 3 || !/^[a-z]+$/.test(word)) return word
   let stemmed = word.startsWith('y') ? `Y${word.slice(1)}` : word
   stemmed = plural(stemmed)
@@ -65,6 +67,12 @@ function replaced (word: string, rules: Array<[RegExp, string]>): string {
   }
   return word
 }
+
+/** Words that the rules throw together with others of another meaning. */
+const exceptions = new Map<string, string>([
+  'news', 'customer', 'terminal', 'container', 'general', 'generic', 'important', 'internal', 'international', 'author', 'authority',
+  'engineer', 'community', 'department', 'apartment', 'university', 'several', 'organ', 'instant', 'former', 'hospital'
+].flatMap((word) => [[word, word], [`${word.replace(/y$/, 'ie')}s`, word]]))
 
 /** A word as it was written, folded, and its stem, which is what is compared. */
 export interface Token { readonly word: string, readonly term: string }

@@ -38,22 +38,31 @@ export class Vocabulary {
     for (const entry of this.#entries.values()) if (entry.places.length > 1) entry.places = entry.places.slice()
   }
 
-  /** Removes tools: one pass over each of their terms, however many tools have it. @param slots and what was added for them */
-  remove (slots: ReadonlyMap<number, Analysis>): void {
-    const terms = new Set([...slots.values()].flatMap(({ tokens }) => tokens))
-    const isGone = new Uint8Array(Math.max(0, ...slots.keys()) + 1)
+  /**
+   * Removes tools: one pass over each of their terms, however many tools have it.
+   * @param slots and what was added for them
+   * @param count of all slots
+   */
+  remove (slots: ReadonlyMap<number, Analysis>, count: number): void {
+    const times = new Map<string, number>()
+    for (const { tokens } of slots.values()) for (const { term } of tokens) times.set(term, (times.get(term) ?? 0) + 1)
+    // Of all slots, since reading beyond its end is slow.
+    const isGone = new Uint8Array(count)
     for (const slot of slots.keys()) isGone[slot] = 1
-    for (const { term } of terms) {
+    for (const [term, most] of times) {
       const entry = this.#entries.get(term)
       if (!entry) continue
       const { places } = entry
       let kept = 0
-      for (let i = 0; i < places.length; i++) {
+      while (kept < places.length && isGone[slotOf(places[kept] ?? 0)] !== 1) kept++
+      let i = kept
+      for (let found = 0; i < places.length && found < most; i++) {
         const place = places[i] ?? 0
-        if (isGone[slotOf(place)] !== 1) places[kept++] = place
+        if (isGone[slotOf(place)] === 1) found++
+        else places[kept++] = place
       }
-      places.length = kept
-      if (kept > 0) continue
+      places.splice(kept, i - kept)
+      if (places.length > 0) continue
       this.#entries.delete(term)
       this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
     }

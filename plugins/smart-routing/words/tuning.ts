@@ -1,0 +1,36 @@
+/**
+ * The numbers of the ranking. Most stand in the middle of ranges in which the figures hardly change, in each of five parts of the servers
+ * (docs/search.md).
+ */
+export const tuning = {
+  /** How soon more of a term counts no more (k1 of BM25). */
+  saturation: 2,
+  /** What each tool of the same name counts, after the first. */
+  repetition: 0.8,
+  /** What part of the score depends on how much of the question a tool covers. */
+  coverage: 0.4,
+  /** How much more a tool counts whose whole name is asked for, and what a synonym counts there: its worth to the power of `exponent`. */
+  name: { whole: 0.6, exponent: 0.7, base: 3 },
+  /** What the tools of a server count that the question names. */
+  server: 1.6,
+  /** How rare a word may be; and how far its rarity is that of its most frequent synonym: few say `make`, many say `create`. */
+  rarity: { least: 3, ofSynonyms: 0.5 },
+  /** What a match is worth of an exact one: by the lexicons, */
+  same: 0.9,
+  synonym: 0.5,
+  fellow: 0.15,
+  translation: 0.85,
+  hint: 0.45,
+  /** for misspelled words, beginnings, parts of compounds and of phrases, and words that were written apart, */
+  oneMistake: 0.8,
+  twoMistakes: 0.6,
+  beginning: 0.7,
+  part: 0.6,
+  joined: 0.5,
+  within: 0.3,
+  /** for everyday words, numbers, the kind of a value, and what a question that begins with `what` wants. */
+  everyday: 0.6,
+  number: 0.3,
+  kind: 0.6,
+  telling: 0.45
+} as const
