@@ -1,36 +1,30 @@
-// Modern clients, of the SDK's second line, over servers of the legacy era: every cell of what they can do together.
+// A modern client, of the SDK's second line, over a legacy server, in detail. The table of all combinations: integration/eras.test.ts.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { connected, settings, text } from '../helpers/client.ts'
-import { startHub, tsServer, until } from '../helpers/hub.ts'
-import { modernAgent, modes, type ModernAgent } from '../helpers/modern-client.ts'
+import { startHub, until } from '../helpers/hub.ts'
+import { modernAgent, type ModernAgent } from '../helpers/modern-client.ts'
 
 const logLevel = 'io.modelcontextprotocol/logLevel'
 
-test('modern clients over legacy servers', async (t) => {
+test('a modern client over a legacy server', async (t) => {
   const { url } = await startLegacyBridge(t)
-  const hub = await startHub(t, { settings: settings({ http: { url }, stdio: tsServer('test/fakes/legacy-bridge.ts') }) })
+  const hub = await startHub(t, { settings: settings({ http: { url }, other: { url } }) })
   await connected(hub, 2)
-  for (const server of ['http', 'stdio']) {
-    for (const mode of modes) {
-      await t.test(`${mode} over ${server}`, async (t) => {
-        const agent = await modernAgent(t, `${hub.url}/mcp/${server}`, { mode })
-        assert.equal(agent.client.getNegotiatedProtocolVersion(), '2026-07-28')
-        await plain(agent)
-        await cancel(agent)
-        await questions(agent)
-        await logs(agent)
-        await news(agent)
-      })
-    }
-  }
+  await t.test('on the route of the server', async (t) => {
+    const agent = await modernAgent(t, `${hub.url}/mcp/http`)
+    await plain(agent)
+    await questions(agent)
+    await logs(agent)
+    await news(agent)
+  })
   await t.test('on a merged route', async (t) => {
     const { client, asked } = await modernAgent(t, `${hub.url}/mcp`)
     const { tools } = await client.listTools()
-    assert.ok(tools.some(({ name }) => name === 'http-form') && tools.some(({ name }) => name === 'stdio-form'))
+    assert.ok(tools.some(({ name }) => name === 'http-form') && tools.some(({ name }) => name === 'other-form'))
     assert.equal(text(await client.callTool({ name: 'http-twice' })), 'accept answer-1, accept answer-2')
-    assert.equal(text(await client.callTool({ name: 'stdio-sample' })), 'sampled')
+    assert.equal(text(await client.callTool({ name: 'other-sample' })), 'sampled')
     assert.equal(asked.length, 3)
     assert.equal(client.getServerVersion()?.name, 'tool-hub')
   })
@@ -52,16 +46,6 @@ async function plain ({ client }: ModernAgent): Promise<void> {
   const done = await client.callTool({ name: 'steps' }, { onprogress: ({ progress }) => { steps.push(progress) } })
   assert.equal(text(done), 'done')
   assert.deepEqual(steps, [1, 2, 3])
-}
-
-async function cancel ({ client }: ModernAgent): Promise<void> {
-  const count = async (): Promise<number> => Number(text(await client.callTool({ name: 'cancelled' })))
-  const before = await count()
-  const controller = new AbortController()
-  const hanging = client.callTool({ name: 'hang' }, { signal: controller.signal })
-  setTimeout(() => { controller.abort() }, 100)
-  await assert.rejects(hanging)
-  await until(async () => await count() === before + 1, 5_000, () => 'the call was not cancelled at the server')
 }
 
 async function questions ({ client, asked }: ModernAgent): Promise<void> {

@@ -45,6 +45,7 @@ export class World {
     tool('echo', { message: string }),
     tool('count', { steps: { type: 'integer' } }),
     tool('stall'),
+    tool('cancelled'),
     tool('ask', { kinds: { type: 'array', items: string } }),
     tool('twice'),
     tool('log'),
@@ -116,6 +117,7 @@ export class World {
         this.cancelled.push(String(mcpReq.signal.reason))
         return said('stalled')
       }
+      case 'cancelled': return said(String(this.cancelled.length))
       case 'ask': {
         const kinds = args.kinds as string[]
         if (mcpReq.inputResponses === undefined) return asking(kinds, 'state of ask')

@@ -3,7 +3,6 @@ import { KEY, type Json } from './client.ts'
 import type { Cleanup } from './hub.ts'
 
 export type Mode = 'auto' | 'pinned'
-export const modes: readonly Mode[] = ['pinned', 'auto']
 
 /** What a modern client answers when it is asked, and what it was asked. */
 export interface ModernAgent {

@@ -29,11 +29,14 @@ const methods: ReadonlyMap<string, Method> = new Map<string, Method>([
 /** A request without an id is a notification: as a request it would run past everything that looks at requests. */
 export const isNotification = (method: string): boolean => method.startsWith('notifications/')
 
+/** Methods that open what is between a client and the gateway. Those of the client's era are answered by its adapter. */
+const ofOneHop: ReadonlySet<string> = new Set(['initialize', 'server/discover', 'subscriptions/listen'])
+
 /** An unknown method is forwarded if the view has a single provider, which may know it. */
 const passOn: Method = async (parts, exchange) => {
   const { method, view: { scope } } = exchange
   if (method.startsWith('tasks/')) return await task(parts, exchange)
-  if (scope.kind !== 'server' || isNotification(method) || method === 'initialize') {
+  if (scope.kind !== 'server' || isNotification(method) || ofOneHop.has(method)) {
     throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
   }
   return await parts.forwarder.send(exchange, scope.name, undefined)
