@@ -1,6 +1,7 @@
+import type { Caching } from './caching.ts'
 import type { RpcError } from './errors.ts'
 import type { Client, Exchange, Question } from './exchange.ts'
-import type { Catalogue } from './lists.ts'
+import type { Catalogue, ListKind } from './lists.ts'
 import type { Response } from './message.ts'
 import type { TraceContext } from './trace-context.ts'
 
@@ -40,6 +41,8 @@ export interface Provider {
    * @throws RpcError -32001 when there is none
    */
   call: (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext) => Promise<Response>
+  /** How long one of its lists for this client may be kept from now on, and by whom; undefined, or left out: it is not known. */
+  caching?: (client: Client, kind: ListKind) => Caching | undefined
   /** Reads its lists for this client, where they are unknown or outdated. @param only true: the request is for this provider alone */
   learn?: (client: Client, only: boolean) => Learning[]
   /** Its catalogues for all classes of clients, as far as they are known. */

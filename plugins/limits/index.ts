@@ -221,6 +221,12 @@ export const limits = {
    */
   parked: { calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000 },
   /**
+   * Questions of modern servers to clients of earlier revisions. `rounds`: max times that one call is answered with questions,
+   * `questions`: max of one such answer; beyond: the call fails. `pause`: time until a request is sent again that nothing was asked for, in
+   * ms, times the round. `headerPages`: max pages of tools that are read to learn the headers of one; beyond: it is called without.
+   */
+  inputRounds: { rounds: 32, questions: 32, pause: 100, headerPages: 100 },
+  /**
    * Clients of modern requests that no request holds now, on which links may hang. `idle`: max number, with a share for each owner;
    * beyond: one ends with its request. `time`: max time without a request, in ms; beyond: it ends. `key`: max size of what
    * identifies one, in characters; beyond: it is not kept.
@@ -321,6 +327,11 @@ export const limits = {
   newClassRetry: 60_000,
   /** Max wait of a call or list for one server that is still connecting, in ms; beyond: it fails. */
   connectionWait: 10_000,
+  /**
+   * Lists of servers that say how long theirs may be kept (`ttlMs`). `least`: min time between two readings for that reason, `most`: max
+   * time for which a list counts as fresh, both in ms, whatever the server says.
+   */
+  freshLists: { least: 5_000, most: 60 * 60_000 },
   /** Max time for a server to answer a list request, in ms; beyond: the request counts as failed. */
   listTime: 15_000,
   /** First delay before a failed list is requested again, in ms; it grows with each failure. */

@@ -1,6 +1,7 @@
 import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
-import type { Catalogue } from '../../protocol/lists.ts'
+import type { Caching } from '../../protocol/caching.ts'
+import type { Catalogue, ListKind } from '../../protocol/lists.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
@@ -211,6 +212,11 @@ export class Upstream implements Provider {
 
   catalogues (): readonly Catalogue[] { return this.#catalogues.all }
 
+  caching (client: Client, kind: ListKind): Caching | undefined {
+    const catalogue = this.catalogue(client)
+    return catalogue && this.#catalogues.caching(catalogue, kind, this.#readingSlots(client)[0] ?? this.#placement.pool.base)
+  }
+
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
   ownCatalogue (client: Client): number | undefined { return this.#placement.find(client)?.catalogue?.id }
 
@@ -222,7 +228,7 @@ export class Upstream implements Provider {
     const isWaitedFor = only || !this.#deps.isUsers()
     const changed = isWaitedFor ? reading : []
     const { capabilityClass } = this.#placement.keyOf(client)
-    if (this.#catalogues.has(capabilityClass)) return changed
+    if (this.#catalogues.has(capabilityClass) || this.#placement.find(client)?.catalogue) return changed
     const budget = this.#learnBudget(capabilityClass, only)
     if (budget <= 0) return changed
     // On merged routes, a new class of clients is shown at once what others are shown. No process is started for its own lists.
@@ -233,13 +239,18 @@ export class Upstream implements Provider {
     return isLeftOut ? changed : [...changed, { done, budget }]
   }
 
-  /** The upstream sent `list_changed`: its lists are being read again. */
-  #catchUp (client: Client): Learning[] {
+  /** The slots on which changes of what a client is shown are heard. */
+  #readingSlots (client: Client): Slot[] {
     const { base } = this.#placement.pool
     const own = this.#placement.find(client)
-    const slots = own && own !== base && this.#placement.lists(own) ? [own, base] : [base]
-    return slots.flatMap((slot) => {
-      const reading = this.#catalogues.catchUp(slot, slot === base)
+    return own && own !== base && this.#placement.lists(own) ? [own, base] : [base]
+  }
+
+  /** The upstream sent `list_changed`, or what it lists has run out: its lists are being read again. */
+  #catchUp (client: Client): Learning[] {
+    const { base } = this.#placement.pool
+    return this.#readingSlots(client).flatMap((slot) => {
+      const reading = this.#catalogues.catchUp(slot, slot === base, slot === base || !base.link)
       if (!reading) return []
       const budget = limits.firstAnswerBudget + reading.since - Date.now()
       return budget > 0 ? [{ done: reading.done, budget }] : []
@@ -269,7 +280,8 @@ export class Upstream implements Provider {
       if (error instanceof LoginRequired) this.#asked.delete(capabilityClass)
       throw error
     }
-    if (!this.#catalogues.has(capabilityClass)) await this.#catalogues.read(slot, slot === this.#placement.pool.base)
+    if (this.#catalogues.has(capabilityClass) || slot.catalogue) return
+    await this.#catalogues.read(slot, slot === this.#placement.pool.base)
   }
 
   /**

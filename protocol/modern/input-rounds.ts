@@ -7,12 +7,16 @@ import { toRpcError, type Response } from '../message.ts'
 import type { SessionHandlers } from '../upstream-session.ts'
 import { resultTypes } from './envelope.ts'
 
-/** Max times that one call is answered with `input_required`. */
-const maxRounds = 32
-/** Max questions of one such answer. */
-const maxQuestions = 32
-/** Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer work like this. */
-const emptyPause = 100
+/** How much a server may ask for by one call. */
+export interface RoundBounds {
+  /** Max times that a call is answered with `input_required`. */
+  readonly rounds: number
+  /** Max questions of one such answer. */
+  readonly questions: number
+  /** Pause before a request is sent again that nobody had to be asked for, in ms, times the round: a server may defer work like this. */
+  readonly pause: number
+}
+
 /** What a server may ask a client for (MCP 2026-07-28, "Multi Round-Trip Requests"). */
 const questions: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
@@ -27,11 +31,13 @@ export const isInputRequired = ({ resultText }: Response): boolean =>
  */
 export class InputRounds {
   readonly #ask: SessionHandlers['question']
+  readonly #bounds: RoundBounds
   /** Withdraws the questions of a call, and counts its rounds. */
   readonly #open = new Map<Call, { readonly ends: AbortController, rounds: number }>()
 
-  constructor (ask: SessionHandlers['question']) {
+  constructor (ask: SessionHandlers['question'], bounds: RoundBounds) {
     this.#ask = ask
+    this.#bounds = bounds
   }
 
   /**
@@ -41,13 +47,14 @@ export class InputRounds {
    * @throws RpcError when the client answers a question with an error, or the server asks what it may not
    */
   async answered (call: Call, resultText: string): Promise<Changes> {
+    const most = this.#bounds
     const state = this.#open.get(call) ?? { ends: new AbortController(), rounds: 0 }
     this.#open.set(call, state)
-    if (++state.rounds > maxRounds) throw refused(`it has asked for input ${maxRounds} times and wants more`)
+    if (++state.rounds > most.rounds) throw refused(`it has asked for input ${most.rounds} times and wants more`)
     const asked = memberOf(resultText, 'inputRequests') ?? '{}'
     const requests = membersOf(asked).map(({ key, start, end }) => ({ key, text: asked.slice(start, end) }))
-    if (requests.length > maxQuestions) throw refused(`it asks ${requests.length} questions at once, and ${maxQuestions} is the most`)
-    if (requests.length === 0) await new Promise((resolve) => { setTimeout(resolve, emptyPause * state.rounds).unref() })
+    if (requests.length > most.questions) throw refused(`it asks ${requests.length} questions at once, and ${most.questions} is the most`)
+    if (requests.length === 0) await new Promise((resolve) => { setTimeout(resolve, most.pause * state.rounds).unref() })
     const answers = await Promise.all(requests.map(async ({ key, text }) => {
       const answer = await this.#answer(call, text, state.ends.signal)
       return `${JSON.stringify(key)}:${answer}`

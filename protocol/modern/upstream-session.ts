@@ -10,21 +10,23 @@ import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { asksForLegacy, discover, NotModern, type Discovered } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
-import { InputRounds, isInputRequired } from './input-rounds.ts'
+import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
 import type { Outgoing } from './outgoing.ts'
 import type { ToolHeaders } from './tool-headers.ts'
 
 /** Max time that the beginning of the stream of changes is waited for, in ms, before lists are read. */
 const listenTime = 500
-/** Max pages that are read to learn the headers of one tool. */
-const maxPages = 100
 
 export interface ModernSessionOptions {
   /** The headers that repeat arguments of the server's tools. */
   readonly tools: ToolHeaders
   /** Called with a sentence for those who manage the server. */
   readonly warn: (sentence: string) => void
+  readonly bounds: RoundBounds & {
+    /** Max pages that are read to learn the headers of one tool. */
+    readonly headerPages: number
+  }
 }
 
 /**
@@ -69,7 +71,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
     this.identity = identity
     this.notifiesCancel = transport.hasStreams !== true
     this.#hasLogs = isObject(identity.capabilities.logging)
-    this.#rounds = new InputRounds(handlers.question)
+    this.#rounds = new InputRounds(handlers.question, options.bounds)
     this.#listening = new Listening({
       peer,
       outgoing,
@@ -147,7 +149,7 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 
   async #readTools (): Promise<void> {
     let params = '{}'
-    for (let page = 0; page < maxPages; page++) {
+    for (let page = 0; page < this.#options.bounds.headerPages; page++) {
       const cursor = memberOf(await this.request('tools/list', params), 'nextCursor')
       if (cursor === undefined || cursor === 'null') return
       params = `{"cursor":${cursor}}`

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { UpstreamError } from '../../protocol/errors.ts'
+import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/caching.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
@@ -81,7 +82,7 @@ function begin (
       closed: (error) => { world.ended.push(error) }
     },
     { era, found: (...found) => { world.found.push(found) } },
-    { tools: new ToolHeaders(), warn: () => {} }
+    { tools: new ToolHeaders(), warn: () => {}, bounds: { rounds: 4, questions: 3, pause: 1, headerPages: 3 } }
   )
   t.after(async () => { await session.close() })
   return { session, ...world }
@@ -145,6 +146,16 @@ test('rounds of questions', async (t) => {
       ? { result: { resultType: 'input_required', inputRequests: { a: { method: 'tools/list' } } } }
       : modern(request))
     assert.match(String(await outcome(server)), /not in MCP/)
+  })
+
+  await t.test('end where they are too many', async () => {
+    const answered = (inputRequests: object) => new FakeServer((request) =>
+      request.method === 'tools/call' ? { result: { resultType: 'input_required', inputRequests, requestState: 's' } } : modern(request))
+    const endless = answered({})
+    assert.match(String(await outcome(endless)), /asked for input 4 times/)
+    assert.equal(endless.of('tools/call').length, 5)
+    const many = Object.fromEntries(['a', 'b', 'c', 'd'].map((key) => [key, { method: 'roots/list' }]))
+    assert.match(String(await outcome(answered(many))), /4 questions at once, and 3 is the most/)
   })
 
   await t.test('end when the call is cancelled: what is asked is withdrawn, and nothing is sent again', async () => {
@@ -242,6 +253,35 @@ test('a process that starts slowly', async (t) => {
   assert.deepEqual([strict.session.identity.version, strict.found], ['2026-07-28', [['modern', false]]])
   const both = begin(t, slow(({ method }) => method === 'initialize' ? old : { result: discovered }))
   await assert.rejects(both.session.open(() => {}), (error) => error instanceof WrongBeginning && error.era === 'modern')
+})
+
+test('how long lists may be kept', async () => {
+  assert.equal(cachingOf('{"tools":[]}'), undefined)
+  assert.equal(cachingOf('{"tools":[{"ttlMs":5}]}'), undefined)
+  assert.deepEqual(cachingOf('{"ttlMs":5.9,"cacheScope":"public"}'), { ttlMs: 5, isPublic: true })
+  for (const odd of ['-1', '"5"', 'null', '1e400', '{}']) assert.equal(cachingOf(`{"ttlMs":${odd}}`)?.ttlMs, 0, odd)
+  assert.deepEqual(strictestCaching({ ttlMs: 5, isPublic: true }, { ttlMs: 9, isPublic: false }), { ttlMs: 5, isPublic: false })
+  assert.equal(strictestCaching({ ttlMs: 5, isPublic: true }, undefined), undefined)
+
+  const bounds = { least: 5_000, most: 3_600_000 }
+  const of = (ttlMs: number): { ttlMs: number, isPublic: boolean } => ({ ttlMs, isPublic: true })
+  const changing = { tools: { listChanged: true }, prompts: {} }
+  const table = [
+    [{}, Infinity],
+    [{ tools: of(60_000) }, 61_000],
+    [{ tools: of(60_000), prompts: of(30_000) }, 31_000],
+    [{ tools: of(10) }, 6_000],
+    [{ tools: of(1e12) }, 3_601_000],
+    // Whoever tells of changes need not be asked over and over.
+    [{ tools: of(0) }, Infinity],
+    [{ prompts: of(0) }, 6_000]
+  ] as const
+  for (const [lists, expected] of table) assert.equal(staleAt({ at: 1_000, lists }, changing, bounds), expected, JSON.stringify(lists))
+
+  const left = (ttlMs: number, age: number): number => leftOf(ttlMs, 0, age, bounds)
+  assert.deepEqual([left(60_000, 0), left(60_000, 1), left(60_000, 30_500), left(60_000, 59_000), left(60_000, 60_000), left(60_000, 99_000)],
+    [60_000, 54_000, 24_000, 0, 0, 0])
+  assert.deepEqual([left(1e12, 0), left(0, 0), left(900, 0), left(900, 1)], [3_600_000, 0, 900, 0])
 })
 
 test('what is kept of an era', async () => {

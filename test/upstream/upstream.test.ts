@@ -355,7 +355,7 @@ test('semaphore: so many at once, the others in order', async () => {
 
 const client = (id: string): Client => new PlainClient(id, id, id, false)
 
-const slotOf = (more: Partial<LinkKey> = {}): Slot => new Slot({ ...baseKey, ...more }, {}, undefined)
+const slotOf = (more: Partial<LinkKey> = {}, user?: string): Slot => new Slot({ ...baseKey, ...more }, {}, undefined, '', user)
 
 test('slot: what outlives one connection', async (t) => {
   const leveled = (id: string, level: Level | undefined): Client => {
@@ -777,18 +777,20 @@ test('catalogues: by class, and for single clients where that differs', async (t
     }
   }
   /** A link to a server that has tools only. @param list answers `tools/list` with their names */
-  const linkOf = (capabilityClass: string, list: () => string[] | Promise<string[]>): Link => ({
+  const linkOf = (capabilityClass: string, list: () => string[] | Promise<string[]>, more: () => object = () => ({})): Link => ({
     key: { capabilityClass },
     identity: { version: '2025-11-25', capabilities: { tools: {} }, serverInfo: '{"name":"x","version":"1"}', instructions: undefined },
-    request: async () => JSON.stringify({ tools: (await list()).map((name) => ({ name, inputSchema: {} })) })
+    request: async () => JSON.stringify({ tools: (await list()).map((name) => ({ name, inputSchema: {} })), ...more() })
   }) as unknown as Link
   /** A slot whose link lists these tools, and says how often it was asked. */
-  const fake = (key: Partial<LinkKey>, tools: string[]): { slot: Slot, now: (tools: string[]) => void, asked: () => number } => {
-    const slot = slotOf(key)
+  interface Fake { slot: Slot, now: (tools: string[]) => void, asked: () => number, caching: () => object }
+  const fake = (key: Partial<LinkKey>, tools: string[], user?: string): Fake => {
+    const slot = slotOf(key, user)
     let asked = 0
     let current = tools
-    slot.link = linkOf(slot.key.capabilityClass, () => { asked++; return current })
-    return { slot, now: (fresh) => { current = fresh }, asked: () => asked }
+    const made: Fake = { slot, now: (fresh) => { current = fresh }, asked: () => asked, caching: () => ({}) }
+    slot.link = linkOf(slot.key.capabilityClass, () => { asked++; return current }, () => made.caching())
+    return made
   }
   const sizeOfItem = (name: string): number => JSON.stringify({ name, inputSchema: {} }).length
   const tools = (found: Catalogue | undefined): string[] | undefined => found?.lists.tools.map(({ key }) => key)
@@ -896,6 +898,50 @@ test('catalogues: by class, and for single clients where that differs', async (t
     await catalogues.read(base.slot, true)
     assert.deepEqual([base.asked(), listed()], [0, 0])
     catalogues.close()
+  })
+
+  await t.test('lists that have run out are read again when somebody asks, and not sooner', async (t) => {
+    mockTimers(t, 'setTimeout', 'Date')
+    const { catalogues, listed } = make()
+    const base = fake({}, ['a'])
+    let [ttlMs, cacheScope] = [60_000, 'public']
+    base.caching = () => ({ ttlMs, cacheScope })
+    await catalogues.read(base.slot, true)
+    const first = catalogues.of(undefined, plainClass)
+    assert.ok(first)
+    const said = (): unknown => catalogues.caching(first, 'tools', base.slot)
+    assert.deepEqual([said(), first.extras.tools], [{ ttlMs: 60_000, isPublic: true }, '{}'])
+    assert.equal(catalogues.caching(first, 'prompts', base.slot), undefined)
+    mock.timers.tick(30_000)
+    assert.deepEqual(said(), { ttlMs: 30_000, isPublic: true })
+    assert.equal(catalogues.catchUp(base.slot, true), undefined)
+    mock.timers.tick(30_000)
+    assert.deepEqual(said(), { ttlMs: 0, isPublic: true })
+    assert.equal(base.asked(), 1)
+    ttlMs = 1
+    await catalogues.catchUp(base.slot, true)?.done
+    // Nothing has changed but the time.
+    assert.deepEqual([base.asked(), listed(), said()], [2, 1, { ttlMs: 1, isPublic: true }])
+    mock.timers.tick(limits.freshLists.least - 1)
+    assert.equal(catalogues.catchUp(base.slot, true), undefined)
+    mock.timers.tick(1)
+    ttlMs = 60_000
+    base.now(['b'])
+    await catalogues.catchUp(base.slot, true)?.done
+    assert.deepEqual([base.asked(), listed(), tools(catalogues.of(undefined, plainClass))], [3, 2, ['b']])
+  })
+
+  await t.test('what a server lists to one user\'s login alone is shown to nobody else', async () => {
+    for (const [cacheScope, seen] of [['private', undefined], ['public', ['a']]] as const) {
+      const { catalogues, kept } = make()
+      const [ann, bob] = ['ann', 'bob'].map((user) => fake({ key: user, affinity: 'user' }, ['a'], user))
+      assert.ok(ann && bob)
+      ann.caching = () => ({ ttlMs: 1, cacheScope })
+      await catalogues.read(ann.slot, false)
+      assert.deepEqual(tools(catalogues.of(ann.slot, plainClass)), ['a'])
+      assert.deepEqual(tools(catalogues.of(bob.slot, plainClass)), seen, cacheScope)
+      assert.equal(kept.length, seen ? 1 : 0)
+    }
   })
 
   await t.test('who asks while it is being read waits for that reading', async () => {

@@ -1,5 +1,6 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { memberOf, withMembers } from '../../../protocol/json.ts'
+import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { listKinds } from '../../../protocol/lists.ts'
 import { maySuspend } from '../../../protocol/modern/envelope.ts'
 import type { Gateway, Result } from '../../gateway/gateway.ts'
 import { limits } from '../../limits/index.ts'
@@ -7,7 +8,7 @@ import { elicitationOf, isAccepted } from './elicitation.ts'
 import type { ModernExchange } from './exchange.ts'
 import type { Outcome } from './outcome.ts'
 import type { ModernRequest } from './request.ts'
-import { asksForInput, cachingOf, complete, completeList, strictest } from './result.ts'
+import { asksForInput, complete, completeList, strictest } from './result.ts'
 import type { States } from './state.ts'
 
 /** Makes answers of this era of what the gateway answers, and requests of those that come back with a state. */
@@ -66,8 +67,11 @@ export function answerer (gateway: Gateway, states: States): Answerer {
         if (maySuspend(method) && asksForInput(answer)) return handedOn(answer, exchange)
         return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
       }
+      const { kind } = answer
+      // A server without such a list changes nothing of what there is.
       const sections = gateway.sections(view, exchange.client)
-      const caching = strictest(sections.map(({ catalogue }) => cachingOf(catalogue?.extras[answer.kind] ?? '{}', isOpen)))
+        .filter(({ catalogue }) => catalogue === undefined || isObject(catalogue.capabilities[listKinds[kind].capability]))
+      const caching = strictest(sections.map(({ provider }) => provider?.caching?.(exchange.client, kind)), isOpen)
       return completeList(answer, serverInfo, caching).bytes().then(result)
     },
     question: (error, exchange) => {

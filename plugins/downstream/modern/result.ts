@@ -1,42 +1,35 @@
-import { memberOf, membersOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
+import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { List } from '../../gateway/list.ts'
+import { limits } from '../../limits/index.ts'
 
 // What each result of this era has beside its own members: its type, who answers, and for some how long it may be kept. All texts are
 // JSON, and keep the bytes of what is not changed.
 
-/** How long a result may be kept, and by whom (MCP 2026-07-28, "Caching"). */
-export interface Caching { readonly ttlMs: number, readonly cacheScope: 'public' | 'private' }
-
-const notKept: Caching = { ttlMs: 0, cacheScope: 'private' }
+const notKept: Caching = { ttlMs: 0, isPublic: false }
 
 /** The beginning of a result's text, up to where a comma or the closing brace has to follow. @param serverInfo as JSON text */
 export const resultHead = (type: ResultType, serverInfo: string): string =>
   `{"resultType":"${type}","_meta":{"${metaKeys.serverInfo}":${serverInfo}}`
 
-const cachingText = ({ ttlMs, cacheScope }: Caching): string => `"ttlMs":${ttlMs},"cacheScope":"${cacheScope}"`
+const cachingText = ({ ttlMs, isPublic }: Caching): string => `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
-/** How a result of a server may be kept. What it calls public is so to those only who need nothing to get at it. */
-export function cachingOf (text: string, isOpen: boolean): Caching {
-  const ttlMs = smallMemberOf(text, 'ttlMs')
-  const isPublic = isOpen && memberOf(text, 'cacheScope') === '"public"'
-  return { ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? Math.trunc(ttlMs) : 0, cacheScope: isPublic ? 'public' : 'private' }
-}
+/** How a result may be kept. What its server calls public is so to those only who need nothing to get at it. */
+const kept = (said: Caching | undefined, isOpen: boolean): Caching =>
+  said ? { ttlMs: Math.min(said.ttlMs, limits.freshLists.most), isPublic: said.isPublic && isOpen } : notKept
 
-/** How what was made of several results may be kept. */
-export function strictest (all: readonly Caching[]): Caching {
-  if (all.length === 0) return notKept
-  const isPublic = all.every(({ cacheScope }) => cacheScope === 'public')
-  return { ttlMs: Math.min(...all.map(({ ttlMs }) => ttlMs)), cacheScope: isPublic ? 'public' : 'private' }
-}
+/** How a list may be kept that was made of several servers' lists. @param all undefined: a server does not say */
+export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boolean): Caching =>
+  kept(all.length === 0 ? undefined : all.reduce(strictestCaching), isOpen)
 
 /**
  * A result for a client of this era. The texts of most servers have none of these members, so that nothing of them is read.
  * @param isKept it may be kept, and has to say how long
- * @param isOpen see `cachingOf`
+ * @param isOpen it needs nothing to get at it
  */
 export function complete (text: string, serverInfo: string, isKept = false, isOpen = false): string {
-  const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && text.includes('"ttlMs"'))
+  const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && (text.includes('"ttlMs"') || text.includes('"cacheScope"')))
   if (isPlain) {
     const rest = text.slice(text.indexOf('{') + 1)
     return `${resultHead('complete', serverInfo)}${isKept ? `,${cachingText(notKept)}` : ''}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
@@ -48,9 +41,9 @@ export function complete (text: string, serverInfo: string, isKept = false, isOp
     _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
   }
   if (isKept) {
-    const { ttlMs, cacheScope } = cachingOf(text, isOpen)
+    const { ttlMs, isPublic } = kept(cachingOf(text), isOpen)
     changes.ttlMs = String(ttlMs)
-    changes.cacheScope = `"${cacheScope}"`
+    changes.cacheScope = isPublic ? '"public"' : '"private"'
   }
   return withMembers(text, changes)
 }
@@ -68,7 +61,7 @@ export const discovered = (members: Readonly<Record<string, string | undefined>>
 /** Lists as this era has them, by the lists of the gateway: each is written once. */
 const lists = new WeakMap<List, { readonly head: string, readonly list: List }>()
 
-/** @param cachingsOf how each server that is in the list lets its own be kept */
+/** @param caching how long it may be kept */
 export function completeList (list: List, serverInfo: string, caching: Caching): List {
   const head = `${serverInfo}${cachingText(caching)}`
   const known = lists.get(list)
@@ -78,7 +71,7 @@ export function completeList (list: List, serverInfo: string, caching: Caching):
     resultType: '"complete"',
     _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo }),
     ttlMs: String(caching.ttlMs),
-    cacheScope: `"${caching.cacheScope}"`
+    cacheScope: caching.isPublic ? '"public"' : '"private"'
   }))
   lists.set(list, { head, list: made })
   return made

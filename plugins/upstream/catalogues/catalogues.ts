@@ -1,5 +1,6 @@
+import { leftOf, staleAt, type Caching, type Freshness } from '../../../protocol/caching.ts'
 import { plainClass } from '../../../protocol/capabilities.ts'
-import { sameCatalogue, type Catalogue } from '../../../protocol/lists.ts'
+import { sameCatalogue, type Catalogue, type ListKind } from '../../../protocol/lists.ts'
 import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 import type { Slot } from '../links/slot.ts'
@@ -44,7 +45,9 @@ interface Pace {
   settle: number
   /** When they were last read, in ms since the epoch. */
   read: number
-  /** How often that has failed in a row. */
+  /** When they were last read because of their age, in ms since the epoch. */
+  renewed: number
+  /** How often reading has failed in a row. */
   failures: number
 }
 
@@ -61,6 +64,8 @@ export class Catalogues {
   /** Readings after a `list_changed` that are under way, and since when (ms since the epoch). */
   readonly #refreshing = new Map<Slot, { since: number, done: Promise<void> }>()
   readonly #paces = new WeakMap<Slot, Pace>()
+  /** What the server said of how long each catalogue may be kept, and when. */
+  readonly #fresh = new WeakMap<Catalogue, Freshness>()
   #known = false
   /** A reading may end after its server has, which holds nothing any more. */
   #closed = false
@@ -130,12 +135,37 @@ export class Catalogues {
   }
 
   /**
-   * Reads at once if a `list_changed` is waiting: a client asks for what may have changed.
+   * Reads at once if a `list_changed` is waiting, or a list is older than its server lets it be: a client asks for what may have changed.
+   * @param isAlone what its class is shown is read on no other slot
    * @returns the reading, and since when it is under way (ms since the epoch); undefined: nothing has changed
    */
-  catchUp (slot: Slot, base: boolean): { since: number, done: Promise<void> } | undefined {
-    if (this.#due.get(slot)?.changed === true) this.#readAgain(slot, base)
+  catchUp (slot: Slot, base: boolean, isAlone = base): { since: number, done: Promise<void> } | undefined {
+    if (this.#due.get(slot)?.changed === true || this.#isStale(slot, isAlone)) this.#readAgain(slot, base)
     return this.#refreshing.get(slot)
+  }
+
+  /**
+   * How long one list of a catalogue may be kept from now on, as its server said; undefined: it did not say.
+   * @param slot where changes of it are heard
+   */
+  caching (catalogue: Catalogue, kind: ListKind, slot: Slot): Caching | undefined {
+    const fresh = this.#fresh.get(catalogue)
+    const said = fresh?.lists[kind]
+    if (!fresh || !said) return undefined
+    const isChanging = this.#due.get(slot)?.changed === true || this.#refreshing.has(slot)
+    return { ...said, ttlMs: isChanging ? 0 : leftOf(said.ttlMs, fresh.at, Date.now(), limits.freshLists) }
+  }
+
+  /** Whether a slot's lists have run out. While they are being read, or cannot be, they are as they are. */
+  #isStale (slot: Slot, isAlone: boolean): boolean {
+    const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
+    const fresh = catalogue && this.#fresh.get(catalogue)
+    if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) return false
+    const now = Date.now()
+    const pace = this.#paceOf(slot)
+    if (staleAt(fresh, slot.link.identity.capabilities, limits.freshLists) > now || now - pace.renewed < limits.freshLists.least) return false
+    pace.renewed = now
+    return true
   }
 
   close (): void {
@@ -164,7 +194,7 @@ export class Catalogues {
   #paceOf (slot: Slot): Pace {
     const known = this.#paces.get(slot)
     if (known) return known
-    const pace = { settle: settleTime, read: -Infinity, failures: 0 }
+    const pace = { settle: settleTime, read: -Infinity, renewed: -Infinity, failures: 0 }
     this.#paces.set(slot, pace)
     return pace
   }
@@ -201,7 +231,8 @@ export class Catalogues {
     const wait = this.#deps.wait(former === undefined)
     if (wait > 0) { this.#readIn(wait, slot, base, true); return }
     const most = this.#deps.room() - this.#sizeBeside(former)
-    const { catalogue: read, whole } = await readCatalogue(link, former, most, limits.listTime * 2 ** pace.failures, this.#deps.warn)
+    const timeout = limits.listTime * 2 ** pace.failures
+    const { catalogue: read, whole, fresh } = await readCatalogue(link, former, most, timeout, this.#deps.warn)
     this.#deps.spend(sizeOf(read))
     const before = this.#byClass.get(capabilityClass)
     const catalogue = this.#fitting(read, before)
@@ -210,15 +241,27 @@ export class Catalogues {
     if (!whole) this.#readIn(Math.min(limits.listRetry * 2 ** (pace.failures - 1), longestRetry), slot, base, false)
     const same = before !== undefined && sameCatalogue(before, catalogue)
     pace.settle = same ? Math.min(2 * pace.settle, longestSettleTime) : settleTime
-    const isOwn = slot.key.affinity !== 'shared' && before !== undefined
-    if (isOwn) this.#publishTo(slot, same ? undefined : this.#fitting(read, slot.catalogue))
-    else if (!same) this.#publish(catalogue, base && before !== undefined)
+    // What a server lists to one user's login alone is not shown to others.
+    const isPrivate = slot.user !== undefined && Object.values(fresh.lists).some(({ isPublic }) => !isPublic)
+    const isOwn = slot.key.affinity !== 'shared' && (before !== undefined || isPrivate)
+    const shown = same ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
+    this.#fresh.set(shown, fresh)
+    if (isOwn) this.#publishTo(slot, same ? undefined : shown)
+    else if (!same) this.#publish(shown, base && before !== undefined)
+    // What the gateway itself is shown is as it was: so is what other classes are shown.
+    else if (base) for (const other of this.#byClass.values()) this.#renew(other, fresh.at)
+  }
+
+  #renew (catalogue: Catalogue, at: number): void {
+    const fresh = this.#fresh.get(catalogue)
+    if (fresh) fresh.at = at
   }
 
   /** A change on one client's own connection is that client's, until its class is shown the same. */
   #publishTo (slot: Slot, own: Catalogue | undefined): void {
     if (own === undefined && slot.catalogue === undefined) return
     slot.catalogue = own
+    this.#known = true
     this.recount()
     this.#deps.changed()
   }

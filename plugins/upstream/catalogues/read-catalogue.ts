@@ -1,3 +1,4 @@
+import type { Caching, Freshness } from '../../../protocol/caching.ts'
 import { code, RpcError, UpstreamError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { kinds, listKinds, nextCatalogueId, type Catalogue, type Item, type ListKind } from '../../../protocol/lists.ts'
@@ -15,7 +16,12 @@ export interface Readable {
 }
 
 /** One list as it was read; without `items`, `failure` says why. */
-interface Reading { readonly items?: readonly Item[], readonly extra?: string, readonly failure?: string }
+interface Reading {
+  readonly items?: readonly Item[]
+  readonly extra?: string
+  readonly caching?: Caching | undefined
+  readonly failure?: string
+}
 
 /**
  * Reads all lists of an upstream. A list that fails does not take the others with it: its former items stay.
@@ -23,7 +29,7 @@ interface Reading { readonly items?: readonly Item[], readonly extra?: string, r
  * @param most max size of each list, in characters
  * @param timeout how long the other lists are waited for once one is there, in ms
  * @param warn gets a sentence for each failure, and for what was left out
- * @returns `whole`: no list failed
+ * @returns `whole`: no list failed; `fresh`: how long the server lets each list be kept
  * @throws UpstreamError when no list can be read
  */
 export async function readCatalogue (
@@ -32,12 +38,14 @@ export async function readCatalogue (
   most: number,
   timeout: number,
   warn: (sentence: string) => void
-): Promise<{ catalogue: Catalogue, whole: boolean }> {
+): Promise<{ catalogue: Catalogue, whole: boolean, fresh: Freshness }> {
+  const at = Date.now()
   const { key: { capabilityClass }, identity } = link
   const listed = kinds.filter((kind) => isObject(identity.capabilities[listKinds[kind].capability]))
   const readings = await readAll(listed.map(async (kind) => await readOne(link, kind, most, warn)), timeout)
   const lists = {} as Record<ListKind, readonly Item[]>
   const extras = {} as Record<ListKind, string>
+  const fresh: Partial<Record<ListKind, Caching>> = {}
   let whole = true
   for (const kind of kinds) {
     const at = listed.indexOf(kind)
@@ -48,10 +56,11 @@ export async function readCatalogue (
     }
     lists[kind] = reading.items ?? before?.lists[kind] ?? []
     extras[kind] = reading.extra ?? before?.extras[kind] ?? '{}'
+    if (reading.caching) fresh[kind] = reading.caching
   }
   const instructions = identity.instructions === undefined ? undefined : cut(identity.instructions, limits.instructions)
   if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
-  return { catalogue: { id: nextCatalogueId(), capabilityClass, ...identity, instructions, lists, extras }, whole }
+  return { catalogue: { id: nextCatalogueId(), capabilityClass, ...identity, instructions, lists, extras }, whole, fresh: { at, lists: fresh } }
 }
 
 /** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */

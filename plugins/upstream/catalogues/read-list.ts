@@ -1,3 +1,4 @@
+import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
 import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
@@ -15,7 +16,7 @@ export async function readList (
   request: (method: string, params: string) => Promise<string>,
   warn: (sentence: string) => void,
   most = Infinity
-): Promise<{ items: Item[]; extra: string }> {
+): Promise<{ items: Item[], extra: string, caching: Caching | undefined }> {
   const mostSize = Math.max(0, Math.min(most, limits.listSize))
   const { method, key } = listKinds[kind]
   const items: Item[] = []
@@ -23,9 +24,12 @@ export async function readList (
   let extra = '{}'
   let size = 0
   let cursor: string | undefined
+  let caching: Caching | undefined
   for (let page = 0; ; page++) {
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
-    if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined })
+    // How long it may be kept is not a part of the list: it may be another time with each reading.
+    if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined, ttlMs: undefined, cacheScope: undefined })
+    caching = page === 0 ? cachingOf(result) : strictestCaching(caching, cachingOf(result))
     if (extra.length > limits.itemSize) {
       warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
       extra = '{}'
@@ -41,21 +45,21 @@ export async function readList (
       }
       if (items.length >= limits.listItems) {
         warn(`${kind}: only the first ${limits.listItems} are taken`)
-        return { items, extra }
+        return { items, extra, caching }
       }
       size += item.text.length
       if (size > mostSize) {
         warn(`${kind}: only what fits into ${mostSize} characters is taken`)
-        return { items, extra }
+        return { items, extra, caching }
       }
       seen.add(item.key)
       items.push(item)
     }
     const next = memberOf(result, 'nextCursor')
-    if (next === undefined || next === 'null' || next === cursor) return { items, extra }
+    if (next === undefined || next === 'null' || next === cursor) return { items, extra, caching }
     if (page + 1 >= limits.listPages) {
       warn(`${kind}: only the first ${limits.listPages} pages are taken`)
-      return { items, extra }
+      return { items, extra, caching }
     }
     cursor = next
   }

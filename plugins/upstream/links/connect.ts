@@ -5,6 +5,7 @@ import type { Era } from '../../../protocol/era.ts'
 import { LegacyUpstreamSession } from '../../../protocol/legacy/upstream-session.ts'
 import type { ToolHeaders } from '../../../protocol/modern/tool-headers.ts'
 import type { ServerConfig } from '../../../schemas/server.ts'
+import { limits } from '../../limits/index.ts'
 import type { Semaphore } from '../../limits/semaphore.ts'
 import { reachOf } from '../../outbound/outbound.ts'
 import type { EraMemory } from './era-memory.ts'
@@ -76,7 +77,7 @@ async function openOnce (
     const passed = passes ? () => slot.passed : undefined
     const transport = makeTransport(kind, config, { ...deps.transport, warn }, passed, deps.authorization(slot))
     const makeSession: SessionFactory = hasEras(kind)
-      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), deps)
+      ? (...session) => new DualEraSession(transport, ...session, eras.beginning(isBase, era), { ...deps, bounds: limits.inputRounds })
       : (...session) => new LegacyUpstreamSession(transport, ...session)
     const { key, capabilities } = slot
     const link = new Link(makeSession, { key, owner: slot.owner, capabilities, clientInfo, initTimeout }, handlers)
