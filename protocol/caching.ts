@@ -43,7 +43,11 @@ export interface FreshnessBounds {
  * When the first of the lists has run out, in ms since the epoch. A list with a time of 0 runs out at once, unless the server tells of its
  * changes; one of which the server says nothing never does.
  */
-export function staleAt ({ at, lists }: Freshness, capabilities: Readonly<Record<string, unknown>>, { least, most }: FreshnessBounds): number {
+export function staleAt (
+  { at, lists }: Freshness,
+  capabilities: Readonly<Record<string, unknown>>,
+  { least, most }: FreshnessBounds
+): number {
   let first = Infinity
   for (const [kind, { ttlMs }] of Object.entries(lists) as Array<[ListKind, Caching]>) {
     const own = capabilities[listKinds[kind].capability]

@@ -29,7 +29,7 @@ export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boole
  * @param isOpen it needs nothing to get at it
  */
 export function complete (text: string, serverInfo: string, isKept = false, isOpen = false): string {
-  const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && (text.includes('"ttlMs"') || text.includes('"cacheScope"')))
+  const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && /"(?:ttlMs|cacheScope)"/.test(text))
   if (isPlain) {
     const rest = text.slice(text.indexOf('{') + 1)
     return `${resultHead('complete', serverInfo)}${isKept ? `,${cachingText(notKept)}` : ''}${/^\s*\}/.test(rest) ? '' : ','}${rest}`

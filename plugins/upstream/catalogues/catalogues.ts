@@ -161,9 +161,10 @@ export class Catalogues {
     const catalogue = isAlone ? this.of(slot, slot.key.capabilityClass) : slot.catalogue
     const fresh = catalogue && this.#fresh.get(catalogue)
     if (!fresh || !slot.link || this.#reading.has(slot) || this.#refreshing.has(slot) || this.#due.has(slot)) return false
+    const { freshLists } = limits
     const now = Date.now()
     const pace = this.#paceOf(slot)
-    if (staleAt(fresh, slot.link.identity.capabilities, limits.freshLists) > now || now - pace.renewed < limits.freshLists.least) return false
+    if (staleAt(fresh, slot.link.identity.capabilities, freshLists) > now || now - pace.renewed < freshLists.least) return false
     pace.renewed = now
     return true
   }

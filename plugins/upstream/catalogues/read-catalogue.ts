@@ -60,7 +60,8 @@ export async function readCatalogue (
   }
   const instructions = identity.instructions === undefined ? undefined : cut(identity.instructions, limits.instructions)
   if (instructions !== identity.instructions) warn(`its instructions are longer than ${limits.instructions} characters and are cut`)
-  return { catalogue: { id: nextCatalogueId(), capabilityClass, ...identity, instructions, lists, extras }, whole, fresh: { at, lists: fresh } }
+  const catalogue = { id: nextCatalogueId(), capabilityClass, ...identity, instructions, lists, extras }
+  return { catalogue, whole, fresh: { at, lists: fresh } }
 }
 
 /** Undefined: not answered in time. @throws UpstreamError when none can be read, or the connection is gone */
