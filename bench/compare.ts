@@ -7,9 +7,11 @@ import { cell, table } from './table.ts'
 export interface Target { name: string, endpoint: Endpoint, pid?: number, job?: Job }
 
 export interface Comparison {
-  /** Measured alternately. One of them has the name `reference`. */
+  /** Measured alternately. */
   targets: Target[]
   job: Job
+  /** The name of the target that ratios are taken to; by default `reference`. */
+  reference?: string
   /** The calls of one round. */
   load: Load
   rounds: number
@@ -26,7 +28,7 @@ const columns = [['cpu', 3], ['rate', 0], ['p50', 2], ['p99', 2]] as const
 const header = ['', 'CPU ms per call', 'ratio', 'calls/s', 'ratio', 'p50 ms', 'ratio', 'p99 ms', 'ratio']
 
 /** Measures all targets in rounds, after one for warming up. Returns a Markdown table, whose ratios are taken within each round. */
-export async function compare ({ targets, job, load, rounds, log }: Comparison): Promise<string> {
+export async function compare ({ targets, job, reference = 'reference', load, rounds, log }: Comparison): Promise<string> {
   const measured: Round[] = []
   for (let number = 0; number <= rounds; number++) {
     const round = await measure(targets, job, load)
@@ -37,7 +39,7 @@ export async function compare ({ targets, job, load, rounds, log }: Comparison):
   return table(header, targets.map(({ name, pid }) => [name, ...columns.flatMap(([figure, digits]) => {
     if (figure === 'cpu' && pid === undefined) return ['–', '–']
     const ours = measured.map((round) => round.get(name)?.[figure] ?? NaN)
-    const ratios = measured.map((round, i) => (ours[i] ?? NaN) / (round.get('reference')?.[figure] ?? NaN))
+    const ratios = measured.map((round, i) => (ours[i] ?? NaN) / (round.get(reference)?.[figure] ?? NaN))
     return [cell(ours, digits), cell(ratios, 2)]
   })]))
 }

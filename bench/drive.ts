@@ -1,5 +1,5 @@
 import { Connection } from './connection.ts'
-import { PlainRequests, Session, type Endpoint } from './session.ts'
+import { ModernRequests, PlainRequests, Session, type Endpoint } from './session.ts'
 import { cpuTime } from './cpu.ts'
 
 /** A request that is sent many times: by default of JSON-RPC. `id` counts from 1. */
@@ -10,6 +10,8 @@ export interface Job {
   isCorrect: (result: unknown, id: number) => boolean
   /** The request is plain HTTP, without a session, and the body of the response is the result. */
   isPlain?: true
+  /** The name that the headers of MCP 2026-07-28 repeat: the request is one of that revision, without a session. */
+  modern?: { method: string, name: string }
 }
 
 export interface Load { calls: number, inFlight: number }
@@ -26,7 +28,9 @@ export async function drive (endpoint: Endpoint, job: Job, { calls, inFlight }: 
   try {
     const [first] = connections
     if (first === undefined) throw new Error('nothing in flight')
-    const session = job.isPlain ? new PlainRequests(endpoint) : await Session.open(first, endpoint)
+    const session = job.isPlain
+      ? new PlainRequests(endpoint)
+      : job.modern ? new ModernRequests(endpoint, job.modern) : await Session.open(first, endpoint)
     const latencies: number[] = []
     let sent = 0
     const work = async (connection: Connection): Promise<void> => {

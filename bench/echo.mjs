@@ -1,4 +1,4 @@
-// The responses of the echo upstream, over HTTP and stdio. It lists TOOLS tools, the first of them `echo`.
+// The responses of the echo upstream, over HTTP and stdio. It lists TOOLS tools, the first of them `echo`. MODERN=1: in MCP 2026-07-28.
 
 const echo = {
   name: 'echo',
@@ -20,6 +20,8 @@ const others = Array.from({ length: Math.max(0, Number(process.env.TOOLS ?? 1) -
 }))
 /** @typedef {{ name?: string, protocolVersion?: string, arguments?: { message?: string } }} Params */
 
+const isModern = process.env.MODERN === '1'
+const discovered = '{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}'
 const listed = JSON.stringify({ tools: [echo, ...others] })
 
 /**
@@ -34,7 +36,7 @@ export function answer ({ id, method, params }) {
   switch (method) {
     case 'tools/call':
       if (params?.name !== 'echo') return error(-32602, 'Unknown tool')
-      return result(`{"content":[{"type":"text","text":${JSON.stringify(params.arguments?.message ?? '')}}]}`)
+      return result(`{${isModern ? '"resultType":"complete",' : ''}"content":[{"type":"text","text":${JSON.stringify(params.arguments?.message ?? '')}}]}`)
     case 'tools/list': return result(listed)
     case 'ping': return result('{}')
     case 'initialize': return result(JSON.stringify({
@@ -42,6 +44,8 @@ export function answer ({ id, method, params }) {
       capabilities: { tools: {} },
       serverInfo: { name: 'echo', version: '1.0.0' }
     }))
+    case 'server/discover': if (isModern) return result(discovered)
+    // falls through
     default: return error(-32601, 'Method not found')
   }
 }

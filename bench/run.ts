@@ -9,6 +9,7 @@ import { call } from './call.ts'
 import { override } from './gateway.ts'
 import { idle } from './idle.ts'
 import { list } from './list.ts'
+import { modern } from './modern.ts'
 import { plainCall } from './plain-call.ts'
 import { Processes } from './processes.ts'
 import { machine, writeResults } from './results.ts'
@@ -16,7 +17,7 @@ import { search } from './search.ts'
 import { start } from './start.ts'
 import { token } from './token.ts'
 
-const all = { call, plain: plainCall, list, token, activities, search, idle, start, ...otherBuild === undefined ? {} : { against } }
+const all = { call, modern, plain: plainCall, list, token, activities, search, idle, start, ...otherBuild === undefined ? {} : { against } }
 /** In ms. */
 const timeout = 20 * 60_000
 

@@ -4,7 +4,8 @@ import type { Connection, HttpResponse } from './connection.ts'
 export interface Endpoint { port: number, path: string, token: string }
 
 const version = '2025-11-25'
-const clientInfo = { name: 'bench', version: '1.0.0' }
+export const modernVersion = '2026-07-28'
+export const clientInfo = { name: 'bench', version: '1.0.0' }
 
 /** A session of MCP 2025-11-25 over streamable HTTP, of a client without capabilities. */
 export class Session {
@@ -70,9 +71,28 @@ export class PlainRequests {
   async end (): Promise<void> {}
 }
 
-function head (method: string, { port, path, token }: Endpoint): string {
+/** Requests of MCP 2026-07-28, which need no session. */
+export class ModernRequests {
+  readonly #head: string
+
+  constructor (endpoint: Endpoint, { method, name }: { method: string, name: string }) {
+    this.#head = `${head('POST', endpoint, modernVersion)}Mcp-Method: ${method}\r\nMcp-Name: ${name}\r\n`
+  }
+
+  encode (body: string): string {
+    return withBody(this.#head, body)
+  }
+
+  resultOf (response: HttpResponse, id: number): unknown {
+    return resultOf(response, id)
+  }
+
+  async end (): Promise<void> {}
+}
+
+function head (method: string, { port, path, token }: Endpoint, revision = version): string {
   return `${method} ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\nAuthorization: Bearer ${token}\r\n` +
-    `Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: ${version}\r\n`
+    `Accept: application/json, text/event-stream\r\nMcp-Protocol-Version: ${revision}\r\n`
 }
 
 function withBody (headers: string, body: string): string {

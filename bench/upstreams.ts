@@ -11,9 +11,10 @@ export const referenceFile = process.env.REFERENCE ?? file('reference.mjs')
 /** A process that listens on a port of this machine. `ready`: the time from spawning until then, in ms. */
 export interface Listening { port: number, running: Running, ready: number }
 
-/** Starts an echo upstream over HTTP, on any path. A silent one accepts connections and never answers. */
-export async function startEcho (processes: Processes, { tools = 1, silent = false } = {}): Promise<Listening> {
-  return await listen(processes, [process.execPath, file('echo-http.mjs')], { TOOLS: String(tools), SILENT: silent ? '1' : '0' })
+/** Starts an echo upstream over HTTP, on any path. A silent one accepts connections and never answers; a modern one speaks 2026-07-28. */
+export async function startEcho (processes: Processes, { tools = 1, silent = false, modern = false } = {}): Promise<Listening> {
+  const env = { TOOLS: String(tools), SILENT: silent ? '1' : '0', MODERN: modern ? '1' : '0' }
+  return await listen(processes, [process.execPath, file('echo-http.mjs')], env)
 }
 
 /** Starts the pass-through proxy in front of an upstream. */

@@ -24,12 +24,23 @@ export function mayBeAsked (client: ClientCapabilities, method: string): boolean
   return need === undefined || isObject(client[need])
 }
 
+/** The extension "Tasks" of MCP 2026-07-28, which the gateway does not pass on: it is told to neither side. */
+const tasksExtension = 'io.modelcontextprotocol/tasks'
+
+/** The same capabilities without what the gateway does not pass on. The object stays the same where there is no such thing. */
+function withoutTasksExtension (capabilities: Capabilities): Capabilities {
+  const { extensions } = capabilities
+  if (!isObject(extensions) || extensions[tasksExtension] === undefined) return capabilities
+  const { [tasksExtension]: _, ...others } = extensions
+  return { ...capabilities, extensions: others }
+}
+
 /**
  * The capabilities that the gateway declares on a link of one client: all that the client declares, except `tasks` (MCP 2025-11-25, of
  * the client): such tasks live no longer than one connection.
  */
 export function bridged (client: ClientCapabilities): ClientCapabilities {
-  const { tasks: _, ...rest } = client
+  const { tasks: _, ...rest } = withoutTasksExtension(client)
   return rest
 }
 
@@ -80,7 +91,7 @@ const lists = ['tools', 'prompts', 'resources'] as const
 
 /** An upstream's capabilities as a route declares them. Each list has `listChanged`, since it also changes with the gateway's settings. */
 export function shown (server: ServerCapabilities): ServerCapabilities {
-  const result = { ...server }
+  const result = { ...withoutTasksExtension(server) }
   for (const name of lists) {
     const own = server[name]
     if (isObject(own)) result[name] = { ...own, listChanged: true }

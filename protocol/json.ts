@@ -132,8 +132,17 @@ export function withMembers (text: string, changes: Readonly<Record<string, stri
 
 /** True when objects and arrays are nested deeper than `limit`. */
 export function isDeeperThan (text: string, limit: number): boolean {
-  // Each level takes two characters.
-  return text.length > 2 * limit && depthOf(text) > limit
+  // Each level takes two characters, and one of them opens it.
+  return text.length > 2 * limit && opensMoreThan(text, limit) && depthOf(text) > limit
+}
+
+/** True when the text has more than `limit` opening brackets, those within strings included: fast, and few texts have so many. */
+function opensMoreThan (text: string, limit: number): boolean {
+  let left = limit
+  for (const bracket of '{[') {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) if (--left < 0) return true
+  }
+  return false
 }
 
 function depthOf (text: string): number {

@@ -114,9 +114,13 @@ export class Gateway {
     return await describe(this.#parts, view, client, this.#serverInfo)
   }
 
-  /** The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. */
-  serverInfo (view: View, client: Client): string {
-    return (view.presentation === 'raw' ? this.surface(view, client).serverInfo : undefined) ?? this.#serverInfo
+  /**
+   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's.
+   * @param surface of the view, if it was looked up already
+   */
+  serverInfo (view: View, client: Client, surface = this.surface(view, client)): string {
+    const own = view.presentation === 'raw' ? surface.serverInfo ?? this.surface(view, client).serverInfo : undefined
+    return own ?? this.#serverInfo
   }
 
   /** Notifies a listener of everything that changes from now on. */
@@ -142,7 +146,12 @@ export class Gateway {
 
   /** The target of a tool's or prompt's name, as far as it is known now. */
   lookUp (view: View, client: Client, kind: 'tools' | 'prompts', name: string): Target | undefined {
-    return this.#parts.resolver.byName(view, this.surface(view, client), kind, name)
+    return this.lookUpIn(view, this.surface(view, client), kind, name)
+  }
+
+  /** The same, in the view's surface. */
+  lookUpIn (view: View, surface: Surface, kind: 'tools' | 'prompts', name: string): Target | undefined {
+    return this.#parts.resolver.byName(view, surface, kind, name)
   }
 
   /** The same, but waits for a provider that is connecting. @throws RpcError -32001 when the only provider is not connected */

@@ -72,7 +72,7 @@ export const encodeHeader = (value: string): string =>
 
 /** The value that a header stands for; undefined for what `encodeHeader` of no conforming client writes. */
 export function decodeHeader (header: string): string | undefined {
-  const encoded = wrapped.exec(header)?.[1]
+  const encoded = header.startsWith('=?') ? wrapped.exec(header)?.[1] : undefined
   if (encoded === undefined) return header === '' || plain.test(header) ? header : undefined
   const bytes = Buffer.from(encoded, 'base64')
   if (bytes.toString('base64') !== encoded) return undefined

@@ -54,12 +54,22 @@ function collect (schema: unknown, path: readonly string[] | undefined, found: P
   })
 }
 
-/** The value of an argument as it stands in a header, not encoded yet; undefined: it has none, and no header. */
+/** The value of an argument that stands in a header. */
+export type ParamValue = string | boolean | number
+
+/** The same as text, not encoded yet; undefined: it has none, and no header. */
 export function paramValue (args: unknown, path: readonly string[]): string | undefined {
+  const value = paramOf(args, path)
+  return value === undefined ? undefined : String(value)
+}
+
+/** The value of an argument; undefined: it has none that stands in a header. */
+export function paramOf (args: unknown, path: readonly string[]): ParamValue | undefined {
   let value = args
   for (const key of path) {
     if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
     value = value[key]
   }
-  return typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value) ? String(value) : undefined
+  if (typeof value === 'string' || typeof value === 'boolean') return value
+  return typeof value === 'number' && Number.isSafeInteger(value) ? value : undefined
 }

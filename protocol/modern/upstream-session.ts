@@ -1,7 +1,7 @@
 import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { isObject, memberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -121,6 +121,12 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   next (call: Call, response: Response): Promise<Changes> | undefined {
     const { resultText, errorText } = response
     if (errorText !== undefined) return this.#refused(call, response, errorText)
+    if (resultText?.includes('"task"') === true && smallMemberOf(resultText, 'resultType') === 'task') {
+      // The extension "Tasks", which the gateway never declares.
+      delete response.resultText
+      response.errorText = JSON.stringify({ code: code.internal, message: 'The server answered with a task, which it was not offered' })
+      return undefined
+    }
     // A client of this era is asked by the answer itself.
     if (call.exchange?.canSuspend === true || resultText === undefined || !isInputRequired(response)) return undefined
     return this.#rounds.answered(call, resultText)

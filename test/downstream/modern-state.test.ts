@@ -278,14 +278,30 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const gateway = { lookUp: () => ({ provider: 's', key: 'ask' }) } as unknown as Gateway
   const { outcome, withState, bare, again } = answerer(gateway, states)
   const { view, method, params } = binding
-  const exchange = { view, method, params, client: {}, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
-  const asked = await outcome(exchange, '{"resultType":"input_required","inputRequests":{"a":{"n":1.0}},"requestState":"its own"}')
+  const client = { capabilities: { elicitation: {} } }
+  const exchange = { view, method, params, client, serverInfo: '{"name":"s"}' } as unknown as ModernExchange
+  const requests = '{"a":{"method":"elicitation/create","params":{"n":1.0}}}'
+  const asked = await outcome(exchange, `{"resultType":"input_required","inputRequests":${requests},"requestState":"its own"}`)
   const text = asked.parts.join('')
-  assert.ok(text.includes('"inputRequests":{"a":{"n":1.0}}') && !text.includes('its own'))
+  assert.ok(text.includes(`"inputRequests":${requests}`) && !text.includes('its own'))
   const { requestState } = JSON.parse(text) as { requestState: string }
   assert.deepEqual(states.open(requestState, binding), { kind: 'server', server: 's', state: 'its own' })
   // A state is only there where the server gave one.
   assert.ok(!(await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).parts.join('').includes('requestState'))
+  // Nor is a client asked what it has not declared, or in the middle of something else.
+  const refusals: ReadonlyArray<readonly [string, string, RegExp]> = [
+    [method, '', /says not for what/],
+    [method, ',"inputRequests":{"a":{"method":"sampling/createMessage","params":{}}}', /does not support sampling/],
+    [method, ',"inputRequests":{"a":{"method":"elicitation/create","params":{"mode":"url"}}}', /mode url/],
+    [method, ',"inputRequests":{"a":{"method":"vendor/ask"}}', /does not support vendor/],
+    [method, ',"inputRequests":{"a":7}', /is no request/],
+    [method, ',"inputRequests":[]', /is no request/],
+    ['completion/complete', `,"inputRequests":${requests}`, /during completion\/complete/]
+  ]
+  for (const [during, more, error] of refusals) {
+    const other = { ...exchange, method: during } as unknown as ModernExchange
+    await assert.rejects(async () => await outcome(other, `{"resultType":"input_required"${more}}`), error)
+  }
   const paramsText = '{"name":"pay","requestState":"x","inputResponses":{"a":{"action":"accept"}}}'
   const request = { paramsText } as ModernRequest
   assert.equal(withState(request, 'its own').paramsText, paramsText.replace('"x"', '"its own"'))

@@ -143,8 +143,10 @@ test('what a request must have', async (t) => {
     ['the param header', 'tools/call',
       { params: { name: 'echo', arguments: { message: 'x' } }, headers: { 'mcp-param-message': 'x' } }, 200, undefined],
     ['param headers that nobody knows', 'tools/list', { headers: { 'mcp-param-other': 'y', 'mcp-session-id': 'x' } }, 200, undefined],
+    ['a name header that is not encoded well, and no name', 'tools/call', { headers: { 'mcp-name': '=?base64?%?=' } }, 400, -32020],
     ['an unknown method', 'unknown/method', {}, 404, -32601],
-    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'notifications/x'].map(
+    ...['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'notifications/x',
+      'tasks/get', 'tasks/update', 'tasks/cancel', 'tasks/list', 'tasks/result'].map(
       (method) => [`${method}, which is gone`, method, {}, 404, -32601] as const),
     ['an unknown tool', 'tools/call', { params: { name: 'none' } }, 200, -32602],
     ['an unknown resource', 'resources/read', { params: { uri: 'r://none' } }, 200, -32602],
@@ -340,9 +342,14 @@ test('errors of servers, as a modern client may see them', async () => {
   const upstream = (code: number, data?: Json): RpcError =>
     new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
   const needs = { requiredCapabilities: { sampling: {} } }
+  const opens = { requiredCapabilities: { elicitation: { url: {} } } }
   const table: ReadonlyArray<readonly [RpcError, Json, number, number, unknown]> = [
     [upstream(-32002, { uri: 'x' }), {}, -32602, 200, { uri: 'x' }],
-    [upstream(-32042, { elicitations: [] }), {}, -32603, 200, undefined],
+    [upstream(-32042, { elicitations: [] }), {}, -32021, 400, opens],
+    [upstream(-32042, { elicitations: [] }), { elicitation: { form: {} } }, -32021, 400, opens],
+    [upstream(-32042, { elicitations: [] }), { elicitation: { url: {} } }, -32603, 200, undefined],
+    // Of those that only MCP may define.
+    [upstream(-32050, { x: 1 }), {}, -32603, 200, { x: 1 }],
     [upstream(-32020), {}, -32603, 200, undefined],
     [upstream(-32022, { supported: [] }), {}, -32603, 200, undefined],
     [upstream(-32021, needs), {}, -32021, 400, needs],

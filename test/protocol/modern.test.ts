@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { UpstreamError } from '../../protocol/errors.ts'
+import { bridged, shown, union } from '../../protocol/capabilities.ts'
 import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/caching.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
@@ -195,6 +196,19 @@ test('errors about the gateway\'s own hop are told in other words', async (t) =>
     const error = JSON.parse(String(errorText)) as { code: number, data?: { requiredCapabilities?: unknown } }
     assert.deepEqual([error.code, error.data?.requiredCapabilities], [expected, { sampling: {} }])
   }
+})
+
+test('a task is not taken, which was not offered', async (t) => {
+  const task = { result: { resultType: 'task', taskId: 't', status: 'working' } }
+  const { session } = begin(t, new FakeServer((request) => request.method === 'tools/call' ? task : modern(request)))
+  await session.open(() => {})
+  const answer = await session.call(new FakeExchange('{"name":"x"}'), { changes: {}, deadlines })
+  assert.equal(answer.resultText, undefined)
+  assert.match(String(answer.errorText), /-32603.*a task/)
+  const extensions = { 'io.modelcontextprotocol/tasks': {}, 'example.com/x': {} }
+  assert.deepEqual(bridged({ extensions, tasks: {} }), { extensions: { 'example.com/x': {} } })
+  assert.deepEqual(shown({ extensions, tools: {} }), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
+  assert.deepEqual(union([{ extensions }, { tools: {} }]), { extensions: { 'example.com/x': {} }, tools: { listChanged: true } })
 })
 
 test('the stream of changes', async (t) => {

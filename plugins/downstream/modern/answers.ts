@@ -6,6 +6,7 @@ import type { Gateway, Result } from '../../gateway/gateway.ts'
 import { limits } from '../../limits/index.ts'
 import { elicitationOf, isAccepted } from './elicitation.ts'
 import type { ModernExchange } from './exchange.ts'
+import { checkAsked } from './input-request.ts'
 import type { Outcome } from './outcome.ts'
 import type { ModernRequest } from './request.ts'
 import { asksForInput, complete, completeList, strictest } from './result.ts'
@@ -45,6 +46,10 @@ export function answerer (gateway: Gateway, states: States): Answerer {
 
   /** `input_required` of a server, with its state sealed together with whose it is. */
   const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
+    if (!maySuspend(exchange.method)) {
+      throw new RpcError(code.internal, `The server cannot be served: it asks for input during ${exchange.method}`, 'upstream')
+    }
+    checkAsked(exchange.client.capabilities, text)
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = complete(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
@@ -64,7 +69,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
       const { method, serverInfo, view } = exchange
       const isOpen = view.principal.kind === 'anonymous'
       if (typeof answer === 'string') {
-        if (maySuspend(method) && asksForInput(answer)) return handedOn(answer, exchange)
+        if (asksForInput(answer)) return handedOn(answer, exchange)
         return result(complete(answer, serverInfo, method === 'resources/read', isOpen))
       }
       const { kind } = answer

@@ -29,7 +29,7 @@ import { notHere, States, type Sealer } from './state.ts'
 
 /** Methods of former revisions that this one does not have, and that are not passed on to a server either. */
 const gone: ReadonlySet<string> = new Set([
-  'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe', 'tasks/list', 'tasks/result'
+  'initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'resources/unsubscribe'
 ])
 const listMethods: ReadonlySet<string> = new Set(Object.values(listKinds).map(({ method }) => method))
 
@@ -123,7 +123,8 @@ export class ModernEndpoint implements Endpoint {
     const { view, headers, address } = inbound
     const { method } = request
     const origin = { headers, address, credentialHeader: credentialHeader(view.principal, this.#deps.snapshot()) }
-    if (gone.has(method) || method.startsWith('notifications/')) {
+    // Tasks are an extension now, which is not offered.
+    if (gone.has(method) || method.startsWith('tasks/') || method.startsWith('notifications/')) {
       throw new RpcError(code.methodNotFound, `Method not found: ${method}`)
     }
     if (method === 'server/discover') { void this.#discover(inbound, request); return }
@@ -141,13 +142,15 @@ export class ModernEndpoint implements Endpoint {
     const client = isList
       ? this.leases.first(view, address, capabilities, capabilitiesText)
       : this.leases.take(view, address, capabilities, capabilitiesText, logLevel)
+    const surface = gateway.surface(view, client)
     try {
-      if (method === 'tools/call') checkParamHeaders(gateway, view, client, request, inbound.headers)
+      if (method === 'tools/call') checkParamHeaders(gateway, view, surface, request, inbound.headers)
     } catch (error) {
       this.leases.give(client)
       throw error
     }
-    const serverInfo = (): string => gateway.serverInfo(view, client)
+    // Looked up again only where the server was not known yet.
+    const serverInfo = (): string => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
     exchange.attach(request, this.#reply(inbound, accepted, exchange))

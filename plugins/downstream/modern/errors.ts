@@ -27,9 +27,22 @@ export function errorOutcome (error: RpcError, capabilities: ClientCapabilities)
   switch (told.code) {
     case code.resourceNotFound: return failed(withMembers(text, { code: String(code.invalidParams) }), 200)
     // Where it can be put to the client, it is a question (`elicitation.ts`).
-    case code.urlElicitationRequired: return failed(withMembers(text, { code: String(code.internal), data: undefined }), 200)
-    default: return failed(text, statusOf(told))
+    case code.urlElicitationRequired: return unopened(text, told, capabilities)
+    default: return isReserved(told.code) ? failed(withMembers(text, { code: String(code.internal) }), 200) : failed(text, statusOf(told))
   }
+}
+
+/** Codes that only MCP defines, and does not yet: servers of earlier revisions were free to use them ("Error Codes"). */
+const isReserved = (number: number): boolean => number >= -32099 && number < modernCode.unsupportedVersion
+
+const openUrls = { elicitation: { url: {} } }
+
+/** An address has to be opened, which the client cannot be asked for: it does not declare that it can, or not during this request. */
+function unopened (text: string, { message }: RpcError, capabilities: ClientCapabilities): Outcome {
+  if (missingOf(openUrls, capabilities) === undefined) {
+    return failed(withMembers(text, { code: String(code.internal), data: undefined }), 200)
+  }
+  return failed(JSON.stringify({ code: modernCode.missingCapability, message, data: { requiredCapabilities: openUrls } }), 400)
 }
 
 const failed = (text: string, status: number): Outcome => ({ kind: 'error', parts: [text], status })
@@ -47,7 +60,10 @@ function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcErro
 /** Those of the capabilities which a server requires that the client does not declare; undefined: there are none. */
 function missingIn (text: string, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
   const required = smallMemberOf(memberOf(text, 'data') ?? '{}', 'requiredCapabilities')
-  if (!isObject(required)) return undefined
+  return isObject(required) ? missingOf(required, capabilities) : undefined
+}
+
+function missingOf (required: Readonly<Record<string, unknown>>, capabilities: ClientCapabilities): Record<string, unknown> | undefined {
   const missing = Object.entries(required).filter(([name, value]) => lacks(capabilities[name], value))
   return missing.length === 0 ? undefined : Object.fromEntries(missing)
 }

@@ -1,14 +1,36 @@
 import { mayBeAsked, type ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
-import { isObject, withMembers } from '../../../protocol/json.ts'
+import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 
 /** What a client of this era can be asked (MCP 2026-07-28, `InputRequest`). */
 const known: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
 
+/**
+ * Checks the questions of a server of this era, which are handed on as they are (MCP 2026-07-28, "Server Requirements").
+ * @param text of an `input_required`
+ * @throws RpcError when it asks nothing, or what the client has not declared that it can be asked
+ */
+export function checkAsked (capabilities: ClientCapabilities, text: string): void {
+  const requests = memberOf(text, 'inputRequests')
+  if (requests === undefined && memberOf(text, 'requestState') === undefined) throw refused('it asks for input, and says not for what')
+  const asked: unknown = JSON.parse(requests ?? '{}')
+  for (const each of isObject(asked) ? Object.values(asked) : [undefined]) {
+    if (!isObject(each) || typeof each.method !== 'string') throw refused('it asks what is no request')
+    const params = isObject(each.params) ? each.params : {}
+    try {
+      checkAskable(capabilities, { method: each.method, params })
+    } catch (error) {
+      throw error instanceof RpcError ? refused(`it asks what it may not: ${error.message}`) : error
+    }
+  }
+}
+
+const refused = (why: string): RpcError => new RpcError(code.internal, `The server cannot be served: ${why}`, 'upstream')
+
 /** @throws RpcError to answer the server with, when the client has not declared that it can be asked this */
-export function checkAskable (capabilities: ClientCapabilities, { method, params }: Question): void {
+export function checkAskable (capabilities: ClientCapabilities, { method, params }: Pick<Question, 'method' | 'params'>): void {
   if (!known.has(method) || !mayBeAsked(capabilities, method)) {
     throw new RpcError(code.methodNotFound, `The client does not support ${method}`)
   }

@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { RpcError } from '../../../protocol/errors.ts'
-import type { Client } from '../../../protocol/exchange.ts'
 import type { Item } from '../../../protocol/lists.ts'
 import { decodeHeader, modernCode } from '../../../protocol/modern/envelope.ts'
-import { paramHeadersOf, paramValue, type ParamHeader } from '../../../protocol/modern/param-headers.ts'
+import { paramHeadersOf, paramOf, type ParamHeader, type ParamValue } from '../../../protocol/modern/param-headers.ts'
 import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
+import type { Surface } from '../../gateway/surface.ts'
 import { single } from '../endpoint.ts'
 import type { ModernRequest } from './request.ts'
 
@@ -20,9 +20,9 @@ function headersOf (item: Item): readonly ParamHeader[] {
 
 const decimal = /^-?\d+(\.\d+)?$/
 
-/** Integers are compared as numbers. */
-const isSame = (header: string, value: string, isNumber: boolean): boolean =>
-  header === value || (isNumber && decimal.test(header) && Number(header) === Number(value))
+/** Integers are compared as numbers: 42.0 is 42, but not as a string. */
+const isSame = (header: string, value: ParamValue): boolean =>
+  header === String(value) || (typeof value === 'number' && decimal.test(header) && Number(header) === value)
 
 /**
  * Checks the `Mcp-Param-*` headers of a call against its arguments, where the tool is known.
@@ -31,18 +31,18 @@ const isSame = (header: string, value: string, isNumber: boolean): boolean =>
 export function checkParamHeaders (
   gateway: Gateway,
   view: View,
-  client: Client,
+  surface: Surface,
   { params }: ModernRequest,
   headers: IncomingHttpHeaders
 ): void {
-  const item = typeof params.name === 'string' ? gateway.lookUp(view, client, 'tools', params.name)?.item : undefined
+  const item = typeof params.name === 'string' ? gateway.lookUpIn(view, surface, 'tools', params.name)?.item : undefined
   if (!item) return
   for (const { header, path } of headersOf(item)) {
-    const value = paramValue(params.arguments, path)
+    const value = paramOf(params.arguments, path)
     const sent = single(headers[header])
     if (value === undefined && sent === undefined) continue
     const decoded = sent === undefined ? undefined : decodeHeader(sent)
-    if (value !== undefined && decoded !== undefined && isSame(decoded, value, decimal.test(value))) continue
+    if (value !== undefined && decoded !== undefined && isSame(decoded, value)) continue
     const what = sent === undefined ? 'is missing' : 'differs from the argument'
     throw new RpcError(modernCode.headerMismatch, `Header mismatch: ${header} ${what}`)
   }

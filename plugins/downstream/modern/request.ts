@@ -78,11 +78,15 @@ function checkNames (method: string, params: Readonly<Record<string, unknown>>, 
   if (member === undefined) return
   const name = single(headers[headerNames.name])
   if (name === undefined) throw mismatch('Mcp-Name is missing')
-  if (decodeHeader(name) !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
+  const decoded = decodeHeader(name)
+  if (decoded === undefined || decoded !== params[member]) throw mismatch(`Mcp-Name differs from params.${member}`)
 }
 
 /** Members of `_meta` that are of this hop alone. The log level is not: a modern server sends what the client wants, and no more. */
 const ofThisHop: ReadonlySet<string> = new Set([metaKeys.protocolVersion, metaKeys.clientCapabilities, metaKeys.clientInfo])
+
+/** Max length of params whose `_meta` is kept, in characters. */
+const maxKept = 16 * 1024
 
 /** The params without the members of the envelope; all others keep their bytes. */
 function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
@@ -90,17 +94,31 @@ function withoutEnvelope (paramsText: string): { text: string, capabilitiesText:
   const at = members.findLastIndex(({ key }) => key === '_meta')
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}' }
-  const metaText = paramsText.slice(meta.start, meta.end)
+  const { rest, capabilitiesText } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
+  const text = rest === ''
+    ? withoutMember(paramsText, members, at, meta)
+    : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`
+  return { text, capabilitiesText }
+}
+
+/** The parts of a `_meta`: the members that are not of this hop, as JSON text, and the capabilities. */
+interface MetaParts { readonly metaText: string, readonly rest: string, readonly capabilitiesText: string }
+
+/** Those of the last request: the next one of the same client often has the same. */
+let last: MetaParts | undefined
+
+/** @param isKept the text that it is a part of, which stays in memory with it, is small */
+function partsOf (metaText: string, isKept: boolean): MetaParts {
+  if (last?.metaText === metaText) return last
   const rest: string[] = []
   let capabilitiesText = '{}'
   for (const { key, keyStart, start, end } of membersOf(metaText)) {
     if (!ofThisHop.has(key)) rest.push(metaText.slice(keyStart, end))
     else if (key === metaKeys.clientCapabilities) capabilitiesText = metaText.slice(start, end)
   }
-  const text = rest.length > 0
-    ? `${paramsText.slice(0, meta.start)}{${rest.join()}}${paramsText.slice(meta.end)}`
-    : withoutMember(paramsText, members, at, meta)
-  return { text, capabilitiesText }
+  const parts = { metaText, rest: rest.join(), capabilitiesText }
+  if (isKept) last = parts
+  return parts
 }
 
 function withoutMember (text: string, members: readonly Member[], at: number, { keyStart, end }: Member): string {
