@@ -1,9 +1,11 @@
 // Many calls of modern clients that wait for answers at the same time.
 import assert from 'node:assert/strict'
+import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'tap'
+import { limits } from '../../plugins/limits/index.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
-import { connected, KEY, settings, text, within, type Json, type Message } from '../helpers/client.ts'
-import { startHub, until } from '../helpers/hub.ts'
+import { connected, KEY, OTHER, otherKey, settings, text, within, type Json, type Message } from '../helpers/client.ts'
+import { bearerKey, startHub, until } from '../helpers/hub.ts'
 
 const name = 'form'
 const prefix = 'io.modelcontextprotocol/'
@@ -11,36 +13,63 @@ const _meta = { [`${prefix}protocolVersion`]: '2026-07-28', [`${prefix}clientCap
 const headers = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
-  authorization: `Bearer ${KEY}`,
   'mcp-protocol-version': '2026-07-28',
   'mcp-method': 'tools/call',
   'mcp-name': name
 }
 
-async function call (url: string, more: Json = {}): Promise<Message> {
+async function call (url: string, more: Json = {}, key = KEY): Promise<Message> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, _meta, ...more } })
-  return await (await fetch(url, { method: 'POST', headers, body })).json() as Message
+  return await (await fetch(url, { method: 'POST', headers: { ...headers, authorization: `Bearer ${key}` }, body })).json() as Message
 }
 
-test('1,000 parked calls: each ends by its answer, or with the gateway; none is left running', async (t) => {
-  const count = 1_000
-  const { url, world } = await startLegacyBridge(t)
-  const hub = await startHub(t, { settings: settings({ s: { url, isolation: 'shared' } }) })
-  await connected(hub, 1)
-  const route = `${hub.url}/mcp/s`
+/** Begins calls that are asked something. Side by side, but not as many sockets at a time. */
+async function park (url: string, count: number, key?: string): Promise<Message[]> {
   const asked: Message[] = []
   let begun = 0
-  // Side by side, but not as many sockets at a time.
-  await Promise.all(Array.from({ length: 20 }, async () => { while (begun++ < count) asked.push(await call(route)) }))
+  await Promise.all(Array.from({ length: 20 }, async () => { while (begun++ < count) asked.push(await call(url, {}, key)) }))
   assert.ok(asked.every(({ result }) => result?.resultType === 'input_required'), JSON.stringify(asked.at(-1)))
-  assert.equal(world.running, count)
-  const answered = await Promise.all(asked.slice(0, 100).map(async ({ result = {} }) => {
+  return asked
+}
+
+test('1,000 parked calls: each ends by its answer, its time, the end of its access, or with the gateway; none is left running', async (t) => {
+  const share = 250
+  const { url, world } = await startLegacyBridge(t)
+  const hub = await startHub(t, {
+    settings: settings({ s: { url, isolation: 'shared' } }, { bearerKeys: [bearerKey(), otherKey()] })
+  })
+  await connected(hub, 1)
+  const route = `${hub.url}/mcp/s`
+  const left = async (count: number, why: string): Promise<void> => {
+    await until(() => world.running === count, 20_000, () => `${why}: ${world.running} calls run at the server`)
+  }
+  const before = process.memoryUsage().heapUsed
+  const asked = await park(route, share)
+  await park(route, share, OTHER)
+  await park(route, share)
+  // The last ones get less time.
+  const { time } = limits.parked
+  const bounds: { time: number } = limits.parked
+  bounds.time = 2_000
+  t.after(() => { bounds.time = time })
+  await park(route, share)
+  bounds.time = time
+  await left(3 * share, 'by its time')
+  // With what the test, the client and the server in this process hold.
+  assert.ok(process.memoryUsage().heapUsed - before < 150e6)
+
+  const answered = await Promise.all(asked.slice(0, share).map(async ({ result = {} }) => {
     const [key = ''] = Object.keys(result.inputRequests as Json)
     const inputResponses = { [key]: { action: 'accept', content: { name: 'Ann' } } }
     return await call(route, { inputResponses, requestState: result.requestState })
   }))
   assert.ok(answered.every(({ result }) => text(result) === 'accept Ann'))
-  await until(() => world.running === count - 100, 10_000)
+  await left(2 * share, 'by its answer')
+
+  const stored = JSON.parse(await readFile(hub.settingsPath, 'utf8')) as { bearerKeys: unknown[] }
+  await writeFile(hub.settingsPath, JSON.stringify({ ...stored, bearerKeys: stored.bearerKeys.slice(0, 1) }))
+  await left(share, 'by the end of its access')
+
   await within(30_000, 'the end of the gateway', hub.stop())
-  await until(() => world.running === 0, 20_000, () => `${world.running} calls still run at the server`)
+  await left(0, 'with the gateway')
 })
