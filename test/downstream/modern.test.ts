@@ -180,6 +180,17 @@ test('what a request must have', async (t) => {
   for (const method of ['GET', 'DELETE']) {
     assert.equal((await fetch(url, { method, headers: made('x', {}).headers })).status, 405)
   }
+  // Of several _meta, none goes to the server unseen: its progress token would be another call's.
+  const twice = JSON.stringify(envelope({}, { x: 1 }))
+  for (const [params, seen] of [
+    [`"_meta":{"progressToken":7},"name":"echo","_meta":${JSON.stringify(envelope())}`, {}],
+    [`"_meta":{"progressToken":7},"name":"echo","_meta":${twice}`, { x: 1 }]
+  ] as const) {
+    const { headers } = made('tools/call', { params: { name: 'echo' } })
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{${params}}}`
+    const { result } = await (await fetch(url, { method: 'POST', headers, body })).json() as Message
+    assert.deepEqual(JSON.parse(text(result)), seen)
+  }
   // Beside it, sessions are served as ever.
   assert.ok((await (await Session.open(`${hub.url}/mcp/s`)).tools()).includes('echo'))
 })

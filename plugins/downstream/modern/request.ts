@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
+import { isObject, membersOf, withMembers, type Member } from '../../../protocol/json.ts'
 import { isLegacyVersion, legacyVersions } from '../../../protocol/legacy/versions.ts'
 import { isLevel, type Level } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -95,6 +95,10 @@ function withoutEnvelope (paramsText: string): { text: string, capabilitiesText:
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}' }
   const { rest, capabilitiesText } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
+  // Of several, the last counts here; a server may read the first, which would be one that nobody has looked at.
+  if (members.findIndex(({ key }) => key === '_meta') !== at) {
+    return { text: withMembers(paramsText, { _meta: rest === '' ? undefined : `{${rest}}` }), capabilitiesText }
+  }
   const text = rest === ''
     ? withoutMember(paramsText, members, at, meta)
     : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`
