@@ -17,6 +17,8 @@ const usualLevel: Level = 'info'
 export class Outgoing {
   readonly version: ModernVersion
   readonly #members: Readonly<Record<string, string>>
+  /** The same as the text of a `_meta` that has nothing else, by log level. */
+  readonly #whole = new Map<Level | undefined, string>()
   readonly #tools: ToolHeaders
 
   constructor (version: ModernVersion, { clientInfo, capabilities }: ClientIdentity, tools: ToolHeaders) {
@@ -41,12 +43,22 @@ export class Outgoing {
    */
   params (exchange: Exchange, changes: Changes, id: number, hasLogs: boolean): string {
     const { params: { _meta }, paramsText } = exchange
+    const level = hasLogs ? levelFor(exchange) : undefined
+    const own = changes._meta ?? (_meta === undefined ? undefined : memberOf(paramsText, '_meta'))
+    if (own === undefined) return withMembers(paramsText, { ...changes, _meta: this.#wholeMeta(level) })
     const members: Record<string, string> = { ...this.#members }
     if (isObject(_meta) && _meta.progressToken !== undefined) members.progressToken = String(id)
-    const level = hasLogs ? levelFor(exchange) : undefined
     if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)
-    const text = changes._meta ?? (_meta === undefined ? '{}' : memberOf(paramsText, '_meta') ?? '{}')
-    return withMembers(paramsText, { ...changes, _meta: withMembers(text, members) })
+    return withMembers(paramsText, { ...changes, _meta: withMembers(own, members) })
+  }
+
+  /** The `_meta` of a request that has none. */
+  #wholeMeta (level: Level | undefined): string {
+    const known = this.#whole.get(level)
+    if (known !== undefined) return known
+    const made = withMembers('{}', level === undefined ? this.#members : { ...this.#members, [metaKeys.logLevel]: JSON.stringify(level) })
+    this.#whole.set(level, made)
+    return made
   }
 
   /** The headers of a client's request, which repeat what stands in its params once they are changed. */

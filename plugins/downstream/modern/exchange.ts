@@ -145,7 +145,9 @@ export class ModernExchange implements Exchange<View> {
   }
 
   #answer ({ kind, parts, status }: Outcome): void {
-    for (const { idText, reply } of this.#waiting.splice(0)) {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const { idText, reply } of waiting) {
       const [only] = parts
       const begin = `{"jsonrpc":"2.0","id":${idText},"${kind}":`
       reply.finish(parts.length === 1 && typeof only === 'string' ? [`${begin}${only}}`] : [begin, ...parts, '}'], status)
