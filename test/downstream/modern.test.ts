@@ -230,7 +230,12 @@ test('the bytes of a result are those of its server', async (t) => {
   const upstream = await startUpstream(t, {
     tools: [tool('raw')],
     serverInfo: { name: 'raw', version: '1' },
-    on: ({ method }) => method === 'tools/call' ? new Raw(results[next++] ?? '{}') : undefined
+    on: ({ method }) => {
+      if (method === 'tools/call') return new Raw(results[next++] ?? '{}')
+      return method === 'tools/list'
+        ? new Raw('{"tools":[{"name":"raw","inputSchema":{"type":"object"}}],"ttlMs":600000,"cacheScope":"public"}')
+        : undefined
+    }
   })
   const hub = await startHub(t, { settings: settings({ s: { url: upstream.url } }) })
   await connected(hub, 1)
@@ -245,6 +250,14 @@ test('the bytes of a result are those of its server', async (t) => {
     answer(`{"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}],${head}}`),
     answer(`{"content":[],"structuredContent":{"resultType":"mine"},${head},"_meta":{${info}}}`)
   ])
+  // How long a list may be kept is told to those whose era has that; what needs a key is nobody else's.
+  for (const route of ['/mcp/s', '/mcp']) {
+    const { ttlMs, cacheScope } = (await ask(hub.url + route, 'tools/list')).message.result ?? {}
+    assert.ok(Number(ttlMs) > 0 && Number(ttlMs) <= 600_000, `${route}: ${String(ttlMs)}`)
+    assert.equal(cacheScope, 'private')
+    const { ttlMs: none } = await (await Session.open(hub.url + route)).ask('tools/list')
+    assert.equal(none, undefined)
+  }
 })
 
 test('a question parks a call; its answers resume it', async (t) => {
