@@ -9,6 +9,7 @@ import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settin
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { isModern } from '../../plugins/downstream/modern/request.ts'
+import { complete } from '../../plugins/downstream/modern/result.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
@@ -222,7 +223,10 @@ test('the bytes of a result are those of its server', async (t) => {
     '{"content":[],"x":12345678901234567890,"resultTypes":1e400}',
     '{ }',
     '{"_meta":{"a":1.0},"content":[{"type":"text","text":"\\"resultType\\""}]}',
-    '{"content":[],"structuredContent":{"resultType":"mine"}}'
+    '{"content":[],"structuredContent":{"resultType":"mine"}}',
+    '{"resultType":"complete","content":[]}',
+    '{"resultType":"complete","content":[],"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"other"}}}',
+    ' {"resultType":"vendor/x" }'
   ]
   const head = '"resultType":"complete"'
   const info = '"io.modelcontextprotocol/serverInfo":{"name":"raw","version":"1"}'
@@ -247,8 +251,11 @@ test('the bytes of a result are those of its server', async (t) => {
   assert.deepEqual(bodies, [
     answer(`{${head},"_meta":{${info}},"content":[],"x":12345678901234567890,"resultTypes":1e400}`),
     answer(`{${head},"_meta":{${info}} }`),
-    answer(`{"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}],${head}}`),
-    answer(`{"content":[],"structuredContent":{"resultType":"mine"},${head},"_meta":{${info}}}`)
+    answer(`{${head},"_meta":{"a":1.0,${info}},"content":[{"type":"text","text":"\\"resultType\\""}]}`),
+    answer(`{${head},"_meta":{${info}},"content":[],"structuredContent":{"resultType":"mine"}}`),
+    answer(`{"_meta":{${info}},${head},"content":[]}`),
+    answer(`{${head},"content":[],"_meta":{${info}}}`),
+    answer(`{"_meta":{${info}},"resultType":"vendor/x" }`)
   ])
   // How long a list may be kept is told to those whose era has that; what needs a key is nobody else's.
   for (const route of ['/mcp/s', '/mcp']) {
@@ -363,6 +370,7 @@ test('with its key, a principal loses what it has open', async (t) => {
 })
 
 test('errors of servers, as a modern client may see them', async () => {
+  for (const odd of ['[{}]', 'null', '"{"']) assert.throws(() => complete(odd, '{}'), { code: -32603 }, odd)
   const upstream = (code: number, data?: Json): RpcError =>
     new RpcError(code, 'no', 'upstream', JSON.stringify({ code, message: 'no', data }))
   const needs = { requiredCapabilities: { sampling: {} } }

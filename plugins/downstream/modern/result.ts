@@ -1,4 +1,5 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
+import { code, RpcError } from '../../../protocol/errors.ts'
 import { memberOf, membersOf, withMembers } from '../../../protocol/json.ts'
 import { metaKeys, type ResultType } from '../../../protocol/modern/envelope.ts'
 import type { List } from '../../gateway/list.ts'
@@ -27,13 +28,19 @@ export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boole
  * A result for a client of this era. The texts of most servers have none of these members, so that nothing of them is read.
  * @param isKept it may be kept, and has to say how long
  * @param isOpen it needs nothing to get at it
+ * @throws RpcError for a text that is no object
  */
 export function complete (text: string, serverInfo: string, isKept = false, isOpen = false): string {
+  if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
+    throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
+  }
   const isPlain = !text.includes('"resultType"') && !text.includes('"_meta"') && !(isKept && /"(?:ttlMs|cacheScope)"/.test(text))
   if (isPlain) {
     const rest = text.slice(text.indexOf('{') + 1)
     return `${resultHead('complete', serverInfo)}${isKept ? `,${cachingText(notKept)}` : ''}${/^\s*\}/.test(rest) ? '' : ','}${rest}`
   }
+  const spliced = isKept ? undefined : withInfo(text, serverInfo)
+  if (spliced !== undefined) return spliced
   const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
   const meta = members.get('_meta')
   const changes: Record<string, string> = {
@@ -46,6 +53,19 @@ export function complete (text: string, serverInfo: string, isKept = false, isOp
     changes.cacheScope = isPublic ? '"public"' : '"private"'
   }
   return withMembers(text, changes)
+}
+
+/** A result with its type and who answers, the rest as it is; undefined where that is not done by adding to it. */
+function withInfo (text: string, serverInfo: string): string | undefined {
+  const members = membersOf(text)
+  const metas = members.filter(({ key }) => key === '_meta')
+  const [meta] = metas
+  const type = members.some(({ key }) => key === 'resultType') ? '' : '"resultType":"complete",'
+  const from = text.indexOf('{') + 1
+  if (!meta) return `{${type}"_meta":{"${metaKeys.serverInfo}":${serverInfo}}${members.length === 0 ? '' : ','}${text.slice(from)}`
+  if (metas.length > 1 || text[meta.start] !== '{') return undefined
+  const own = withMembers(text.slice(meta.start, meta.end), { [metaKeys.serverInfo]: serverInfo })
+  return `{${type}${text.slice(from, meta.start)}${own}${text.slice(meta.end)}`
 }
 
 /** True for a result with which a server asks the client something. */
