@@ -17,7 +17,8 @@ export function cachingOf (result: string): Caching | undefined {
   const ttl = memberOf(result, 'ttlMs')
   const scope = memberOf(result, 'cacheScope')
   if (ttl === undefined && scope === undefined) return undefined
-  const ttlMs = Number(ttl)
+  // Of a stranger's text, no more is read than a number takes.
+  const ttlMs = ttl !== undefined && ttl.length <= 32 ? Number(ttl) : 0
   return { ttlMs: ttlMs > 0 && Number.isFinite(ttlMs) ? Math.trunc(ttlMs) : 0, isPublic: scope === '"public"' }
 }
 
