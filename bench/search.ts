@@ -3,6 +3,7 @@ import type { Bench, Measurement } from './bench.ts'
 import { measureCost } from './search/cost.ts'
 import { plainBm25 } from './search/plain-bm25.ts'
 import { measure } from './search/quality.ts'
+import { modelName, searchesByModel } from './search/sentence-model.ts'
 import { readQuestions, readTools, type Question } from './search/questions.ts'
 import { syntheticTools } from './search/synthetic.ts'
 import { table } from './table.ts'
@@ -25,12 +26,14 @@ async function run ({ quick, log }: Bench): Promise<string> {
     ['plain BM25', (query) => plain(query, 20)],
     ['Tool-Hub', (query) => index.search(query, 20).map(({ tool }) => tool)]
   ]
+  log(`embedding tools and questions with ${modelName}`)
+  const { byMeaning, fused } = await searchesByModel(index, tools, questions.map(({ text }) => text))
   log('cost of 10,000 tools')
   const cost = await measureCost(syntheticTools(tools, 10_000), questions.map(({ text }) => text), quick ? 1 : 4)
   return [
     `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). How those held back ` +
       'are found was not looked at, one by one; they ask for tools that a random draw chose.',
-    quality(searches, questions),
+    quality([...searches, [modelName, byMeaning], [`Tool-Hub, fused with ${modelName}`, fused]], questions),
     await tokens(tools, searches, questions),
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
       `which held the loop for at most ${cost.hold.toFixed(0)} ms; a search takes ` +

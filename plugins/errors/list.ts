@@ -39,7 +39,7 @@ export const errors = {
     403
   ),
   UntrustedOrigin: createError(
-    'TH_FOREIGN_ORIGIN',
+    'TH_UNTRUSTED_ORIGIN',
     'Pages of this Origin may not use the cookie of a login; add it to SOCIAL_AUTH_TRUSTED_ORIGINS if they should',
     403
   ),

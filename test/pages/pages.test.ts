@@ -361,6 +361,7 @@ test('the consent page', async (t) => {
       'Change this hub\'s configuration on your behalf',
       'See your username and whether you are an administrator',
       'Know who you are',
+      'Read what you can read in this hub\'s management API; as an administrator also its logs, users and configuration, without secrets',
       'other (a permission that has no description)'
     ])
     assert.doesNotMatch(bodyText(pages.consent({ ...consent, client: { ...consent.client, uri: 'javascript:alert(1)' } })), /Website|alert/)

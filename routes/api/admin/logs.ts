@@ -40,8 +40,8 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request) => {
     const author = authorOf(request)
     request.log.info(`${author}: cleared the log that admins read`)
-    app.logs.clear()
     app.audit.note(author, { entity: 'logs', name: 'logs', before: {} })
+    app.logs.clear()
     return { success: true as const, message: 'The log was cleared' }
   })
 
