@@ -51,7 +51,8 @@ export async function searchesByModel (index: ToolIndex, tools: readonly SearchT
   }
 }
 
-const product = (one: readonly number[], other: readonly number[]): number => one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0)
+const product = (one: readonly number[], other: readonly number[]): number =>
+  one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0)
 
 function unit (vector: readonly number[]): number[] {
   const length = Math.sqrt(product(vector, vector))

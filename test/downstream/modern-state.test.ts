@@ -1,6 +1,7 @@
 // What modern clients bring back: sealed states, and the rounds of parked calls.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { mock } from 'node:test'
 import { test } from 'tap'
 import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
 import { answerer } from '../../plugins/downstream/modern/answers.ts'
@@ -67,6 +68,17 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
     }
     assert.ok(!sealed.includes('bob') && !Buffer.from(sealed.split('.').at(-1) ?? '', 'base64url').includes('ann'))
   }
+  await t.test('a state of a server is good once; the same answers again, for a while', async (t) => {
+    mockTimers(t, 'Date')
+    const [, server = ''] = kinds.map((state) => states.seal(state, binding, Date.now() + 10 * minute))
+    states.use(server, '{"a":1}')
+    states.use(server, '{"a":1}')
+    assert.throws(() => { states.use(server, '{"a":2}') }, { code: -32602 })
+    mock.timers.tick(limits.parked.again + 1)
+    assert.throws(() => { states.use(server, '{"a":1}') }, /answered already/)
+    states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
+  })
+
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
     const other = new States(sealer(keys))

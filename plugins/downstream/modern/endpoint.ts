@@ -194,6 +194,7 @@ export class ModernEndpoint implements Endpoint {
     if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
     const state = this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
     const answersText = answersIn(request.paramsText)
+    if (state.kind !== 'call') this.parked.states.use(requestState, answersText)
     switch (state.kind) {
       case 'server':
         this.#run(inbound, accepted, this.#answerer.withState(request, state.state), origin, state.server)

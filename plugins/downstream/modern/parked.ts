@@ -11,7 +11,7 @@ import { ShareError, Shares, type Release } from '../../limits/shares.ts'
 import { checkAskable, inputRequest } from './input-request.ts'
 import type { Outcome } from './outcome.ts'
 import { resultHead } from './result.ts'
-import type { Binding, States } from './state.ts'
+import { usedAlready, type Binding, type States } from './state.ts'
 
 /** An exchange, as far as parking concerns it. */
 export interface Parkable extends Binding {
@@ -166,7 +166,7 @@ export class ParkedCall<Exchange extends Parkable> {
     const isFirst = round === this.#round && this.#asked !== undefined
     const isAgain = round === this.#answered?.round && digest === this.#answered.digest &&
       Date.now() - this.#answered.at <= limits.parked.again
-    if (!isFirst && !isAgain) throw new RpcError(code.invalidParams, 'This requestState was answered already')
+    if (!isFirst && !isAgain) throw usedAlready()
     attach()
     if (isFirst) {
       this.#answered = { round, digest, at: Date.now() }

@@ -3,6 +3,8 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
+import { BoundedMap } from '../../limits/bounded-map.ts'
+import { limits } from '../../limits/index.ts'
 
 // `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
 // It comes back from a stranger, so it is encrypted, authenticated, and bound to whose and what for it is.
@@ -34,6 +36,9 @@ export const notHere = (): RpcError => new RpcError(
   'The call that waits for these answers has ended, or another gateway process holds it; send the request again without requestState'
 )
 
+/** The round of a state is over. */
+export const usedAlready = (): RpcError => new RpcError(code.invalidParams, 'This requestState was answered already')
+
 const nonceLength = 12
 const tagLength = 16
 
@@ -43,6 +48,8 @@ export class States {
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
+  /** States that came back, by their digests. */
+  readonly #used = new BoundedMap<string, { readonly answers: string, readonly at: number }>(limits.parked.used)
 
   /** @param sealer undefined: states of servers open in this process only, too */
   constructor (sealer?: Sealer) {
@@ -66,6 +73,20 @@ export class States {
     if (principal !== binding.view.principal.key || request !== digestOf(binding)) throw notValid()
     if (until < Date.now()) throw expired()
     return state
+  }
+
+  /**
+   * Takes a state that no parked call is behind: it is good once. The same answers again are good for a while, since an answer to them may
+   * have been lost.
+   * @param answersText the `inputResponses` that came with it
+   * @throws RpcError -32602: it was used already
+   */
+  use (sealed: string, answersText: string): void {
+    const key = hash('sha256', sealed, 'base64url')
+    const answers = hash('sha256', answersText, 'base64url')
+    const used = this.#used.get(key)
+    if (!used) this.#used.set(key, { answers, at: Date.now() })
+    else if (used.answers !== answers || Date.now() - used.at > limits.parked.again) throw usedAlready()
   }
 
   #read (sealed: string): Content {
