@@ -80,7 +80,8 @@ export class StdioTransport implements Transport {
   /** The ids of requests that the process has surely not read. They fail once the reason is known. */
   #unread: number[] = []
   #closing = false
-  #isOver = false
+  /** Why the connection is over. */
+  #ended: string | undefined
 
   constructor (options: StdioOptions) {
     this.#options = options
@@ -142,9 +143,7 @@ export class StdioTransport implements Transport {
   send (text: string, options?: SendOptions): void {
     const stdin = this.#child?.stdin
     if (!stdin || !stdin.writable || this.#closing) {
-      if (options?.id !== undefined) {
-        this.#receiver?.failed(options.id, new UpstreamError('unreachable', 'the process is not running', { isPublic: true }))
-      }
+      if (options?.id !== undefined) this.#failLater([options.id], 'the process is not running')
       return
     }
     if (stdin.writableLength + this.#unsent.length > stdinLimit) {
@@ -186,15 +185,19 @@ export class StdioTransport implements Transport {
     // A text this short is written whole or not at all: if writing it fails, the process is dead and has read nothing of it.
     const whole = stdin.writableLength === 0 && text.length < atomic
     stdin.write(text, (error) => {
-      if (!error || !whole || this.#isOver) return
-      this.#unread.push(...ids)
-      // The exit of the process gives a better reason, but may not come.
-      setTimeout(() => { this.#failUnread('the process does not read its input') }, closeGrace).unref()
+      if (error && whole) this.#failLater(ids, 'the process does not read its input')
     })
   }
 
+  /** Fails requests that the process has not read. Its exit gives a better reason and its last words, but may not come. */
+  #failLater (ids: readonly number[], reason: string): void {
+    this.#unread.push(...ids)
+    if (this.#ended !== undefined) this.#failUnread(this.#ended)
+    else setTimeout(() => { this.#failUnread(reason) }, closeGrace).unref()
+  }
+
   #read (chunk: Buffer): void {
-    if (this.#isOver) return
+    if (this.#ended !== undefined) return
     let from = 0
     for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
       const rest = chunk.subarray(from, at)
@@ -219,7 +222,7 @@ export class StdioTransport implements Transport {
     const stdout = this.#child?.stdout
     stdout?.pause()
     setTimeout(() => {
-      if (this.#isOver || this.#size === 0) return
+      if (this.#ended !== undefined || this.#size === 0) return
       if (!this.#isReading) stdout?.resume()
       this.#hold()
     }, memoryRetry).unref()
@@ -268,7 +271,7 @@ export class StdioTransport implements Transport {
 
   /** Reports the connection as closed, stops reading, and ends the process. */
   #fail (reason: string): void {
-    if (this.#isOver || this.#closing) return
+    if (this.#ended !== undefined || this.#closing) return
     this.#report(reason)
     this.#child?.stdout?.destroy()
     void this.close()
@@ -276,8 +279,8 @@ export class StdioTransport implements Transport {
 
   /** Reports the end of the connection, once. */
   #report (reason: string): void {
-    if (this.#isOver) return
-    this.#isOver = true
+    if (this.#ended !== undefined) return
+    this.#ended = reason
     this.#chunks = []
     this.#account?.close()
     this.#failUnread(reason)

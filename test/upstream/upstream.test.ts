@@ -1169,7 +1169,7 @@ async function startChild (t: Test, command: string, args: string[], more: Parti
       )
     },
     failed: (id, error) => {
-      heard.push(`failed ${id} ${error.fault}: ${error.message}`)
+      heard.push(`failed ${id} ${error.fault}: ${error.message}${error.detail}`)
     },
     paused: () => {},
     closed: (error) => {
@@ -1184,6 +1184,21 @@ const sh = async (t: Test, script: string, more?: Partial<StdioOptions>): Promis
   await startChild(t, 'sh', ['-c', script], more)
 const nodeScript = async (t: Test, script: string, more?: Partial<StdioOptions>): Promise<Child> =>
   await startChild(t, process.execPath, ['-e', script], more)
+
+test('a request to a process that has just ended fails with its last words', async (t) => {
+  // Whoever inherits its stderr holds it open: its end is noticed before its last words are read.
+  const script = `
+    require('node:child_process').spawn('sleep', ['3'], { stdio: ['ignore', 'ignore', 'inherit'], detached: true }).unref()
+    console.error('dying of thirst')
+    process.exit(3)`
+  const child = await startChild(t, process.execPath, ['-e', script])
+  await until(() => { try { return !process.kill(child.transport.pid ?? 0, 0) } catch { return true } }, 5_000)
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  child.send('{"jsonrpc":"2.0","id":1,"method":"initialize"}', 1)
+  const failed = (): string | undefined => child.heard.find((each) => each.startsWith('failed'))
+  await until(() => failed() !== undefined, 5_000)
+  assert.equal(failed(), 'failed 1 unreachable: the process ended with exit code 3; its last lines:\ndying of thirst')
+})
 
 test('stdio: a child and its streams', async (t) => {
   await t.test('messages come as they were printed, in pieces or together; CRLF and empty lines are no matter', async (t) => {
