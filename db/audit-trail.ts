@@ -7,7 +7,7 @@ export interface AuditEntry {
   readonly username: string
   readonly action: 'create' | 'update' | 'delete'
   readonly entity:
-    'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient' |
+    'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient' | 'consent' | 'login' |
     'bundle' | 'activities' | 'logs' | 'backup'
   readonly name: string
   readonly before?: string

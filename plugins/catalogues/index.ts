@@ -16,7 +16,7 @@ export default fp(async (app) => {
   const sourceOf = (name: string): Source => new Source({
     outbound: app.outbound,
     name,
-    log: (error, sentence) => { app.log.warn({ err: error }, sentence) }
+    tell: (level, sentence) => { app.log[level](sentence) }
   })
   const [registry, cloud] = [sourceOf('The MCP registry'), sourceOf('The cloud catalogue')]
   app.decorate('catalogues', {

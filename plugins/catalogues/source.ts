@@ -6,6 +6,7 @@ import type { Pause } from '../../protocol/large-message.ts'
 import { errors } from '../errors/list.ts'
 import { BoundedMap } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
+import { Outage, type Tell } from '../limits/outage.ts'
 import { ShareError, Shares } from '../limits/shares.ts'
 import { turns } from '../limits/turns.ts'
 import type { Fetched } from '../outbound/fetch.ts'
@@ -43,7 +44,8 @@ export interface SourceDeps {
   name: string
   /** In ms since the epoch. */
   now?: () => number
-  log: (error: unknown, sentence: string) => void
+  /** Receives what is told of the service's failures. */
+  tell: Tell
 }
 
 /** Max length of an ETag that is sent back, in characters. */
@@ -70,9 +72,12 @@ export class Source {
   readonly #asking = new Map<string, Promise<Kept>>()
   readonly #shares = new Shares(limits.catalogues.requests, 'requests to catalogues')
   readonly #ending = new AbortController()
+  readonly #outage: Outage
 
   constructor ({ now = Date.now, ...deps }: SourceDeps) {
     this.#deps = { now, ...deps }
+    const { name, tell } = deps
+    this.#outage = new Outage(tell, { ill: `${name} gives no answer`, well: `${name} answers` }, now)
   }
 
   /**
@@ -101,20 +106,24 @@ export class Source {
   }
 
   /** Ends all requests. */
-  close (): void { this.#ending.abort() }
+  close (): void {
+    this.#ending.abort()
+    this.#outage.end()
+  }
 
   /** The kept answer in place of one, where the service failed. @throws as `ask` */
   #withoutAnswer<Value> (error: unknown, key: string): Answer<Value> {
-    const { name, now, log } = this.#deps
+    const { name, now } = this.#deps
     if (error instanceof NotAnswered) {
       this.#kept.delete(key)
       if (error.status === 404) throw new errors.NoSuch('entry in this catalogue')
       throw new errors.InvalidInput(`${name} does not accept this query: check "cursor" and the other parameters`)
     }
     if (error instanceof ShareError) throw error
+    const cause = reasonOf(error)
+    if (!this.#ending.signal.aborted) this.#outage.failed(cause)
     const kept = this.#kept.get(key)
-    if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${reasonOf(error)}`)
-    log(error, 'a catalogue gives no answer, so an earlier one is used')
+    if (!kept) throw new errors.UpstreamFailed(`${name} gives no answer: ${cause}`)
     kept.dueAt = now() + limits.catalogues.retry
     kept.isStale = true
     return answerOf(kept)
@@ -135,8 +144,9 @@ export class Source {
       signal: this.#ending.signal
     })
     const times = { givenAt: now(), dueAt: now() + limits.catalogues.fresh, isStale: false }
+    if (answer.status !== 304 || !kept) checkStatus(answer, method === 'GET')
+    this.#outage.over()
     if (answer.status === 304 && kept) return this.#keep(key, { ...kept, ...times })
-    checkStatus(answer, method === 'GET')
     const { etag = '' } = answer.headers
     const isUsable = method === 'GET' && etag !== '' && etag.length <= longestEtag
     const value = answer.body.length <= limits.steppedBody

@@ -66,6 +66,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
   const interactions = new Interactions({
     pages: app.pages,
     consents: ports.consents,
+    audit: (former, next) => { app.audit.note(next.username, auditOfConsent(former, next)) },
     clients,
     settings,
     path: interactionPath,
@@ -116,7 +117,9 @@ export default fp<OAuthPorts>(async (app, ports) => {
     provider: async (issuer) => await providers.get(issuer),
     consents: async (username) => await ports.consents.list(username),
     withdraw: async (username, clientId) => {
+      const former = await ports.consents.find(username, clientId)
       if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')
+      app.audit.note(username, auditOfConsent(former ?? undefined, undefined))
       await accessTokens.revoke({ username, clientId })
     }
   })
@@ -149,6 +152,10 @@ function auditOf (before: Client | undefined, after: Client | undefined): Parts 
     after: after && { ...withoutSecrets(after), ...(isSecretNew ? { secretChanged: true } : {}) }
   }
 }
+
+/** A change of what a user allows a client, for the audit log. */
+const auditOfConsent = (before: Consent | undefined, after: Consent | undefined): Parts =>
+  ({ entity: 'consent', name: (after ?? before)?.clientId ?? '', before: before && { ...before }, after: after && { ...after } })
 
 const withoutSecrets = ({ secretHash: _, registrationTokenHash: __, ...client }: Client): Record<string, unknown> => ({ ...client })
 

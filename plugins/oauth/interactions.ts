@@ -1,7 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Interaction, InteractionResults, Provider } from 'oidc-provider'
-import type { Consents } from '../../db/ports.ts'
+import type { Consent, Consents } from '../../db/ports.ts'
 import type { User } from '../../schemas/settings.ts'
 import { describeScopes, type Page, type PageClient, type Pages } from '../pages/index.ts'
 import { accountId, accountOf, parseAccountId } from './accounts.ts'
@@ -24,6 +24,8 @@ export type Answer = Page | { readonly location: string, readonly client?: PageC
 export interface InteractionDeps {
   readonly pages: Pages
   readonly consents: Consents
+  /** Notes a change of what a user allows. */
+  readonly audit: (former: Consent | undefined, next: Consent) => void
   readonly clients: ClientRegistry
   readonly settings: () => OAuthSettings
   /** The path of the pages below the host. */
@@ -102,12 +104,14 @@ export class Interactions {
     const scope = scopes.join(' ')
     const { username } = parseAccountId(account)
     const resource = textOf(details.params.resource)
-    const { consents } = this.#deps
+    const { consents, audit } = this.#deps
     // Tokens of an earlier consent are valid still: the list of consents says what they may do, too.
     const former = await consents.find(username, clientId)
     const held = former?.resource === resource ? former?.scope.split(' ') ?? [] : []
     const allowed = [...new Set([...held, ...scopes])].join(' ')
-    await consents.put({ username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() })
+    const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() }
+    await consents.put(consent)
+    audit(former ?? undefined, consent)
     return await this.#finish(request, details, { consent: { scope } })
   }
 

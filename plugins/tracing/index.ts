@@ -13,7 +13,7 @@ export default fp(async (app) => {
   const { env, version } = app.config
   const exporter = exporterOf(env)
   if (exporter === undefined) return
-  const tracer = await makeTracer({ exporter, version, warn: (details, sentence) => { app.log.warn(details, sentence) } })
+  const tracer = await makeTracer({ exporter, version, tell: (level, sentence) => { app.log[level](sentence) } })
   app.gateway.addHook('onCall', (call) => { tracer.begin(call) })
   app.gateway.addHook('onDone', (call) => { tracer.end(call) })
   app.addHook('onClose', async () => { await tracer.close() })

@@ -1,14 +1,17 @@
 // The only file that loads OpenTelemetry: it is imported when tracing is on.
 import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, type Context, type Span, type Tracer } from '@opentelemetry/api'
-import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { ExportResultCode, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter as JsonExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources'
-import { BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter, type SpanExporter } from '@opentelemetry/sdk-trace-base'
+import {
+  BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter, type ReadableSpan, type SpanExporter
+} from '@opentelemetry/sdk-trace-base'
 import { RpcError } from '../../protocol/errors.ts'
 import { isObject, memberOf } from '../../protocol/json.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../gateway/hooks.ts'
+import { Outage, type Tell } from '../limits/outage.ts'
 
 /** Max length of names and URIs in spans, in characters; beyond: they are cut. */
 const longest = 256
@@ -44,7 +47,33 @@ class CallTrace implements TraceContext {
 export interface TracingDeps {
   exporter: string
   version: string
-  warn: (details: object, sentence: string) => void
+  tell: Tell
+}
+
+/** Tells of an exporter's failures, which harm no call, in place of the SDK: that has a line for each batch. */
+class ToldExporter implements SpanExporter {
+  readonly #exporter: SpanExporter
+  readonly #outage: Outage
+
+  constructor (exporter: SpanExporter, tell: Tell) {
+    this.#exporter = exporter
+    this.#outage = new Outage(tell, { ill: 'traces cannot be sent', well: 'traces are sent' })
+  }
+
+  export (spans: ReadableSpan[], done: Parameters<SpanExporter['export']>[1]): void {
+    this.#exporter.export(spans, ({ code, error }) => {
+      if (code === ExportResultCode.SUCCESS) this.#outage.over()
+      else this.#outage.failed(error?.message ?? 'the collector gave no reason')
+      done({ code: ExportResultCode.SUCCESS })
+    })
+  }
+
+  async forceFlush (): Promise<void> { await this.#exporter.forceFlush?.() }
+
+  async shutdown (): Promise<void> {
+    this.#outage.end()
+    await this.#exporter.shutdown()
+  }
 }
 
 /**
@@ -56,15 +85,15 @@ export class CallTracer {
   readonly #tracer: Tracer
   readonly #propagator = new W3CTraceContextPropagator()
 
-  constructor ({ exporter, version, warn }: TracingDeps) {
-    const log = (message: string): void => { warn({ message }, 'tracing') }
+  constructor ({ exporter, version, tell }: TracingDeps) {
+    const log = (message: string): void => { tell('warn', `tracing: ${message}`) }
     const ignore = (): void => {}
     const logger = { error: log, warn: log, info: ignore, debug: ignore, verbose: ignore }
     diag.setLogger(logger, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true })
     const own = resourceFromAttributes({ 'service.name': 'tool-hub', 'service.version': version })
     this.#provider = new BasicTracerProvider({
       resource: defaultResource().merge(own).merge(detectResources({ detectors: [envDetector] })),
-      spanProcessors: [new BatchSpanProcessor((exporters[exporter] ?? (() => new ProtobufExporter()))())]
+      spanProcessors: [new BatchSpanProcessor(new ToldExporter((exporters[exporter] ?? (() => new ProtobufExporter()))(), tell))]
     })
     this.#tracer = this.#provider.getTracer('tool-hub', version)
   }

@@ -22,7 +22,7 @@ import type { ServerTest } from '../../plugins/servers/test-record.ts'
 import { signalOf } from '../disconnect.ts'
 import type { FastifyPluginAsyncTypebox } from '../typebox.ts'
 import { page } from './page.ts'
-import { principalOf } from './principal.ts'
+import { authorOf, principalOf } from './principal.ts'
 import { serializeRecords } from './records.ts'
 import { succeeded } from './succeeded.ts'
 
@@ -208,7 +208,9 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' },
     onRequest: mustHoldLogin
   }, async (request) => {
-    const existed = await app.servers.logOut(principalOf(request), request.params.name)
+    const { name } = request.params
+    const existed = await app.servers.logOut(principalOf(request), name)
+    if (existed) app.audit.note(authorOf(request), { entity: 'login', name, before: { server: name } })
     return { success: true as const, message: existed ? 'The login was ended' : 'There was no login' }
   })
 }

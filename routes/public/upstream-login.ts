@@ -91,7 +91,11 @@ const browserRoutes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'run' },
     exposeHeadRoute: false
   }, async (request, reply) => {
-    const { ok, title, text } = await app.logins.finish(request.query, keyOf(request))
+    const { ok, title, text, login } = await app.logins.finish(request.query, keyOf(request))
+    if (login) {
+      const { server, whose, user = 'system' } = login
+      app.audit.note(user, { entity: 'login', name: server, after: { server, for: whose } })
+    }
     return await sendPage(reply, ok ? app.pages.done({ title, text }) : app.pages.problem({ title, text, status: 400 }))
   })
 }

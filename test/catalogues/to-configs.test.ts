@@ -286,7 +286,7 @@ test('a large answer of a registry is read in the turns of who asks for it', asy
     causes.push(cause)
     return { status: 200, headers: {}, body }
   }
-  const registry = new Registry(new Source({ outbound: { fetch } as never, name: 'The registry', log: () => {} }), 'https://registry.example')
+  const registry = new Registry(new Source({ outbound: { fetch } as never, name: 'The registry', tell: () => {} }), 'https://registry.example')
   let others = 0
   let isOver = false
   const tick = (): void => { if (!isOver) { others++; setImmediate(tick) } }

@@ -220,10 +220,11 @@ test('a source', async (t) => {
   let asked = 0
   let answer: () => Promise<Partial<Fetched>> | Partial<Fetched> = () => ({})
   const headers: Array<Record<string, string> | undefined> = []
+  const told: string[] = []
   const source = new Source({
     name: 'The test',
     now: () => now,
-    log: () => {},
+    tell: (level, sentence) => { told.push(`${level} ${sentence}`) },
     outbound: {
       fetch: async (_url, options) => {
         asked++
@@ -254,9 +255,15 @@ test('a source', async (t) => {
     assert.deepEqual(await ask(), { value: { a: 1 }, staleSince: since })
     assert.equal(asked, 3)
     now += limits.catalogues.retry
+    await ask()
+    assert.equal(asked, 4)
+    assert.deepEqual(told, ['warn The test gives no answer: its answer has another form than expected'], 'one line for as long as it lasts')
+    now += limits.catalogues.retry
     answer = () => ({ body: Buffer.from('{"a":2}') })
     assert.deepEqual(await ask(), { value: { a: 2 } })
-    assert.equal(asked, 4)
+    assert.equal(asked, 5)
+    assert.equal(told.length, 2)
+    assert.match(told[1] ?? '', /^info The test answers again since .*, after 2 failures since /)
   })
   await t.test('forgets what the service has no more', async () => {
     now += limits.catalogues.fresh

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'
+import { at } from '../helpers/client.ts'
 import type { Browser } from '../helpers/oauth.ts'
 import { allow, register, request } from '../helpers/oauth.ts'
 import {
@@ -923,4 +924,13 @@ test('consents are their user\'s', async (t) => {
   assert.ok(await world.isValid(access))
   assert.equal((await world.as(alice, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 200)
   assert.equal((await world.as(alice, 'DELETE', `/api/oauth/consents/${clientId}`)).status, 404)
+  const noted = (await world.as(admin, 'GET', '/api/audit?entity=consent')).body.data as Json[]
+  assert.deepEqual(
+    noted.map(({ username, action, name, before, after }) => [username, action, name, at(before, 'scope'), at(after, 'scope')]),
+    [
+      ['alice', 'delete', clientId, 'mcp profile', undefined],
+      ['alice', 'update', clientId, 'mcp profile', 'mcp profile'],
+      ['alice', 'create', clientId, undefined, 'mcp profile']
+    ]
+  )
 })

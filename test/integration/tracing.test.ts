@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { test, type Test } from 'tap'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
 import { json, restApi, type RestApi } from '../fakes/rest-api.ts'
-import { connected, KEY, Session, settings, text } from '../helpers/client.ts'
+import { connected, KEY, Session, settings, sleep, text } from '../helpers/client.ts'
 import { npmServer, spawnHub, startHub, until, type Hub } from '../helpers/hub.ts'
 import { exporterOf } from '../../plugins/tracing/switch.ts'
 
@@ -231,7 +231,14 @@ test('a sampler of none sends nothing; a collector that is away harms no call', 
     const hub = await traced(t, servers, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', OTEL_BSP_SCHEDULE_DELAY: '10' })
     await connected(hub, 1)
     const session = await Session.open(`${hub.url}/mcp`)
-    for (let count = 0; count < 5; count++) assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
+    for (let count = 0; count < 5; count++) {
+      assert.equal(text(await session.call('fake-echo', { message: 'hi' })), 'hi')
+      await sleep(50)
+    }
+    await until(() => hub.output().includes('traces cannot be sent'), 10_000)
+    await sleep(200)
+    assert.equal(hub.output().split('traces cannot be sent').length, 2, hub.output())
+    assert.doesNotMatch(hub.output(), /tracing: /)
     await hub.stop()
   })
 })

@@ -157,7 +157,16 @@ void test('the life of a login on a settings file', { timeout }, async (t) => {
   ]
   assert.equal((await manage(restarted, 'DELETE', '/servers/guarded/oauth')).status, 200)
   await until(async () => (await record(restarted)).status === 'oauth_required', 15_000, restarted.output)
-  assertNoToken(server, [...answers, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
+  // The audit log of a settings file begins with the process.
+  const noted = await manage(restarted, 'GET', '/audit?entity=login')
+  assert.deepEqual(
+    (at(noted.body, 'data') as Json[]).map(({ username, action, name, before, after }) => [username, action, name, before, after]),
+    [
+      ['system', 'delete', 'guarded', { server: 'guarded' }, undefined],
+      ['system', 'create', 'guarded', undefined, { server: 'guarded', for: 'everybody who may use the server' }]
+    ]
+  )
+  assertNoToken(server, [...answers, noted.text, hub.output(), restarted.output(), ...await filesOf(hub.folder)], 'the gateway')
 })
 
 void test('an SSE server that asks for a login', { timeout }, async (t) => {

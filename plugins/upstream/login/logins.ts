@@ -31,7 +31,13 @@ export interface LoginsDeps {
 }
 
 /** The outcome of an authorization request, for the person in front of the browser. */
-export interface LoginOutcome { readonly ok: boolean, readonly title: string, readonly text: string }
+export interface LoginOutcome {
+  readonly ok: boolean
+  readonly title: string
+  readonly text: string
+  /** The login that there is now. `user`: who holds it; undefined: it is nobody's alone. */
+  readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
+}
 
 /** The parameters of an authorization response (RFC 6749 §4.1.2, RFC 9207 §2). */
 export type LoginResponse = Readonly<Partial<Record<'code' | 'state' | 'iss' | 'error' | 'error_description', string>>>
@@ -122,8 +128,7 @@ export class Logins {
   async start (ticket: string): Promise<Start & { readonly whose: string, readonly user?: string } | undefined> {
     const start = await findStart(this.#deps.states, ticket)
     if (!start) return undefined
-    const user = start.holder.startsWith(prefix) && !isKeys(start.holder) ? start.holder.slice(prefix.length) : undefined
-    return { ...start, whose: this.#whose(start.holder), ...(user === undefined ? {} : { user }) }
+    return { ...start, ...this.#whoOf(start.holder) }
   }
 
   /**
@@ -167,8 +172,15 @@ export class Logins {
       const { message } = failureOf(reason, 'the exchange of the code')
       return failed('The login failed', `At server ${JSON.stringify(saved.server)}, ${message}.`)
     }
-    const use = `Tool-Hub now uses this login at server ${JSON.stringify(saved.server)}, for ${this.#whose(saved.holder)}.`
-    return { ok: true, title: 'You are logged in', text: `${use} You can close this window.` }
+    const { server, holder } = saved
+    const who = this.#whoOf(holder)
+    const use = `Tool-Hub now uses this login at server ${JSON.stringify(server)}, for ${who.whose}.`
+    return { ok: true, title: 'You are logged in', text: `${use} You can close this window.`, login: { server, ...who } }
+  }
+
+  #whoOf (holder: string): { whose: string, user?: string } {
+    const user = holder.startsWith(prefix) && !isKeys(holder) ? holder.slice(prefix.length) : undefined
+    return { whose: this.#whose(holder), ...(user === undefined ? {} : { user }) }
   }
 
   /** Who will act with a login, for the person in front of the browser. */

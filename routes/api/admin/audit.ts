@@ -4,7 +4,8 @@ import { StringEnum } from '../../../schemas/string-enum.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
 const entities: Array<ShownEntry['entity']> = [
-  'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'bundle', 'activities', 'logs', 'backup'
+  'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs',
+  'backup'
 ]
 const Open = Type.Object({}, { additionalProperties: true })
 const Entry = Type.Object(
