@@ -68,11 +68,18 @@ const quantile = (times: readonly number[], share: number): number =>
   [...times].sort((a, b) => a - b)[Math.ceil(share * times.length) - 1] ?? Infinity
 const median = (values: readonly number[]): number => (quantile(values, 0.5) + quantile(values, 0.5 + 1e-9)) / 2
 const rssOf = ({ pid }: ProcessHub): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
+const operator = bearerKey({ name: 'operator', token: `thk_${'c'.repeat(64)}` })
+/** How long the gateway's event loop was held since the last time that this was asked: at p99 and at most, in ms. */
+async function heldOf ({ url }: ProcessHub): Promise<[number, number]> {
+  const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${operator.token}` } })).text()
+  const of = (name: string): number => 1_000 * Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)`, 'm').exec(text)?.[1] ?? NaN)
+  return [of('p99'), of('max')]
+}
 const shown = (ms: number): string => ms < 10 ? ms.toFixed(1) : String(Math.round(ms))
 
 const heading = [
-  '| attack | what the attacker got | p50, p99 quiet | p50, p99 under attack | ratio of p99 | slowest | slowest list | RSS |',
-  '| --- | --- | --- | --- | --- | --- | --- | --- |'
+  '| attack | what the attacker got | p50, p99 quiet | p50, p99 under attack | ratio of p99 | slowest | slowest list | the loop is held, p99 and at most | RSS |',
+  '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
 ]
 const rows: string[] = []
 
@@ -89,7 +96,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
         mcpServers: { mine: own.server, ...servers },
         users: await Promise.all(Object.entries(passwords).map(async ([username, password]) =>
           ({ username, password: await hashes.hash(password), isAdmin: username === 'admin' }))),
-        bearerKeys: [keys.ann, keys.ben],
+        bearerKeys: [keys.ann, keys.ben, operator],
         systemConfig: { routing: { enableBearerAuth: true }, ...system }
       },
       // The attacker may store servers on this machine, as users elsewhere may on public addresses.
@@ -122,11 +129,14 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
 
     const quiet = [await measure(quietTime, false)]
     const attacked: Seen[] = []
+    const held: Array<[number, number]> = []
     let counts: Record<string, number> = {}
     // A hold of thousands of sessions takes as long as both measurings.
     for (let pair = 0; pair < (name.startsWith('sessions') ? 1 : pairs); pair++) {
       await within(60_000, 'the attack', attacker.send({ begin: victim }))
+      await heldOf(hub)
       attacked.push(await measure(attackTime, name.includes('logins')))
+      held.push(await heldOf(hub))
       const ended = await within(60_000, 'the end of the attack', attacker.send({ end: true }))
       if ('ended' in ended) counts = ended.ended
       // What the attack left behind is not the quiet: until he is served at once again, by half of his calls.
@@ -153,6 +163,7 @@ for (const name of Object.keys(attacks).filter((each) => words.length === 0 || w
       ratio.toFixed(1),
       `${shown(Math.max(...calls.attacked))} ms`,
       `${shown(Math.max(...attacked.flatMap((one) => one.lists)))} ms`,
+      `${[0, 1].map((n) => shown(Math.max(...held.map((each) => each[n] ?? NaN)))).join(', ')} ms`,
       `${Math.round(rss)} MiB`
     ].join(' | ')
     rows.push(`| ${row} |`)
