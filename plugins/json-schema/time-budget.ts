@@ -34,6 +34,9 @@ export class CpuBudget {
   /** @param isPatient long work costs no more than its time: schemas of admins' servers are large, and not hostile */
   constructor (isPatient = false) { this.#isPatient = isPatient }
 
+  /** The longest time that work may take, in ms of CPU time. */
+  get longest (): number { return this.#isPatient ? Infinity : limits.schemaCpu.validation }
+
   /** The CPU time that may be spent now, in ms. */
   get left (): number {
     const now = performance.now()
@@ -79,13 +82,14 @@ class TimeBudget {
 
   /**
    * Runs work synchronously.
-   * @param timeout in ms of CPU time
-   * @param cpu the budget of the owner, from which the work's time is taken; the timeout is shorter where less is left
+   * @param longest a timeout, in ms of CPU time
+   * @param cpu the budget of the owner, from which the work's time is taken; the timeout is shorter where less is left, or allowed
    * @returns undefined where the work exceeds the timeout or the stack, or did so within the last minute, or the owner's budget is spent
    * @throws the error that the work throws
    */
-  run <Result> (name: string, timeout: number, work: () => Result, cpu?: CpuBudget): Result | undefined {
+  run <Result> (name: string, longest: number, work: () => Result, cpu?: CpuBudget): Result | undefined {
     if (this.#isInBackoff(name)) return undefined
+    const timeout = Math.min(longest, cpu?.longest ?? longest)
     const allowance = Math.min(timeout, cpu?.left ?? timeout)
     if (allowance < Math.min(timeout, minAllowance)) return undefined
     const before = process.cpuUsage()

@@ -11,10 +11,6 @@ export type Validator = (args: Record<string, unknown>) => string[]
 /** Runs work synchronously with a timeout in ms; undefined: the work exceeds it, or is not started. */
 export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
 
-/** In ms of CPU time. The cost of most schemas cannot be told by looking at them. */
-const compileTimeout = 100
-const validateTimeout = 50
-
 /** Max errors that are put into words: a large value may have as many as it has parts. */
 const maxErrors = 100
 
@@ -87,7 +83,7 @@ export function createValidator (
   return (args) => {
     const validate = validator ??= compileWithTimeout(schema, runWithTimeout)
     if (!validate) return []
-    return isCheap(args) ? validate(args) : runWithTimeout(validateTimeout, () => validate(args)) ?? []
+    return isCheap(args) ? validate(args) : runWithTimeout(limits.schemaCpu.validation, () => validate(args)) ?? []
   }
 }
 
@@ -95,7 +91,7 @@ function compileWithTimeout (schema: Record<string, unknown>, runWithTimeout: Ru
   let isStarted = false
   // Before the work, which takes the owner's CPU time.
   const ajv = instances ??= newInstances()
-  const validator = runWithTimeout(compileTimeout, () => {
+  const validator = runWithTimeout(limits.schemaCpu.compilation, () => {
     isStarted = true
     return compile(schema, ajv) ?? compileByParameter(schema, ajv)
   })

@@ -362,10 +362,11 @@ export const limits = {
   /**
    * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
    * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. Of users' servers, what
-   * takes longer than `slice`, in ms, and all that is stopped, counts `longer` times. `owners`: max owners whose time is counted; beyond:
-   * the oldest that spent nothing lately is forgotten.
+   * takes longer than `slice`, in ms, and all that is stopped, counts `longer` times. `validation`: max CPU time of reading or validating
+   * the arguments of one call, in ms; `compilation`: that of compiling one schema, of users' servers as much as a validation; beyond: only
+   * the server validates. `owners`: max owners whose time is counted; beyond: the oldest that spent nothing lately is forgotten.
    */
-  schemaCpu: { perSecond: 80, burst: 100, slice: 10, longer: 8, owners: 10_000 },
+  schemaCpu: { perSecond: 80, burst: 100, slice: 10, longer: 8, validation: 20, compilation: 100, owners: 10_000 },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */

@@ -18,9 +18,6 @@ export interface ToolInput {
   readonly asTask: boolean
 }
 
-/** The longest time that reading arguments by a schema may take, in ms. */
-const longestRead = 50
-
 const byName = new WeakMap<Catalogue, ReadonlyMap<string, Item>>()
 const inputs = new WeakMap<Item, ToolInput>()
 
@@ -54,12 +51,12 @@ function toInput ({ text }: Item, runWithTimeout: RunWithTimeout): ToolInput {
     asTask: isObject(execution) && execution.taskSupport === 'required',
     names: (argument) => {
       const isNamed = (): boolean => shapeOf(schema).properties.has(argument)
-      return isCheap(argument) ? isNamed() : runWithTimeout(longestRead, isNamed) ?? false
+      return isCheap(argument) ? isNamed() : runWithTimeout(limits.schemaCpu.validation, isNamed) ?? false
     },
     read: (args, eager) => {
       const convert = (): Record<string, unknown> => convertArguments(schema, args, eager)
       // Each character of a text may become an element of an array.
-      return isCheap(args, 1) ? convert() : runWithTimeout(longestRead, convert) ?? args
+      return isCheap(args, 1) ? convert() : runWithTimeout(limits.schemaCpu.validation, convert) ?? args
     },
     check: createValidator(schema, text.length, runWithTimeout, isCheap)
   }

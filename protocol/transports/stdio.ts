@@ -114,6 +114,8 @@ export class StdioTransport implements Transport {
       const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
       throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
     }
+    await ownTurn()
+    if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
     const child = spawn(command, args, {
       cwd,
       ...(user && { uid: user.uid, gid: user.gid }),
@@ -164,9 +166,9 @@ export class StdioTransport implements Transport {
 
   async close (): Promise<void> {
     const child = this.#child
-    if (!child?.pid) return
     this.#closing = true
     this.#receiver = undefined
+    if (!child?.pid) return
     // Before it ends: what a process leaves behind has another parent afterwards.
     const descendants = await descendantsOf(child.pid)
     child.stdin?.end()
@@ -292,6 +294,15 @@ export class StdioTransport implements Transport {
       this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true }))
     }
   }
+}
+
+let lastTurn = Promise.resolve()
+
+/** Resolves in a turn of the event loop in which no other process is started: a start holds the loop for some ms. */
+async function ownTurn (): Promise<void> {
+  const turn = lastTurn
+  lastTurn = turn.then(async () => { await new Promise((resolve) => { setImmediate(resolve) }) })
+  await turn
 }
 
 /** Reads the child's stderr line by line, for as long as it lives; long lines are cut. */

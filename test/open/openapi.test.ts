@@ -12,7 +12,8 @@ import { parse, stringify } from 'yaml'
 import { makeView } from '../../plugins/access/view.ts'
 import { TextCache } from '../../plugins/openapi/cache.ts'
 import { frameOf, headOf, responses, uniqueOperationId, type BodyInput } from '../../plugins/openapi/document.ts'
-import { timeBudgetOf } from '../../plugins/json-schema/time-budget.ts'
+import { CpuBudget, timeBudgetOf } from '../../plugins/json-schema/time-budget.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { notations } from '../../plugins/openapi/notation.ts'
 import { OpenApi } from '../../plugins/openapi/openapi.ts'
 import { toOperation } from '../../plugins/openapi/operation.ts'
@@ -1452,6 +1453,12 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
   assert.equal(runs, before, 'it is not begun again')
   assert.equal(timeBudgetOf(hands).run('other', 500, spin(1)), before + 1)
   assert.equal(timeBudgetOf({}).run('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
+  // What is stopped counts eight times, so this tells when that was: a user's work long before an admin's.
+  const [user, admins] = [new CpuBudget(), new CpuBudget(true)]
+  assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), user), undefined)
+  assert.ok(user.left > limits.schemaCpu.burst - 8 * 2 * limits.schemaCpu.validation, `${user.left}`)
+  assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), admins), undefined)
+  assert.ok(admins.left < limits.schemaCpu.burst / 2, `${admins.left}`)
   const deep = (): number => deep() + 1
   assert.equal(timeBudgetOf(hands).run('deep', 500, deep), undefined)
   assert.throws(() => timeBudgetOf(hands).run('wrong', 500, () => { throw new Error('of its own') }), /of its own/)
