@@ -33,7 +33,12 @@ export const activities = pgTable('activities', {
   index('activities_timestamp').on(timestamp, id),
   index('activities_server').on(server, timestamp, id),
   index('activities_tool').on(tool, timestamp, id, server),
+  // Errors are few, and what an operator looks for: of one who has none, no other calls are read.
   index('activities_errors').on(timestamp, id).where(sql`${status} = 'error'`),
+  index('activities_errors_server').on(server, timestamp, id).where(sql`${status} = 'error'`),
+  index('activities_errors_tool').on(tool, timestamp, id).where(sql`${status} = 'error'`),
+  index('activities_errors_username').on(username, timestamp, id).where(sql`${status} = 'error'`),
+  index('activities_errors_key_name').on(keyName, timestamp, id).where(sql`${status} = 'error'`),
   index('activities_group').on(group, timestamp, id).where(sql`${group} is not null`),
   index('activities_username').on(username, timestamp, id),
   index('activities_key').on(keyId, timestamp, id).where(sql`${keyId} is not null`),
