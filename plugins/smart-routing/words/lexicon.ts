@@ -1,7 +1,7 @@
 import { LoopBudget } from '../../../protocol/yield.ts'
 import { readAsset } from '../../config/assets.ts'
 import { stopWords } from './common-words.ts'
-import { stemOf } from './stem.ts'
+import { stemOf, type Token } from './stem.ts'
 import { fold, wordsOf } from './tokens.ts'
 import { tuning } from './tuning.ts'
 import { letters, type Word } from './typos.ts'
@@ -104,7 +104,10 @@ export class Lexicon {
   isPhrase (term: string): boolean { return this.#parts.has(term) && this.knows(term) }
 
   /** Whether two terms, joined, are a term of several words. */
-  areJoined (first: string, second: string): boolean { return this.#firsts.has(first) && this.#parts.has(first + second) }
+  areJoined (first: Token, second: Token): boolean {
+    first.isFirst ??= this.#firsts.has(first.term)
+    return first.isFirst && this.#parts.has(first.term + second.term)
+  }
 
   partsOf (term: string): readonly string[] | undefined { return this.#parts.get(term) }
 

@@ -75,7 +75,12 @@ const exceptions = new Map<string, string>([
 ].flatMap((word) => [[word, word], [`${word.replace(/y$/, 'ie')}s`, word]]))
 
 /** A word as it was written, folded, and its stem, which is what is compared. */
-export interface Token { readonly word: string, readonly term: string }
+export interface Token {
+  readonly word: string
+  readonly term: string
+  /** Whether it may begin a term of several words, as the lexicon says; undefined: it was not asked yet. */
+  isFirst?: boolean
+}
 
 const tokens = new Map<string, Token>()
 
@@ -86,7 +91,7 @@ export function tokenOf (word: string): Token {
   if (tokens.size >= limits.wordSearch.cachedWords) tokens.clear()
   // A part of a long text would keep the whole text in memory.
   const own = word.length < 13 ? word : ` ${word}`.slice(1)
-  const token = { word: own, term: stem(own) }
+  const token: Token = { word: own, term: stem(own), isFirst: undefined }
   tokens.set(own, token)
   return token
 }

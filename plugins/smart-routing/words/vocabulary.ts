@@ -44,14 +44,17 @@ export class Vocabulary {
    * @param count of all slots
    */
   remove (slots: ReadonlyMap<number, Analysis>, count: number): void {
-    const times = new Map<string, number>()
-    for (const { tokens } of slots.values()) for (const { term } of tokens) times.set(term, (times.get(term) ?? 0) + 1)
+    const times = new Map<Entry, number>()
+    for (const { tokens } of slots.values()) {
+      for (const { term } of tokens) {
+        const entry = this.#entries.get(term)
+        if (entry) times.set(entry, (times.get(entry) ?? 0) + 1)
+      }
+    }
     // Of all slots, since reading beyond its end is slow.
     const isGone = new Uint8Array(count)
     for (const slot of slots.keys()) isGone[slot] = 1
-    for (const [term, most] of times) {
-      const entry = this.#entries.get(term)
-      if (!entry) continue
+    for (const [entry, most] of times) {
       const { places } = entry
       let kept = 0
       while (kept < places.length && isGone[slotOf(places[kept] ?? 0)] !== 1) kept++
@@ -63,7 +66,7 @@ export class Vocabulary {
       }
       places.splice(kept, i - kept)
       if (places.length > 0) continue
-      this.#entries.delete(term)
+      this.#entries.delete(entry.term)
       this.#buckets.get(bucketOf(entry.word.charCodeAt(0), entry.word.length))?.delete(entry)
     }
   }
