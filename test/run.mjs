@@ -34,7 +34,7 @@ const names = readdirSync(root, { recursive: true }).map(String).filter((name) =
 const longest = [
   'access/matrix', 'api/management', 'open/openapi', 'downstream/mcp', 'auth/access', 'upstream/openapi',
   // These wait for most of their time: for a registry, for an idle minute.
-  'integration/cli-first-start', 'integration/nginx',
+  'integration/cli-first-start', 'integration/running', 'integration/nginx',
   'integration/database', 'integration/pglite', 'integration/cli', 'integration/oauth-storage', 'integration/continuity',
   'integration/api', 'integration/oauth-flow', 'integration/users', 'integration/social-login',
   'system/replicas', 'system/faults', 'system/hub'

@@ -1,6 +1,6 @@
 // What runs the gateway elsewhere: the steps of the Dockerfile, in a plain folder; the image itself, where the machine can make it (root,
-// buildah and mmdebstrap; no registry is asked for images), in the soak or with TEST_IMAGE=1, since it takes minutes; the unit for systemd
-// where that is there, and the compose file and the chart as far as they can be read.
+// buildah and mmdebstrap; no registry is asked for images), which takes minutes: TEST_IMAGE=0 leaves it out; the unit for systemd where
+// that is there, and the compose file and the chart as far as they can be read.
 import assert from 'node:assert/strict'
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,6 @@ import { test } from 'tap'
 import { parse, parseAllDocuments } from 'yaml'
 import { Env } from '../../schemas/env.ts'
 import { at, type Json } from '../helpers/client.ts'
-import { isFull } from '../helpers/full.ts'
 import { freePort, path, until } from '../helpers/hub.ts'
 import { cachedPackages } from '../helpers/packages.ts'
 
@@ -89,7 +88,7 @@ test('the steps of the Dockerfile, in a plain folder', { timeout: 240_000 }, asy
 
 /** Why no image is built here; false: it is. */
 function noImage (): string | false {
-  if (!isFull && process.env.TEST_IMAGE !== '1') return 'NO IMAGE IS BUILT: it takes minutes. TEST_IMAGE=1 or npm run soak builds and runs it'
+  if (process.env.TEST_IMAGE === '0') return 'NO IMAGE IS BUILT: TEST_IMAGE=0'
   if (process.platform !== 'linux' || process.geteuid?.() !== 0) return 'NO IMAGE IS BUILT: that needs root on Linux'
   const missing = ['buildah', 'mmdebstrap'].filter((tool) => spawnSync(tool, ['--version']).status !== 0)
   return missing.length === 0 ? false : `NO IMAGE IS BUILT: apt-get install ${missing.join(' ')}`
@@ -117,18 +116,27 @@ test('the image, built and run', { timeout: 1_800_000, skip: noImage() }, async 
     await buildah('commit', '--rm', '--quiet', container, name)
   }
 
-  const modules = await cachedPackages('image', { node: '22.23.3' })
-  await run('mmdebstrap', ['--variant=minbase', '--include=ca-certificates', 'bookworm', join(folder, 'root.tar')], { maxBuffer: 2 ** 26 })
-  await standIn('docker.io/library/node:22-bookworm-slim', async (root, container) => {
-    await run('tar', ['-xf', join(folder, 'root.tar'), '-C', root])
-    await cp(join(modules, 'node/bin/node'), join(root, 'usr/local/bin/node'))
-    await cp(join(await npm('root', '-g'), 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true })
-    for (const name of ['npm', 'npx']) await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(root, 'usr/local/bin', name))
-    await buildah('run', container, '--', 'useradd', '-m', '-u', '1000', 'node')
-  })
-  await standIn('ghcr.io/astral-sh/uv:0.9', async (root) => {
-    for (const name of ['uv', 'uvx']) await writeFile(join(root, name), '#!/bin/sh\necho stand-in\n', { mode: 0o755 })
-  })
+  const prepare = async (): Promise<void> => {
+    const modules = await cachedPackages('image', { node: '22.23.3' })
+    await run('mmdebstrap', ['--variant=minbase', '--include=ca-certificates', 'bookworm', join(folder, 'root.tar')], { maxBuffer: 2 ** 26 })
+    await standIn('docker.io/library/node:22-bookworm-slim', async (root, container) => {
+      await run('tar', ['-xf', join(folder, 'root.tar'), '-C', root])
+      await cp(join(modules, 'node/bin/node'), join(root, 'usr/local/bin/node'))
+      await cp(join(await npm('root', '-g'), 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true })
+      for (const name of ['npm', 'npx']) await symlink(`../lib/node_modules/npm/bin/${name}-cli.js`, join(root, 'usr/local/bin', name))
+      await buildah('run', container, '--', 'useradd', '-m', '-u', '1000', 'node')
+    })
+    await standIn('ghcr.io/astral-sh/uv:0.9', async (root) => {
+      for (const name of ['uv', 'uvx']) await writeFile(join(root, name), '#!/bin/sh\necho stand-in\n', { mode: 0o755 })
+    })
+  }
+  // Mounts and chroots of their own are not allowed in every container.
+  const obstacle = await prepare().then(() => undefined, (error: unknown) => error instanceof Error ? error.message : String(error))
+  if (obstacle !== undefined) {
+    const reason = `NO IMAGE IS BUILT: this machine does not make one: ${obstacle.slice(0, 1_000)}`
+    await t.test(reason, { skip: reason }, () => {})
+    return
+  }
   // npm's own settings, so that it asks the same registry, and its cache.
   const mounts = ['-v', `${await npm('config', 'get', 'userconfig')}:/root/.npmrc:ro`, '-v', `${await npm('config', 'get', 'cache')}:/root/.npm`]
   await buildah('build', '--pull-never', '--layers=false', ...mounts, '-t', 'tool-hub', path(''))
