@@ -5,7 +5,7 @@ import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage 
 import { createConnection } from 'node:net'
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import type { ClientCapabilities } from '@modelcontextprotocol/sdk/types.js'
-import { bearerKey, freePort, npmServer, until, type Cleanup, type Hub } from './hub.ts'
+import { bearerKey, freePort, npmServer, path, until, type Cleanup, type Hub } from './hub.ts'
 
 export type Json = Record<string, unknown>
 
@@ -390,9 +390,10 @@ export class Session {
 export function assertPlain (body: string): void {
   assert.doesNotMatch(
     body,
-    /\bat [^\n"]{0,200}\.(?:[cm]?[jt]s):\d+|node_modules|node:internal|file:\/\/|\/work\/|\/tmp\//,
+    /\bat [^\n"]{0,200}\.(?:[cm]?[jt]s):\d+|node_modules|node:internal|file:\/\/|\/tmp\//,
     `a stack trace or a path: ${body.slice(0, 2_000)}`
   )
+  assert.ok(!body.includes(path('')), `a path: ${body.slice(0, 2_000)}`)
 }
 
 /** An HTTP failure of an MCP route: this status, a JSON-RPC error with this code, plain words. */
