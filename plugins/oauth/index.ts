@@ -119,7 +119,7 @@ export default fp<OAuthPorts>(async (app, ports) => {
     withdraw: async (username, clientId) => {
       const former = await ports.consents.find(username, clientId)
       if (!await ports.consents.remove(username, clientId)) throw new errors.NoSuch('consent')
-      app.audit.note(username, auditOfConsent(former ?? undefined, undefined))
+      app.audit.note(username, auditOfConsent(former, undefined))
       await accessTokens.revoke({ username, clientId })
     }
   })

@@ -111,7 +111,7 @@ export class Interactions {
     const allowed = [...new Set([...held, ...scopes])].join(' ')
     const consent = { username, clientId, scope: allowed, ...(resource === undefined ? {} : { resource }), grantedAt: Date.now() }
     await consents.put(consent)
-    audit(former ?? undefined, consent)
+    audit(former, consent)
     return await this.#finish(request, details, { consent: { scope } })
   }
 

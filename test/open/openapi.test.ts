@@ -1453,7 +1453,7 @@ test('what takes too long is stopped, and rests; what was only kept waiting is n
   assert.equal(runs, before, 'it is not begun again')
   assert.equal(timeBudgetOf(hands).run('other', 500, spin(1)), before + 1)
   assert.equal(timeBudgetOf({}).run('slow', 500, spin(1)), before + 2, 'other hands have nothing to do with it')
-  // What is stopped counts eight times, so this tells when that was: a user's work long before an admin's.
+  // Stopped work is charged eight times its CPU time: the charge shows that a user's work was stopped after 20 ms, an admin's after 100.
   const [user, admins] = [new CpuBudget(), new CpuBudget(true)]
   assert.equal(timeBudgetOf({}).run('a', 100, spin(60_000), user), undefined)
   assert.ok(user.left > limits.schemaCpu.burst - 8 * 2 * limits.schemaCpu.validation, `${user.left}`)

@@ -56,7 +56,8 @@ test(`${rows} recorded calls`, { timeout: 4 * 3_600_000 }, async (t) => {
   const slow: string[] = []
   const filters: ActivityFilter[] = [
     {}, { server: 's7' }, { tool: 't73' }, { status: 'error' }, { status: 'success' }, { group: 'g20' }, { username: 'u33' }, { keyId: 'k20' },
-    { keyName: 'name 20' }, { server: 'none' }, { username: 'u33', status: 'error' }, { username: 'u50', status: 'error' }, { server: 's7', status: 'error' }, { server: 's0', status: 'error' },
+    { keyName: 'name 20' }, { server: 'none' }, { username: 'u33', status: 'error' },
+    { username: 'u50', status: 'error' }, { server: 's7', status: 'error' }, { server: 's0', status: 'error' },
     { tool: 't73', status: 'error' }, { keyName: 'name 20', status: 'error' }, { server: 's7', tool: 't73' },
     { from: first + 5 * 86_400_000, to: first + 6 * 86_400_000 }, { username: 'u33', from: first + 5 * 86_400_000 }
   ]

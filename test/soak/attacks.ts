@@ -72,13 +72,17 @@ const operator = bearerKey({ name: 'operator', token: `thk_${'c'.repeat(64)}` })
 /** How long the gateway's event loop was held since the last time that this was asked: at p99 and at most, in ms. */
 async function heldOf ({ url }: ProcessHub): Promise<[number, number]> {
   const text = await (await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${operator.token}` } })).text()
-  const of = (name: string): number => 1_000 * Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)`, 'm').exec(text)?.[1] ?? NaN)
+  const of = (name: string): number => {
+    const [, seconds] = new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)`, 'm').exec(text) ?? []
+    return 1_000 * Number(seconds ?? NaN)
+  }
   return [of('p99'), of('max')]
 }
 const shown = (ms: number): string => ms < 10 ? ms.toFixed(1) : String(Math.round(ms))
 
 const heading = [
-  '| attack | what the attacker got | p50, p99 quiet | p50, p99 under attack | ratio of p99 | slowest | slowest list | the loop is held, p99 and at most | RSS |',
+  '| attack | what the attacker got | p50, p99 quiet | p50, p99 under attack | ratio of p99 | slowest | slowest list ' +
+    '| the loop is held, p99 and at most | RSS |',
   '| --- | --- | --- | --- | --- | --- | --- | --- | --- |'
 ]
 const rows: string[] = []

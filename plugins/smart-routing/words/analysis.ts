@@ -123,7 +123,7 @@ class Terms {
   }
 
   analysis (name: readonly string[]): Analysis {
-    // Not by Uint16Array.from, which takes ten times as long.
+    // A loop, since Uint16Array.from with a function stands out in the profile of an index.
     const weights = new Uint16Array(this.#weights.length)
     for (let at = 0; at < weights.length; at++) weights[at] = Math.min(heaviest, Math.max(1, Math.round((this.#weights[at] ?? 0) * unit)))
     return { name, tokens: this.#tokens.slice(), weights }

@@ -35,7 +35,7 @@ export interface LoginOutcome {
   readonly ok: boolean
   readonly title: string
   readonly text: string
-  /** The login that there is now. `user`: who holds it; undefined: it is nobody's alone. */
+  /** The login that was stored, when `ok`. `user`: the one user it acts for; undefined: it is shared by all users, or a bearer key's. */
   readonly login?: { readonly server: string, readonly whose: string, readonly user?: string }
 }
 
