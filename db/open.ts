@@ -7,7 +7,7 @@ import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
 import { MemoryLoginStates } from './memory/login-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
-import type { Vectors } from './ports.ts'
+import type { OpenedVectors } from './ports.ts'
 import { seed } from './seed.ts'
 import type { Storage, Vault } from './store.ts'
 
@@ -59,9 +59,6 @@ export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault,
   const health = (): string | undefined => store.health()
   return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
 }
-
-/** Embeddings in a database of their own. `close` never throws. */
-export interface OpenedVectors { readonly vectors: Vectors, readonly close: () => Promise<void> }
 
 /**
  * Opens a database for embeddings alone, and makes their table where there is none.

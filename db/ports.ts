@@ -398,3 +398,6 @@ export interface Vectors {
    */
   removeUnused: (age: number, count: number) => Promise<number>
 }
+
+/** Embeddings in a database of their own. `close` never throws. */
+export interface OpenedVectors { readonly vectors: Vectors, readonly close: () => Promise<void> }
