@@ -162,7 +162,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   await app.register(social, storage)
   await app.register(auth, { localToken: options.localToken })
   await app.register(oauth, storage)
-  await app.register(downstream, { sealer: options.sealer })
+  await app.register(downstream, { sealer: options.sealer, usedStates: storage.usedStates })
   await app.register(sse)
   await app.register(logStreams)
   await app.register(servers)

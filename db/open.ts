@@ -6,6 +6,7 @@ import { FileUpstreamTokens } from './json/upstream-tokens.ts'
 import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
 import { MemoryLoginStates } from './memory/login-states.ts'
+import { MemoryUsedStates } from './memory/used-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectors } from './ports.ts'
 import { seed } from './seed.ts'
@@ -43,6 +44,7 @@ export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault,
       clients: new FileClients({ file: store, tokens, consents }),
       consents,
       loginStates: new MemoryLoginStates(),
+      usedStates: new MemoryUsedStates(),
       upstreamTokens: new FileUpstreamTokens(store, vault),
       vectors: new MemoryVectors()
     }

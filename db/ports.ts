@@ -26,6 +26,8 @@ export const maxEntries = {
   loginStates: 20_000,
   /** Those of one user; beyond, the user's oldest is removed. */
   loginStatesPerUser: 50,
+  /** States of requests that clients came back with; beyond, those that were used first are forgotten. */
+  usedStates: 20_000,
   /** Logins at upstream servers, and registrations there, in a database; beyond, those that were unchanged longest are removed. */
   upstreamTokens: 100_000,
   /** The same in a settings file, which each change writes as a whole. */
@@ -233,6 +235,22 @@ export interface LoginStates {
   remove: (hash: string) => Promise<void>
   /** Removes all states of a user. */
   removeAll: (username: string) => Promise<void>
+}
+
+/** How a state was used first: with which answers (their SHA-256 in hex), and how long ago, in ms. */
+export interface StateUse { readonly answers: string, readonly age: number }
+
+/**
+ * The states (`requestState`, MCP 2026-07-28) that clients came back with, by their SHA-256 in hex. Without a database, a restart forgets
+ * them.
+ */
+export interface UsedStates {
+  /**
+   * Uses a state. Of all callers on all replicas, exactly one is the first.
+   * @param expiresAt when the state itself expires: until then its use is remembered
+   * @returns its first use, which is this one if it was not used before
+   */
+  use: (hash: string, answers: string, expiresAt: number) => Promise<StateUse>
 }
 
 /** The local account that an identity at a provider enters. */

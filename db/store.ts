@@ -2,7 +2,9 @@ import type { BuiltInPrompt, BuiltInResource } from '../schemas/builtins.ts'
 import type { BearerKey, Group, GroupMember, SystemConfig, User } from '../schemas/settings.ts'
 import type { ServerConfig } from '../schemas/server.ts'
 import type { AuditTrail } from './audit-trail.ts'
-import type { Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, Vectors } from './ports.ts'
+import type {
+  Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
+} from './ports.ts'
 
 /**
  * A configured server. `problem` is the reason why it is not connected: its config is kept, and cannot be used. `unprefixed` is for
@@ -161,6 +163,7 @@ export interface Storage {
   clients: Clients
   consents: Consents
   loginStates: LoginStates
+  usedStates: UsedStates
   upstreamTokens: UpstreamTokens
   vectors: Vectors
   /** Available with a database only. */

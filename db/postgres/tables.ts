@@ -172,6 +172,18 @@ export const loginStates = pgTable(
   ]
 )
 
+/** States of requests that clients came back with, by their hashes; `answers` is the hash of the answers that came with the first. */
+export const usedStates = pgTable(
+  'used_states',
+  {
+    hash: text().primaryKey(),
+    answers: text().notNull(),
+    used: timestamp({ withTimezone: true }).notNull().defaultNow(),
+    expires: timestamp({ withTimezone: true }).notNull()
+  },
+  ({ used, expires }) => [index('used_states_used').on(used), index('used_states_expires').on(expires)]
+)
+
 /**
  * Logins at upstream servers and registrations there. `key` is the hash of server and holder; `data` and `sealed` as for a grant, null once
  * it was removed, which other replicas learn from the row. `claimed`: until when somebody is about to replace it.

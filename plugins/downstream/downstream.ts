@@ -1,3 +1,4 @@
+import type { UsedStates } from '../../db/ports.ts'
 import type { Snapshot } from '../../db/store.ts'
 import type { View } from '../access/view.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -23,11 +24,12 @@ export class Downstream {
     gateway: Gateway,
     snapshot: () => Snapshot,
     logError: (error: unknown, sentence: string) => void,
-    sealer: Sealer | undefined
+    sealer: Sealer | undefined,
+    usedStates: UsedStates
   ) {
     this.requests = new LegacyRequests(gateway, snapshot, logError)
     const legacy = new LegacyEndpoint(gateway, this.sessions, this.requests, snapshot)
-    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer })
+    this.modern = new ModernEndpoint({ gateway, snapshot, logError, sealer, usedStates })
     this.streamableHttp = new StreamableHttp(legacy, this.modern)
     this.#endpoints = [legacy, this.modern]
     this.sessions.on('ended', (session) => {

@@ -1,4 +1,5 @@
 import fp from 'fastify-plugin'
+import type { UsedStates } from '../../db/ports.ts'
 import { Downstream } from './downstream.ts'
 import type { Sealer } from './modern/state.ts'
 
@@ -7,9 +8,9 @@ declare module 'fastify' {
 }
 
 /** `app.downstream`: access to the gateway by MCP. `app.ts` drains it. */
-export default fp<{ sealer?: Sealer }>(async (app, { sealer }) => {
+export default fp<{ sealer?: Sealer, usedStates: UsedStates }>(async (app, { sealer, usedStates }) => {
   const logError = (error: unknown, sentence: string): void => { app.log.error({ err: error }, sentence) }
-  const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer)
+  const downstream = new Downstream(app.gateway, () => app.settings.current, logError, sealer, usedStates)
   app.decorate('downstream', downstream)
   // Sessions end with their access; the others lose the servers that they do not see any more.
   app.auth.standings.on('changed', (standingOf) => {

@@ -217,11 +217,10 @@ export const limits = {
    * Calls of modern clients that wait for answers. `calls`: max number, with a share for each owner; `questions`: max per call; `size`:
    * max size of what is held for all of them, in characters, with a share for each owner; beyond: the server gets an error. `gather`:
    * time for which questions are collected, `time`: max time until a client answers, in ms; beyond: the call is cancelled. `again`: how
-   * long an answer can be fetched once more, in ms; `answers`: max answers that are kept for that; beyond: the oldest are dropped. `used`:
-   * max states of servers that are known to be used; beyond: the oldest are forgotten, and could be used again until they expire.
+   * long an answer can be fetched once more, in ms; `answers`: max answers that are kept for that; beyond: the oldest are dropped.
    */
   parked: {
-    calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000, used: 20_000
+    calls: 10_000, questions: 256, size: 64 * 1024 * 1024, gather: 10, time: 10 * 60_000, again: 60_000, answers: 1_000
   },
   /**
    * Questions of modern servers to clients of earlier revisions. `rounds`: max times that one call is answered with questions,

@@ -531,6 +531,20 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     assert.deepEqual((await logins.changedWithin(60_000)).filter((each) => each.server === server), [{ server, holder, version: next }])
   })
 
+  it('of all who use a state at once, one is the first; the others learn with what, and how long ago', async ({ usedStates }) => {
+    const [one, other] = [fresh(), fresh()]
+    const answers = await race(20, async (n) => (await usedStates.use(one, `answers-${n % 4}`, soon())).answers)
+    const [first = ''] = answers
+    assert.deepEqual(new Set(answers), new Set([first]), 'all learn what the first one used it with')
+    await sleep(300)
+    const { age, ...late } = await usedStates.use(one, 'others', soon())
+    assert.deepEqual(late, { answers: first })
+    assert.ok(age >= 250 && age < 30_000, String(age))
+    const { age: fresher, ...unused } = await usedStates.use(other, 'mine', soon())
+    assert.deepEqual(unused, { answers: 'mine' })
+    assert.ok(fresher < 200, String(fresher))
+  })
+
   it('a login session is found until it expires, is removed, or its user is', async ({ loginStates }) => {
     const value = { text: odd.replace('\ud800', ''), list: [1.5, null] }
     const session: LoginState = { kind: 'session', uid: fresh(), username: `ann-${odd}`, value, createdAt: 1_000 }

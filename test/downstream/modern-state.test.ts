@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { mock } from 'node:test'
 import { test } from 'tap'
+import { MemoryUsedStates } from '../../db/memory/used-states.ts'
+import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
 import { answerer } from '../../plugins/downstream/modern/answers.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
@@ -16,7 +18,7 @@ import { parseKeys } from '../../plugins/secrets/key.ts'
 import { KeyFile } from '../../plugins/secrets/key-file.ts'
 import { KeyRing } from '../../plugins/secrets/ring.ts'
 import { seal, unseal } from '../../plugins/secrets/seal.ts'
-import type { RpcError } from '../../protocol/errors.ts'
+import { code, type RpcError } from '../../protocol/errors.ts'
 import type { Question } from '../../protocol/exchange.ts'
 import type { Response } from '../../protocol/message.ts'
 import { mockTimers } from '../helpers/clock.ts'
@@ -26,14 +28,14 @@ const view = (key: string, server = 's'): View => makeView(principal(key), { kin
 const binding: Binding = { view: view('ann'), method: 'tools/call', params: { name: 'pay', arguments: { to: 'bob', sum: 1 } } }
 const minute = 60_000
 const ring = async (): Promise<KeyRing> => new KeyRing(await parseKeys(randomBytes(32).toString('base64')), new KeyFile('/nowhere'))
-const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[0] => ({
+const sealer = (keys: KeyRing): ConstructorParameters<typeof States>[1] => ({
   seal: (text, place) => seal(keys, text, place),
   unseal: (sealed, place) => unseal(keys, sealed, place)
 })
 
 test('a state opens for whom and what it is, and for nothing else', async (t) => {
   const keys = await ring()
-  const states = new States(sealer(keys))
+  const states = new States(new MemoryUsedStates(), sealer(keys))
   const kinds: State[] = [{ kind: 'call', id: 'x', round: 1 }, { kind: 'server', server: 's', state: 'its own' }, { kind: 'again' }]
   for (const state of kinds) {
     const sealed = states.seal(state, binding, Date.now() + minute)
@@ -71,21 +73,26 @@ test('a state opens for whom and what it is, and for nothing else', async (t) =>
   await t.test('a state of a server is good once; the same answers again, for a while', async (t) => {
     mockTimers(t, 'Date')
     const [, server = ''] = kinds.map((state) => states.seal(state, binding, Date.now() + 10 * minute))
-    states.use(server, '{"a":1}')
-    states.use(server, '{"a":1}')
-    assert.throws(() => { states.use(server, '{"a":2}') }, { code: -32602 })
+    await states.use(server, '{"a":1}')
+    await states.use(server, '{"a":1}')
+    await assert.rejects(states.use(server, '{"a":2}'), { code: -32602 })
     mock.timers.tick(limits.parked.again + 1)
-    assert.throws(() => { states.use(server, '{"a":1}') }, /answered already/)
-    states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
+    await assert.rejects(states.use(server, '{"a":1}'), /answered already/)
+    await states.use(states.seal({ kind: 'again' }, binding, Date.now() + minute), '{"a":2}')
+  })
+
+  await t.test('a state is refused while the database that knows whether it was used is away', async () => {
+    const away = new States({ use: async () => { throw new StorageError('the database is not available', false) } }, sealer(keys))
+    await assert.rejects(away.use('x', '{}'), { code: code.unavailable, message: 'the database is not available; send the request again' })
   })
 
   await t.test('another process opens states of servers, and says so of parked calls', async () => {
     const [call, server] = kinds.map((state) => states.seal(state, binding, Date.now() + minute))
-    const other = new States(sealer(keys))
+    const other = new States(new MemoryUsedStates(), sealer(keys))
     assert.deepEqual(other.open(server ?? '', binding), kinds[1])
     assert.throws(() => other.open(call ?? '', binding), /another gateway process holds it/)
     // Whether it is another's or was changed is not told apart.
-    assert.throws(() => new States(sealer(awaited)).open(server ?? '', binding), /not valid/)
+    assert.throws(() => new States(new MemoryUsedStates(), sealer(awaited)).open(server ?? '', binding), /not valid/)
   })
 })
 const awaited = await ring()
@@ -133,7 +140,7 @@ interface Parked {
   round: () => number
 }
 
-function park (table = new ParkedCalls<FakeExchange>(new States()), exchange = new FakeExchange()): Parked {
+function park (table = new ParkedCalls<FakeExchange>(new States(new MemoryUsedStates())), exchange = new FakeExchange()): Parked {
   const call = exchange.call = table.open(exchange)
   const round = (): number => {
     const { requestState } = JSON.parse(exchange.answers.at(-1) ?? '{}') as { requestState: string }
@@ -267,7 +274,7 @@ test('what a client did not declare is not asked', async () => {
 })
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {
-  const table = new ParkedCalls<FakeExchange>(new States())
+  const table = new ParkedCalls<FakeExchange>(new States(new MemoryUsedStates()))
   const calls = Array.from({ length: limits.parked.calls * 3 / 4 }, () => park(table))
   assert.throws(() => { park(table) }, { reason: 'limit' })
   // Others still have room.
@@ -286,7 +293,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 })
 
 test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
-  const states = new States(sealer(await ring()))
+  const states = new States(new MemoryUsedStates(), sealer(await ring()))
   const gateway = { lookUp: () => ({ provider: 's', key: 'ask' }) } as unknown as Gateway
   const { outcome, withState, bare, again } = answerer(gateway, states)
   const { view, method, params } = binding

@@ -14,14 +14,16 @@ import { JsonFileStore } from '../../db/json/file.ts'
 import { FileTokens } from '../../db/json/tokens.ts'
 import { MemoryGrants } from '../../db/memory/grants.ts'
 import { MemoryLoginStates } from '../../db/memory/login-states.ts'
+import { MemoryUsedStates } from '../../db/memory/used-states.ts'
 import { MemoryVectors } from '../../db/memory/vectors.ts'
-import type { Client, Clients, Consents, LoginStates, Tokens } from '../../db/ports.ts'
+import type { Client, Clients, Consents, LoginStates, Tokens, UsedStates } from '../../db/ports.ts'
 import type { Driver } from '../../db/postgres/connection/driver.ts'
 import { createQueryRunner } from '../../db/postgres/connection/query-runner.ts'
 import { PostgresClients } from '../../db/postgres/ports/clients.ts'
 import { PostgresConsents } from '../../db/postgres/ports/consents.ts'
 import { PostgresGrants } from '../../db/postgres/ports/grants.ts'
 import { openDatabase } from '../../db/postgres/open.ts'
+import { PostgresUsedStates } from '../../db/postgres/ports/used-states.ts'
 import { PostgresLoginStates } from '../../db/postgres/ports/login-states.ts'
 import { PostgresTokens, selectToken } from '../../db/postgres/ports/tokens.ts'
 import { readRows } from '../../db/postgres/settings/read.ts'
@@ -149,6 +151,8 @@ void test(
     await at(0).tokens.put(own, [token])
     await at(0).consents.put(given)
     await at(0).loginStates.put(hash, session, soon())
+    await at(0).usedStates.use(hash, 'first', soon())
+    assert.equal((await at(1).usedStates.use(hash, 'second', soon())).answers, 'first')
     assert.deepEqual(
       [await at(1).consents.list(given.username), await at(1).loginStates.find(hash), (await at(1).tokens.find(token.hash))?.family],
       [[given], session, own.family]
@@ -331,6 +335,11 @@ void test('what is over is swept away by a write in passing, and too much of it,
     () => new PostgresLoginStates(asks, ownVault, { perUser: 2, all: 3 }),
     async () => { await until(async () => (await count('login_states')) <= 3, 5_000, 'too many login sessions') }
   )
+  await storage.usedStates.use(fresh(), 'expired', past)
+  await boundOfUsedStates(
+    () => new PostgresUsedStates(asks, 3),
+    async () => { await until(async () => (await count('used_states')) <= 3, 5_000, 'too many used states') }
+  )
 })
 
 /** Of the clients that registered themselves, one that was never used goes, with its tokens and consents; no other does. */
@@ -412,6 +421,20 @@ async function boundOfLoginStates (make: () => LoginStates, settled: () => Promi
   )
 }
 
+/** Beyond three used states, the oldest are forgotten. */
+async function boundOfUsedStates (make: () => UsedStates, settled: () => Promise<void>): Promise<void> {
+  const hashes = Array.from({ length: 5 }, fresh)
+  const states = make()
+  for (const hash of hashes) await states.use(hash, 'first', soon())
+  // It forgets at the beginning of its life, and then once in a while.
+  const last = make()
+  await last.use(hashes.at(-1) ?? '', 'again', soon())
+  await settled()
+  const uses = await Promise.all(hashes.slice(2).map(async (hash) => await last.use(hash, 'again', soon())))
+  assert.deepEqual(uses.map(({ answers }) => answers), ['first', 'first', 'first'])
+  assert.equal((await make().use(hashes[0] ?? '', 'again', soon())).answers, 'again')
+}
+
 /** Many small families stay, the one that has most goes. */
 async function boundOf (make: () => Promise<Tokens>, settled: () => Promise<void>): Promise<void> {
   const small = [issued('access'), issued('access'), issued('access')]
@@ -463,6 +486,8 @@ void test('in memory, the oldest go first; in the file, the families that have m
   await boundOfConsents(() => new FileConsents(store, { perUser: 2, all: 3 }), async () => {})
   const sessions = new MemoryLoginStates({ perUser: 2, all: 3 })
   await boundOfLoginStates(() => sessions, async () => {})
+  const used = new MemoryUsedStates(3)
+  await boundOfUsedStates(() => used, async () => {})
 })
 
 // ---- the settings file ----------------------------------------------------------------------------
@@ -900,7 +925,7 @@ void test(
 
 /** One call of each method that asks the database. */
 const asks = (
-  { grants, tokens, clients, consents, loginStates, upstreamTokens, vectors, activities }: Storage
+  { grants, tokens, clients, consents, loginStates, usedStates, upstreamTokens, vectors, activities }: Storage
 ): Array<() => Promise<unknown>> => [
   async () => await upstreamTokens.find('s', 'shared'),
   async () => await upstreamTokens.swap('s', 'shared', 'any', 1),
@@ -940,6 +965,7 @@ const asks = (
   async () => {
     await loginStates.put(fresh(), { kind: 'session', username: 'ann', value: 'v', createdAt: 1 }, soon())
   },
+  async () => await usedStates.use(fresh(), 'a', soon()),
   async () => await loginStates.find(fresh()),
   async () => await loginStates.findByUid(fresh()),
   async () => {

@@ -3,16 +3,19 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Client } from '@modelcontextprotocol/client'
 import { test, type Test } from 'tap'
 import { assertPlain, at, connected, initialize, send, Session, settings, sleep, text, within, type Json } from '../helpers/client.ts'
 import { change } from '../contracts/store.ts'
 import { cluster, database, passwordCanary } from '../helpers/database.ts'
 import { assertNoCanary } from '../fakes/canaries.ts'
 import { startUpstream } from '../fakes/fault-http.ts'
+import { startModern } from '../fakes/modern-server.ts'
 import { asThird, login, loggedIn, manage, managed, parked, serverNames, spawnReplica, type Answer } from '../fakes/replica.ts'
 import { openPostgres } from '../fakes/store-database.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { certificate, startTlsPostgres } from '../fakes/tls-postgres.ts'
+import { modernAgent } from '../helpers/modern-client.ts'
 import { freePort, path, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 
 const timeout = 120_000
@@ -523,6 +526,25 @@ void test('two gateways on one database', { timeout }, async (t) => {
     assertNoCanary([hub.output()], 'the output')
     assert.equal(await hub.stop(), 0)
   }
+})
+
+void test('a request state that one gateway answered is used on the other, too', { timeout }, async (t) => {
+  const { url } = await database(t)
+  const upstream = await startModern(t, { modern: true })
+  const hubs = await pair(t, url, settings({ asks: { type: 'streamable-http', url: upstream.url } }))
+  for (const hub of hubs) await connected(hub, 1)
+  const [a, b] = await Promise.all(hubs.map(
+    async (hub) => (await modernAgent(t, `${hub.url}/mcp/asks`, { autoFulfill: false })).client
+  )) as [Client, Client]
+  const answers = (name: string): Json => ({ inputResponses: { elicitation: { action: 'accept', content: { name } } } })
+  const ask = async (client: Client, more: Json = {}): Promise<Json> =>
+    await client.callTool({ name: 'ask', arguments: { kinds: ['elicitation'] }, ...more } as never, { allowInputRequired: true })
+  const asked = await ask(a)
+  assert.equal(asked.resultType, 'input_required')
+  const { requestState } = asked
+  assert.match(text(await ask(b, { requestState, ...answers('Ann') })), /state of ask.*Ann/)
+  assert.match(text(await ask(a, { requestState, ...answers('Ann') })), /Ann/, 'the same answers again are good for a while')
+  for (const client of [a, b]) await assert.rejects(ask(client, { requestState, ...answers('Eve') }), /answered already/)
 })
 
 void test('a listener that was lost is replaced while changes go on', { timeout }, async (t) => {

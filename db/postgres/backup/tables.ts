@@ -4,8 +4,8 @@ import * as tables from '../tables.ts'
 
 /** Tables that a backup leaves out: what passes by itself, what is worked out again, and the log of calls. */
 const left: ReadonlySet<unknown> = new Set([
-  tables.revision, tables.commits, tables.counters, tables.grants, tables.loginStates, tables.activities,
-  tables.activityHours, tables.vectors
+  tables.revision, tables.commits, tables.counters, tables.grants, tables.loginStates, tables.usedStates,
+  tables.activities, tables.activityHours, tables.vectors
 ])
 /** Tables whose rows are used up or withdrawn: older rows must not come back beside newer ones. */
 const spent: ReadonlySet<unknown> = new Set([tables.tokenFamilies, tables.tokens, tables.oauthConsents])

@@ -1,6 +1,6 @@
 import type { AuditTrail } from '../../audit-trail.ts'
 import type {
-  Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, Vectors
+  Activities, Clients, Consents, Grants, LoginStates, SocialLogins, Tokens, UpstreamTokens, UsedStates, Vectors
 } from '../../ports.ts'
 import type { Vault } from '../../store.ts'
 import { PostgresActivities } from './activities.ts'
@@ -14,6 +14,7 @@ import { PostgresLoginStates } from './login-states.ts'
 import { PostgresSocialLogins } from './social-logins.ts'
 import { PostgresTokens } from './tokens.ts'
 import { PostgresUpstreamTokens } from './upstream-tokens.ts'
+import { PostgresUsedStates } from './used-states.ts'
 import { PostgresVectors } from './vectors.ts'
 
 interface Ports {
@@ -22,6 +23,7 @@ interface Ports {
   clients: Clients
   consents: Consents
   loginStates: LoginStates
+  usedStates: UsedStates
   upstreamTokens: UpstreamTokens
   activities: Activities
   auditTrail: AuditTrail
@@ -38,6 +40,7 @@ export function openPorts (driver: Driver, vault: Vault, health: () => string | 
     clients: new PostgresClients(queries),
     consents: new PostgresConsents(queries),
     loginStates: new PostgresLoginStates(queries, vault),
+    usedStates: new PostgresUsedStates(queries),
     upstreamTokens: new PostgresUpstreamTokens(queries, vault),
     activities: new PostgresActivities(queries),
     auditTrail: new PostgresAuditTrail(queries, vault),

@@ -1,3 +1,4 @@
+import type { UsedStates } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
@@ -39,6 +40,15 @@ export interface ModernEndpointDeps {
   logError: (error: unknown, sentence: string) => void
   /** Seals servers' own states, so that every replica can open them. */
   sealer: Sealer | undefined
+  usedStates: UsedStates
+}
+
+/** A request that came back with the state of an answer. */
+interface Resumed {
+  /** The server that the state belongs to; undefined: none. */
+  readonly server: string | undefined
+  /** Takes the state. */
+  readonly use: () => Promise<void>
 }
 
 /** The server side of streamable HTTP for modern clients (MCP 2026-07-28): each request stands for itself. */
@@ -55,9 +65,9 @@ export class ModernEndpoint implements Endpoint {
   #closing = false
 
   constructor (deps: ModernEndpointDeps) {
-    const { gateway, logError, sealer } = deps
+    const { gateway, logError, sealer, usedStates } = deps
     this.#deps = deps
-    const states = new States(sealer)
+    const states = new States(usedStates, sealer)
     this.#answerer = answerer(gateway, states)
     this.parked = new ParkedCalls(states)
     this.subscriptions = new Subscriptions(gateway, logError)
@@ -134,7 +144,7 @@ export class ModernEndpoint implements Endpoint {
     else this.#run(inbound, accepted, request, origin)
   }
 
-  #run (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin, server?: string): void {
+  #run (inbound: Inbound, accepted: Accepted, request: ModernRequest, origin: RequestOrigin, resumed?: Resumed): void {
     const { gateway } = this.#deps
     const { view, address } = inbound
     const { capabilities, capabilitiesText, logLevel, method } = request
@@ -154,16 +164,19 @@ export class ModernEndpoint implements Endpoint {
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
     exchange.attach(request, this.#reply(inbound, accepted, exchange))
-    void this.#handle(exchange, isList, server)
+    void this.#handle(exchange, isList, resumed)
   }
 
-  async #handle (exchange: ModernExchange, isList: boolean, server: string | undefined): Promise<void> {
+  async #handle (exchange: ModernExchange, isList: boolean, resumed: Resumed | undefined): Promise<void> {
     const { gateway, logError } = this.#deps
     const id = ++this.#lastExchange
     this.#exchanges.set(id, exchange)
     try {
-      // A state goes to the server that gave it, and to no other that may have its name by now.
-      if (server !== undefined && await this.#answerer.serverOf(exchange) !== server) throw notHere()
+      if (resumed) {
+        // A state goes to the server that gave it, and to no other that may have its name by now.
+        if (resumed.server !== undefined && await this.#answerer.serverOf(exchange) !== resumed.server) throw notHere()
+        await resumed.use()
+      }
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
       exchange.finish(outcome instanceof Promise ? await outcome : outcome)
     } catch (error) {
@@ -194,13 +207,13 @@ export class ModernEndpoint implements Endpoint {
     if (typeof requestState !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "requestState" must be a string')
     const state = this.parked.states.open(requestState, { view: inbound.view, method: request.method, params: request.params })
     const answersText = answersIn(request.paramsText)
-    if (state.kind !== 'call') this.parked.states.use(requestState, answersText)
+    const use = async (): Promise<void> => { await this.parked.states.use(requestState, answersText) }
     switch (state.kind) {
       case 'server':
-        this.#run(inbound, accepted, this.#answerer.withState(request, state.state), origin, state.server)
+        this.#run(inbound, accepted, this.#answerer.withState(request, state.state), origin, { server: state.server, use })
         return
       case 'again':
-        this.#run(inbound, accepted, this.#answerer.again(request, answersText), origin)
+        this.#run(inbound, accepted, this.#answerer.again(request, answersText), origin, { server: undefined, use })
         return
       case 'call': {
         const call = this.parked.find(state.id)

@@ -1,9 +1,10 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { StorageError } from '../../../db/store.ts'
+import type { UsedStates } from '../../../db/ports.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject } from '../../../protocol/json.ts'
 import { nameMemberOf } from '../../../protocol/modern/envelope.ts'
 import type { View } from '../../access/view.ts'
-import { BoundedMap } from '../../limits/bounded-map.ts'
 import { limits } from '../../limits/index.ts'
 
 // `requestState` (MCP 2026-07-28, "Multi Round-Trip Requests"): what a client gets with `input_required` and sends back with its answers.
@@ -48,11 +49,11 @@ export class States {
   readonly #instance = randomBytes(6).toString('base64url')
   readonly #key = randomBytes(32)
   readonly #sealer: Sealer | undefined
-  /** States that came back, by their digests. */
-  readonly #used = new BoundedMap<string, { readonly answers: string, readonly at: number }>(limits.parked.used)
+  readonly #used: UsedStates
 
   /** @param sealer undefined: states of servers open in this process only, too */
-  constructor (sealer?: Sealer) {
+  constructor (used: UsedStates, sealer?: Sealer) {
+    this.#used = used
     this.#sealer = sealer
   }
 
@@ -79,14 +80,17 @@ export class States {
    * Takes a state that no parked call is behind: it is good once. The same answers again are good for a while, since an answer to them may
    * have been lost.
    * @param answersText the `inputResponses` that came with it
-   * @throws RpcError -32602: it was used already
+   * @throws RpcError -32602: it was used already, -32000: the database that knows cannot be asked now
    */
-  use (sealed: string, answersText: string): void {
-    const key = hash('sha256', sealed, 'base64url')
-    const answers = hash('sha256', answersText, 'base64url')
-    const used = this.#used.get(key)
-    if (!used) this.#used.set(key, { answers, at: Date.now() })
-    else if (used.answers !== answers || Date.now() - used.at > limits.parked.again) throw usedAlready()
+  async use (sealed: string, answersText: string): Promise<void> {
+    const answers = hash('sha256', answersText)
+    try {
+      const first = await this.#used.use(hash('sha256', sealed), answers, Date.now() + limits.parked.time)
+      if (first.answers !== answers || first.age > limits.parked.again) throw usedAlready()
+    } catch (error) {
+      if (error instanceof StorageError) throw new RpcError(code.unavailable, `${error.message}; send the request again`, 'internal')
+      throw error
+    }
   }
 
   #read (sealed: string): Content {

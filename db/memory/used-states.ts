@@ -1,0 +1,22 @@
+import { maxEntries, type StateUse, type UsedStates } from '../ports.ts'
+
+/** The states that were used in this process; a restart forgets them. When there are too many, the oldest are forgotten. */
+export class MemoryUsedStates implements UsedStates {
+  readonly #count: number
+  readonly #uses = new Map<string, { readonly answers: string, readonly at: number }>()
+
+  constructor (count: number = maxEntries.usedStates) {
+    this.#count = count
+  }
+
+  async use (hash: string, answers: string): Promise<StateUse> {
+    const first = this.#uses.get(hash)
+    if (first !== undefined) return { answers: first.answers, age: Date.now() - first.at }
+    this.#uses.set(hash, { answers, at: Date.now() })
+    if (this.#uses.size > this.#count) {
+      const [oldest = ''] = this.#uses.keys()
+      this.#uses.delete(oldest)
+    }
+    return { answers, age: 0 }
+  }
+}
