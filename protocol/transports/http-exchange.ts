@@ -1,0 +1,279 @@
+import { RpcError, UpstreamError } from '../errors.ts'
+import { EventStreamParser, type StreamEvent } from '../event-stream.ts'
+import { inSteps, largeText } from '../large-message.ts'
+import type { Message } from '../message.ts'
+import { challengeOf, type Authorization } from './authorization.ts'
+import { Answer, networkFailure, type AnswerHandlers } from './http-answer.ts'
+import type { HttpConnection, HttpRequest } from './http-connection.ts'
+import { MessageReader } from './message-reader.ts'
+import { mayPass, reconnect } from './reconnect.ts'
+import { follow } from './redirect.ts'
+import { isAnswer, isModernRefusal, refusal, statelessRefusal } from './refusal.ts'
+import { messagesIn, transportLimits, type SendOptions } from './transport.ts'
+
+/** Max attempts in a row to resume a stream. */
+const maxTries = 5
+/** Max time that a stream stays open after the answer for which it was opened, in ms. */
+const afterAnswer = 1_000
+/** Max time for the answer to the POST of a notification, in ms. */
+const notificationTimeout = 10_000
+
+/**
+ * One message that was sent, through all the HTTP requests by which its answer may come: a POST, the same once more where a redirect or
+ * other credentials ask for it, and GETs that resume its stream.
+ */
+export class HttpExchange implements AnswerHandlers {
+  readonly #connection: HttpConnection
+  /** The id of a request; undefined for a notification or an answer. */
+  readonly #id: number | undefined
+  readonly #key: number | string
+  readonly #message: SendOptions
+  /** Whether it belongs to no session: it has headers that MCP prescribes. */
+  readonly #isStateless: boolean
+  /** It has its answer, or has failed. */
+  #isAnswered = false
+  /** It was refused for want of other credentials, and is sent again. */
+  #again = false
+  /** The id of the last event on its stream, for resuming it. */
+  #lastEvent: string | undefined
+  /** Delay before resuming the stream, in ms. */
+  #wait: number = reconnect.delay
+  /** Attempts in a row to resume the stream that brought no event. */
+  #tries = 0
+
+  // What follows is of the HTTP request that was sent last.
+  #request: HttpRequest
+  #answer: Answer
+  #url: URL
+  /** Redirects that it has followed. */
+  #hops = 0
+  #status = 0
+  /** The answer is an event stream. */
+  #streams = false
+  #location: string | undefined
+  #wwwAuthenticate: string | undefined
+  /** The value of `Authorization` that it was sent with. */
+  #sent: string | undefined
+  #reader: MessageReader | undefined
+
+  /** @param key identifies it among those of the connection: its id, or something else for a notification */
+  constructor (connection: HttpConnection, key: number | string, text: string, message: SendOptions) {
+    this.#connection = connection
+    this.#id = message.id
+    this.#key = key
+    this.#message = message
+    this.#isStateless = message.protocol !== undefined
+    this.#request = { method: 'POST', headers: connection.postHeaders(message.headers, message.protocol), body: text }
+    this.#url = connection.url
+    this.#answer = new Answer(this, connection.options, message.owner)
+  }
+
+  send (): void {
+    this.#connection.opened(this.#key, this)
+    if (this.#id === undefined) this.#connection.later(notificationTimeout, () => { this.abort(); this.#done() })
+    this.#dispatch()
+  }
+
+  abort (): void { this.#answer.abort() }
+
+  #dispatch (): void {
+    this.#connection.dispatch(this.#request, this.#answer, (sent) => { this.#sent = sent })
+  }
+
+  /** Sends another HTTP request, once the answer of the one before is over. */
+  #sendAgain (request: HttpRequest): void {
+    this.#request = request
+    this.#url = this.#connection.url
+    this.#status = 0
+    this.#streams = false
+    this.#sent = undefined
+    this.#reader = undefined
+    this.#answer = new Answer(this, this.#connection.options, this.#message.owner)
+    this.#dispatch()
+  }
+
+  onStart (): void { this.#connection.dialled?.() }
+
+  onHead (
+    status: number,
+    contentType: string,
+    session: string | undefined,
+    location: string | undefined,
+    wwwAuthenticate: string | undefined
+  ): EventStreamParser | 'collect' | 'discard' {
+    const connection = this.#connection
+    this.#status = status
+    this.#location = location
+    this.#wwwAuthenticate = wwwAuthenticate
+    if (status < 300) this.#again = false
+    const mayBegin = connection.version === undefined && !this.#isStateless
+    if (session !== undefined && mayBegin && session !== connection.session) connection.begun(session)
+    if (status === 200 && contentType.startsWith('text/event-stream')) {
+      this.#streams = true
+      return new EventStreamParser((event) => { this.#onEvent(event) }, transportLimits.message)
+    }
+    return this.#id === undefined && status < 300 ? 'discard' : 'collect'
+  }
+
+  #onEvent ({ id, retry, event, data }: StreamEvent): void {
+    this.#tries = 0
+    if (id !== undefined) this.#lastEvent = id
+    if (retry !== undefined) this.#wait = Math.max(retry, reconnect.shortest)
+    if (event === 'message' && data !== '') this.#take(data)
+  }
+
+  onEnd (text: string | undefined): Promise<void> | undefined {
+    const [status, { authorization }] = [this.#status, this.#connection.options]
+    const next = follow(this.#url, this.#request.method, status, this.#location, this.#hops)
+    if (next) {
+      this.#connection.url = next
+      this.#hops++
+      this.#sendAgain(this.#request)
+      return undefined
+    }
+    if (authorization && text !== undefined && challengeOf(status, this.#wwwAuthenticate, this.#sent, false)) {
+      this.#challenged(authorization, text).catch((error: unknown) => {
+        this.#fail(error instanceof UpstreamError ? error : refusal(status, text))
+        this.#done()
+      })
+      return undefined
+    }
+    if (text !== undefined && status === 200 && text !== '') this.#take(text)
+    this.#inOrder(() => { this.#ended(text) })
+    return this.#reader && new Promise((resolve) => { this.#inOrder(resolve) })
+  }
+
+  onError (error: Error, sent: boolean): void {
+    this.#inOrder(() => { this.#failed(error, sent) })
+  }
+
+  /** Runs something once what has been received before is read. */
+  #inOrder (run: () => void): void {
+    if (this.#reader) this.#reader.then(run)
+    else run()
+  }
+
+  /** Takes the text of one message, or of a batch. */
+  #take (text: string): void {
+    if (text.length > largeText) this.#reader ??= this.#largeReader()
+    if (this.#reader) this.#reader.push(text)
+    else this.#receive(messagesIn(text))
+  }
+
+  #largeReader (): MessageReader {
+    const { work = inSteps, owner = '', meter } = this.#connection.options
+    const answer = this.#answer
+    return new MessageReader({
+      work,
+      owner: this.#message.owner ?? owner,
+      // That of a JSON answer is counted until it is read.
+      meter: this.#streams ? meter : undefined,
+      onMessages: (messages) => { this.#receive(messages) },
+      onError: (error) => {
+        answer.abort()
+        this.#failed(error instanceof Error ? error : new Error(String(error)), true)
+      },
+      pause: () => { answer.pause() },
+      resume: () => { answer.resume() }
+    })
+  }
+
+  #receive (messages: readonly Message[]): void {
+    const [connection, id] = [this.#connection, this.#id]
+    for (const message of messages) {
+      if (message.kind !== 'response') { connection.receiver?.message(message, id); continue }
+      // Only the answer to this request is accepted on its stream: another one could be meant for another client.
+      if (id === undefined || (message.id !== id && message.id !== null)) continue
+      this.#isAnswered = true
+      connection.receiver?.message({ ...message, id }, id)
+      if (this.#streams) connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.abort(); this.#done() })
+    }
+  }
+
+  /** The whole answer was read. @param text its body, unless it was a stream */
+  #ended (text: string | undefined): void {
+    if (this.#isAnswered) { this.#done(); return }
+    if (text === undefined) {
+      // An upstream that wants to be polled ends a stream in good order, as often as it likes.
+      this.#tries = 0
+      this.#resume(new UpstreamError('broken', 'the upstream ended its stream without an answer', { isPublic: true }), true)
+    } else if (this.#status === 200 && text !== '') {
+      this.#fail(new UpstreamError('broken', 'the upstream answered, but not this request', { isPublic: true }))
+    } else if (this.#status >= 300 || this.#id !== undefined) this.#refused(text)
+    this.#doneIfAnswered()
+  }
+
+  #failed (error: Error, sent: boolean): void {
+    if (error instanceof UpstreamError) this.#fail(error)
+    else if (error instanceof RangeError) {
+      this.#fail(new UpstreamError('broken', `the upstream's answer is too large: ${error.message}`, { isPublic: true }))
+    } else if (error instanceof SyntaxError || error instanceof RpcError) {
+      this.#fail(new UpstreamError('broken', `the upstream's answer cannot be read: ${error.message}`, { isPublic: true }))
+    } else {
+      const failure = networkFailure(error, this.#connection.options.url)
+      if (this.#lastEvent !== undefined && !this.#isStateless) this.#resume(new UpstreamError('broken', failure), false)
+      else this.#fail(new UpstreamError(sent ? 'broken' : 'unreachable', failure))
+    }
+    this.#doneIfAnswered()
+  }
+
+  #fail (error: UpstreamError): void {
+    if (this.#isAnswered) return
+    this.#isAnswered = true
+    if (error.fault === 'expired' && !this.#isStateless) this.#connection.markExpired()
+    if (this.#id === undefined) return
+    // Whatever the reason why a stream cannot be resumed: the request was accepted, and may have run.
+    const isLost = this.#request.method === 'GET' && error.fault !== 'broken'
+    const lost = (): UpstreamError => new UpstreamError('broken', `its broken stream could not be resumed: ${error.message}`)
+    this.#connection.receiver?.failed(this.#id, isLost ? lost() : error)
+  }
+
+  /** The stream ended before the answer: resumes it later. @param isPoll the upstream ended it in good order, to be polled */
+  #resume (error: UpstreamError, isPoll: boolean): void {
+    const [connection, id] = [this.#connection, this.#id]
+    if (this.#isAnswered || id === undefined || connection.isClosed) return
+    if (this.#lastEvent === undefined || this.#isStateless || this.#tries >= maxTries) { this.#fail(error); return }
+    if (isPoll) connection.receiver?.paused(id, this.#wait)
+    connection.later(this.#wait, () => {
+      this.#tries++
+      if (!connection.isOpen(id)) return
+      this.#hops = 0
+      this.#sendAgain({ method: 'GET', headers: connection.streamHeaders(this.#message.headers, this.#lastEvent), body: null })
+    })
+  }
+
+  /** The upstream has answered with an HTTP error. */
+  #refused (text: string): void {
+    const { session, version } = this.#connection
+    const [status, isStateless] = [this.#status, this.#isStateless]
+    const isLarge = text.length > largeText
+    const isLeft = !isStateless && version !== undefined && !isLarge && isModernRefusal(status, text)
+    const answers = (id: number): boolean => isAnswer(status, text, id) || (isStateless && isModernRefusal(status, text))
+    if (!isLarge && !isLeft && this.#id !== undefined && answers(this.#id)) { this.#take(text); return }
+    const error = isStateless ? statelessRefusal(status, text) : refusal(status, text, session !== undefined, version !== undefined)
+    const isGet = this.#request.method === 'GET'
+    if (isGet && mayPass(status)) { this.#resume(error, false); return }
+    // The error in a POST's answer is about the request, even without an id; that in a GET's answer is about the stream.
+    if (!isGet && status >= 400 && !isStateless && !error.didNotRun && !isLarge) try { this.#take(text) } catch {}
+    this.#fail(error)
+  }
+
+  /** The upstream wants other credentials: sends the request again once they are there. */
+  async #challenged (authorization: Authorization, text: string): Promise<void> {
+    const challenge = challengeOf(this.#status, this.#wwwAuthenticate, this.#sent, this.#again)
+    const mayGoOn = challenge && await authorization.refused(challenge)
+    if (mayGoOn === true && this.#connection.isOpen(this.#key)) {
+      this.#again = true
+      this.#sendAgain(this.#request)
+      return
+    }
+    if (mayGoOn !== true) this.#refused(text)
+    this.#done()
+  }
+
+  #doneIfAnswered (): void {
+    if (this.#isAnswered || this.#id === undefined) this.#done()
+  }
+
+  #done (): void { this.#connection.done(this.#key) }
+}
