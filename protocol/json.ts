@@ -130,6 +130,14 @@ export function withMembers (text: string, changes: Readonly<Record<string, stri
   return `{${members}}`
 }
 
+/** The object's text with one more member, which it does not have yet, at its end. @param value as JSON text */
+export function withLast (text: string, key: string, value: string): string {
+  const members = text.slice(0, text.lastIndexOf('}'))
+  return `${members}${isBlank(members, members.indexOf('{') + 1) ? '' : ','}${JSON.stringify(key)}:${value}}`
+}
+
+const isBlank = (text: string, from: number): boolean => skipSpace(text, from) === text.length
+
 /** True when objects and arrays are nested deeper than `limit`. */
 export function isDeeperThan (text: string, limit: number): boolean {
   // Each level takes two characters, and one of them opens it.

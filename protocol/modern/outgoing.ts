@@ -1,6 +1,6 @@
 import type { Changes } from '../call.ts'
 import type { Exchange } from '../exchange.ts'
-import { isObject, memberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, withLast, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import type { ClientIdentity } from '../upstream-session.ts'
 import { encodeHeader, headerNames, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
@@ -45,7 +45,10 @@ export class Outgoing {
     const { params: { _meta }, paramsText } = exchange
     const level = hasLogs ? levelFor(exchange) : undefined
     const own = changes._meta ?? (_meta === undefined ? undefined : memberOf(paramsText, '_meta'))
-    if (own === undefined) return withMembers(paramsText, { ...changes, _meta: this.#wholeMeta(level) })
+    if (own === undefined) {
+      const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
+      return withLast(text, '_meta', this.#wholeMeta(level))
+    }
     const members: Record<string, string> = { ...this.#members }
     if (isObject(_meta) && _meta.progressToken !== undefined) members.progressToken = String(id)
     if (level !== undefined) members[metaKeys.logLevel] = JSON.stringify(level)

@@ -52,8 +52,9 @@ export class HttpConnection {
   #path = ''
   #session: string | undefined
   #version: string | undefined
-  /** The headers of a POST that brings none of its own. */
+  /** The headers of a POST that brings none of its own, in the session; and without it. */
   #post: string[] = []
+  readonly #stateless: string[]
   #isClosed = false
   #isExpired = false
   /** Called when nothing waits for an answer any more. */
@@ -63,6 +64,7 @@ export class HttpConnection {
     this.options = options
     this.#url = options.url
     this.url = options.url
+    this.#stateless = [...Object.entries(options.headers).flat(), ...postHeaders]
     this.#refreshHeaders()
   }
 
@@ -92,8 +94,15 @@ export class HttpConnection {
 
   /** @param passed, @param protocol see `SendOptions.headers`, `SendOptions.protocol` */
   postHeaders (passed: SendOptions['headers'], protocol: SendOptions['protocol']): string[] {
-    if (passed === undefined && protocol === undefined && this.options.passed === undefined) return this.#post
-    return this.#headers(passed, protocol, postHeaders)
+    if (passed !== undefined || this.options.passed !== undefined) return this.#headers(passed, protocol, postHeaders)
+    if (protocol === undefined) return this.#post
+    const headers = [...this.#stateless]
+    for (const name in protocol) {
+      // What is configured under the same name gives way.
+      if (Object.hasOwn(this.options.headers, name)) return this.#headers(passed, protocol, postHeaders)
+      headers.push(name, protocol[name] ?? '')
+    }
+    return headers
   }
 
   /** @param lastEventId the event after which the stream is to continue */

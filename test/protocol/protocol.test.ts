@@ -8,7 +8,7 @@ import { Call, type Deadlines } from '../../protocol/call.ts'
 import { code, RpcError, UpstreamError, type UpstreamFault } from '../../protocol/errors.ts'
 import { EventStreamParser, eventText, primingText, type StreamEvent } from '../../protocol/event-stream.ts'
 import type { Question } from '../../protocol/exchange.ts'
-import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withMembers } from '../../protocol/json.ts'
+import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, oneLine, withLast, withMembers } from '../../protocol/json.ts'
 import { bridged, canBeAsked, classOf, mayBeAsked, plainClass, shareable, shown, union } from '../../protocol/capabilities.ts'
 import { allowsBatch, allowsPolling, isLegacyVersion, latestLegacy, legacyVersions, negotiate } from '../../protocol/legacy/versions.ts'
 import { isLevel, levels, lower, reaches, type Level } from '../../protocol/listener.ts'
@@ -213,6 +213,17 @@ test('json: text that is read and changed in place', async (t) => {
       )
     }
   )
+
+  await t.test('withLast adds a member at the end, and keeps every byte before it', async () => {
+    holds(fc.property(padded(objectText), jsonText, ({ text, members = [] }, { text: value }) => {
+      const out = withLast(text, 'the last one', value)
+      assert.deepEqual(JSON.parse(out), objectOf([...members.map(({ key, value }): [string, string] => [key, value]), ['the last one', value]]))
+      assert.ok(out.startsWith(text.slice(0, text.lastIndexOf('}'))))
+    }))
+    for (const [text, out] of [['{}', '{"a":1}'], [' { \n} ', ' { \n"a":1}'], ['{"b":{}}', '{"b":{},"a":1}']] as const) {
+      assert.equal(withLast(text, 'a', '1'), out)
+    }
+  })
 
   await t.test('withMembers without changes says the same', async () => {
     holds(fc.property(padded(objectText), ({ text, members = [] }) => {
