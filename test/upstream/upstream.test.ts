@@ -881,6 +881,28 @@ test('catalogues: by class, and for single clients where that differs', async (t
     assert.deepEqual(tools(catalogues.of(undefined, sampling)), ['b'])
   })
 
+  await t.test('after a change that all connections read in whatever order, all clients are shown it', async () => {
+    const order = fc.shuffledSubarray(['base', 'one', 'other'] as const, { minLength: 3 })
+    await fc.assert(fc.asyncProperty(fc.array(order, { minLength: 1, maxLength: 4 }), async (rounds) => {
+      const { catalogues } = make()
+      const fakes = {
+        base: fake({}, ['0']),
+        one: fake({ key: 'session 1', affinity: 'session', capabilityClass: sampling }, ['0']),
+        other: fake({ key: 'session 2', affinity: 'session', capabilityClass: sampling }, ['0'])
+      }
+      for (const [name, { slot }] of Object.entries(fakes)) await catalogues.read(slot, name === 'base')
+      for (const [round, names] of rounds.entries()) {
+        const now = [String(round + 1)]
+        for (const each of Object.values(fakes)) each.now(now)
+        for (const name of names) await catalogues.read(fakes[name].slot, name === 'base')
+        for (const { slot } of [...Object.values(fakes)]) {
+          assert.deepEqual(tools(catalogues.of(slot, slot.key.capabilityClass)), now, `round ${round + 1}, ${slot.key.key}`)
+        }
+        assert.deepEqual(tools(catalogues.of(undefined, sampling)), now, 'clients that come later')
+      }
+    }), { seed, numRuns: 200 })
+  })
+
   await t.test('a shared connection that is not the gateway\'s own speaks for its class only', async () => {
     const { catalogues } = make()
     const shared = fake({ key: 'x', capabilityClass: sampling }, ['a'])

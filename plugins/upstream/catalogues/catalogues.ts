@@ -248,7 +248,7 @@ export class Catalogues {
     const shown = same ? before : isOwn ? this.#fitting(read, slot.catalogue) : catalogue
     this.#fresh.set(shown, fresh)
     if (isOwn) this.#publishTo(slot, same ? undefined : shown)
-    else if (!same) this.#publish(shown, base && before !== undefined)
+    else if (!same) this.#publish(shown, slot, base && before !== undefined)
     // What the gateway itself is shown is as it was: so is what other classes are shown.
     else if (base) for (const other of this.#byClass.values()) this.#renew(other, fresh.at)
   }
@@ -267,9 +267,14 @@ export class Catalogues {
     this.#deps.changed()
   }
 
-  /** @param forgetOthers what the gateway itself is shown has changed: what other classes are shown may have, too */
-  #publish (catalogue: Catalogue, forgetOthers: boolean): void {
+  /**
+   * A change that all of its class are shown.
+   * @param slot where it was read: what it was shown alone is older
+   * @param forgetOthers what the gateway itself is shown has changed: what other classes are shown may have, too
+   */
+  #publish (catalogue: Catalogue, slot: Slot, forgetOthers: boolean): void {
     const { capabilityClass } = catalogue
+    slot.catalogue = undefined
     this.#byClass.set(capabilityClass, catalogue)
     if (forgetOthers) for (const other of this.#byClass.keys()) if (other !== capabilityClass) this.#byClass.delete(other)
     this.#known = true
