@@ -16,6 +16,8 @@ import type { Receiver, SendOptions, Transport } from './transports/transport.ts
 export interface PeerHandlers {
   request: (request: Request, origin: number | undefined) => void
   notification: (notification: Notification, origin: number | undefined) => void
+  /** The upstream may not know the connection any more. */
+  doubted?: () => void
   /** Called when the connection is gone, after every pending request has failed. */
   closed: (error: UpstreamError) => void
 }
@@ -106,6 +108,8 @@ export class Peer implements Receiver {
   paused (id: number, retry: number): void {
     this.#pending.get(id)?.follower?.paused(retry)
   }
+
+  doubted (): void { this.handlers.doubted?.() }
 
   closed (error: UpstreamError): void {
     if (this.#over) return

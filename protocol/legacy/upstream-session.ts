@@ -13,6 +13,9 @@ import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { isLegacyVersion, latestLegacy } from './versions.ts'
 
+/** Max time for the answer to a ping that finds out whether the server still knows the session, in ms. */
+const doubtTime = 10_000
+
 /** A connection in a revision up to 2025-11-25: `initialize`, requests in both directions. It never reconnects by itself. */
 export class LegacyUpstreamSession implements UpstreamSession {
   identity: ServerIdentity = { version: latestLegacy, capabilities: {}, serverInfo: '{}', instructions: undefined }
@@ -33,6 +36,8 @@ export class LegacyUpstreamSession implements UpstreamSession {
     const inbound: PeerHandlers = {
       request: (request, origin) => { void this.#question(request, origin) },
       notification: (notification, origin) => { this.#notification(notification, origin) },
+      // A server that does not know the session says so in its answer, whatever it is asked: the transport closes the connection then.
+      doubted: () => { this.ping(doubtTime).catch(() => {}) },
       closed: (error) => { this.#lost(error) }
     }
     this.#peer = peer ?? new Peer(transport, inbound)

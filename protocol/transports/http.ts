@@ -38,6 +38,7 @@ export class HttpTransport implements Transport {
       message: (message) => { connection.receiver?.message(message, undefined) },
       refused: (status, text) => {
         if (refusal(status, text, connection.session !== undefined).fault === 'expired') connection.expire()
+        else if (status === 405) connection.receiver?.doubted?.()
         // The stream is opened again with the credentials that come of it.
         const challenge = challengeOf(status, undefined, this.#newsSent, false)
         if (challenge) options.authorization?.refused(challenge).catch(() => {})

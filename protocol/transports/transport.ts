@@ -8,6 +8,8 @@ export interface Receiver {
   failed: (id: number, error: UpstreamError) => void
   /** The upstream closed this request's stream, to be polled. @param retry time until then, in ms */
   paused: (id: number, retry: number) => void
+  /** The upstream offers no more what it did offer: it may be another one by now, which does not know the connection. */
+  doubted?: () => void
   /** The connection is gone, with every request on it. Called once. */
   closed: (error: UpstreamError) => void
 }

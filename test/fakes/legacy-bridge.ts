@@ -135,7 +135,10 @@ export function legacyBridge (world: World): Server {
 }
 
 /** Serves streamable HTTP with sessions; resolves with the URL. */
-export async function startLegacyBridge (t: Cleanup, world = newWorld()): Promise<{ url: string, world: World }> {
+export async function startLegacyBridge (
+  t: Cleanup,
+  world = newWorld()
+): Promise<{ url: string, world: World, stop: () => Promise<void> }> {
   const sessions = new Map<string, StreamableHTTPServerTransport>()
   const http = createServer((req, res) => {
     void (async () => {
@@ -151,11 +154,13 @@ export async function startLegacyBridge (t: Cleanup, world = newWorld()): Promis
     })()
   })
   await new Promise<void>((resolve) => { http.listen(0, '127.0.0.1', resolve) })
-  t.after(async () => {
+  const { port } = http.address() as AddressInfo
+  const stop = async (): Promise<void> => {
     http.closeAllConnections()
-    await new Promise((resolve) => { http.close(resolve) })
-  })
-  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`, world }
+    if (http.listening) await new Promise((resolve) => { http.close(resolve) })
+  }
+  t.after(stop)
+  return { url: `http://127.0.0.1:${port}/mcp`, world, stop }
 }
 
 if (process.argv[1]?.endsWith('legacy-bridge.ts') === true) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test, type Test } from 'tap'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
+import { managed } from '../fakes/replica.ts'
 import { startModern } from '../fakes/modern-server.ts'
 import { connected, Session, settings, sleep } from '../helpers/client.ts'
 import { startHub, until } from '../helpers/hub.ts'
@@ -63,3 +64,32 @@ for (const [era, start] of Object.entries({ legacy, modern })) {
     }
   })
 }
+
+void test('a server that comes back in the modern era is known as such within seconds, and its subscriptions go on', { timeout }, async (t) => {
+  const former = await startLegacyBridge(t)
+  const hub = await startHub(t, { settings: settings({ s: { type: 'streamable-http', url: former.url } }) })
+  await connected(hub, 1)
+  const { client, heard } = await modernAgent(t, `${hub.url}/mcp/s`)
+  await client.listen({ toolsListChanged: true, resourceSubscriptions: ['r://one'] })
+  const session = await Session.open(`${hub.url}/mcp/s`, { capabilities: { elicitation: {}, sampling: {} } })
+  await session.request('resources/subscribe', { uri: 'r://one' })
+  const stream = await session.listen()
+  const updates = (): number => heard.get('notifications/resources/updated')?.length ?? 0
+  const told = (): number => stream.messages.filter(({ method }) => method === 'notifications/resources/updated').length
+  const [server] = former.world.servers
+  await server?.sendResourceUpdated({ uri: 'r://one' })
+  await until(() => former.world.subscribed.has('r://one'), 5_000, 'not subscribed')
+  for (const each of former.world.servers) await each.sendResourceUpdated({ uri: 'r://one' })
+  await until(() => updates() > 0 && told() > 0, 5_000, 'no update of the legacy server')
+  await former.stop()
+  const later = await startModern(t, { modern: true, port: Number(new URL(former.url).port) })
+  const [before, toldBefore] = [updates(), told()]
+  await until(async () => {
+    later.world.updated('r://one')
+    return updates() > before && told() > toldBefore
+  }, 15_000, 'no update of the modern server')
+  await until(async () => (await managed(hub, 'GET', '/servers/s')).era === 'modern', 5_000, 'still shown as legacy')
+  assert.ok((await client.listTools()).tools.some(({ name }) => name === 'twice'))
+  stream.close()
+  await session.end()
+})
