@@ -46,7 +46,7 @@ export interface Surface {
   /** The admin's server that shows a prompt or resource of this name or URI on a merged route, listed now or not. */
   readonly adminsServer: (kind: 'prompts' | 'resources', name: string) => string | undefined
   /** Resources that are disabled or not selected, which templates must not match either. */
-  readonly hidden: ReadonlySet<string>
+  readonly hidden: Hidden
   /** The names of the providers behind it, known or not. */
   readonly providers: readonly string[]
   /** The capabilities of each provider that is known. */
@@ -56,6 +56,16 @@ export interface Surface {
   /** Of a single server, as JSON text; undefined: the gateway's own. */
   readonly serverInfo: string | undefined
   readonly instructions: string | undefined
+}
+
+/** Resources that are not shown, whatever lists or matches them. */
+export interface Hidden {
+  /** By server and URI: see `hiddenKey`. */
+  readonly keys: ReadonlySet<string>
+  /** The URIs that admins have disabled on their servers, in normalized spelling: users' servers do not provide these either. */
+  readonly byAdmins: ReadonlySet<string>
+  /** The names of users' servers. */
+  readonly users: ReadonlySet<string>
 }
 
 export interface SurfaceInput {
@@ -78,6 +88,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   const templates = precedence && mergedTemplates(precedence)
   const admins = adminsTemplates(input.sections, templates ?? [])
   const isReserved = reservedBy(admins)
+  const hidden = hiddenOf(input.sections)
   for (const [at, section] of input.sections.entries()) {
     const { server, catalogue } = section
     if (!catalogue) continue
@@ -86,7 +97,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
       if (input.raw) built[kind].extra = catalogue.extras[kind]
       if (!precedence) addRaw(kind, built, section, catalogue, input.apps)
       else if (kind === 'tools' || kind === 'prompts') addNamed(kind, built, input, at, catalogue, precedence)
-      else addLocated(kind, built, section, at, catalogue, precedence, isReserved)
+      else addLocated(kind, built, section, at, catalogue, precedence, (uri) => isReserved(uri) || isOff(hidden, server.name, uri))
     }
   }
   const only = input.raw ? input.sections[0]?.catalogue : undefined
@@ -102,7 +113,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
     ownerOf: precedence ? ownerIn(precedence, admins) : () => undefined,
     adminsServer: (kind, name) => precedence?.adminsServer(kind, name),
-    hidden: hiddenOf(input.sections),
+    hidden,
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
     shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
@@ -255,7 +266,8 @@ const keyIn = (server: string, spelling: string): string => `${server}\n${spelli
  * counts as hidden.
  */
 export function isHidden ({ hidden, ownerOf }: Surface, server: string, uri: string): boolean {
-  if (hidden.size > 0 && (uri.length > longestUri || hidden.has(hiddenKey(server, uri)))) return true
+  const isAny = hidden.keys.size > 0 || hidden.byAdmins.size > 0
+  if (isAny && (uri.length > longestUri || isOff(hidden, server, uri))) return true
   return (ownerOf(uri) ?? server) !== server
 }
 
@@ -270,18 +282,26 @@ function spelled (uri: string): string {
   })
 }
 
-function hiddenOf (sections: readonly Section[]): Set<string> {
-  const hidden = new Set<string>()
+/** Whether a server's resource is hidden. @param spelling of its URI, normalized */
+function isOff ({ keys, byAdmins, users }: Hidden, server: string, uri: string, spelling = spelled(uri)): boolean {
+  return keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
+}
+
+function hiddenOf (sections: readonly Section[]): Hidden {
+  const [keys, byAdmins, users] = [new Set<string>(), new Set<string>(), new Set<string>()]
   const kind = itemKindOf('resources')
-  for (const { server, member, catalogue } of sections) {
+  for (const { server, member, catalogue, ofAdmin } of sections) {
+    if (!ofAdmin) users.add(server.name)
     for (const uri of Object.keys(server.config[kind] ?? {})) {
-      if (!isEnabled(overrideOf(server, kind, uri))) hidden.add(hiddenKey(server.name, uri))
+      if (isEnabled(overrideOf(server, kind, uri))) continue
+      keys.add(hiddenKey(server.name, uri))
+      if (ofAdmin) byAdmins.add(spelled(uri))
     }
     for (const { key } of catalogue?.lists.resources ?? []) {
-      if (!selects(member, kind, key)) hidden.add(hiddenKey(server.name, key))
+      if (!selects(member, kind, key)) keys.add(hiddenKey(server.name, key))
     }
   }
-  return hidden
+  return { keys, byAdmins, users }
 }
 
 /** The provider of a URI: the one that lists it, or has a template that matches it. */
@@ -292,6 +312,6 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   // The server that listed it once may still have it, and no other one does.
   const owner = ownerOf(uri)
   const found = templates.find(({ literals, target: { provider } }) =>
-    (owner ?? provider) === provider && matches(literals, uri) && !hidden.has(keyIn(provider, spelling)))
+    (owner ?? provider) === provider && matches(literals, uri) && !isOff(hidden, provider, uri, spelling))
   return found?.target.item && found.target
 }

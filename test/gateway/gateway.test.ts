@@ -741,9 +741,24 @@ test('foldSurface: what a view sees', async (t) => {
       }
     }
     assert.deepEqual(
-      [...fold([section('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden],
+      [...fold([section('s', lists, { config: off, member: { resources: ['x:1'] } })]).hidden.keys],
       ['x:1', 'x:3', 'x:2'].map((uri) => hiddenKey('s', uri))
     )
+  })
+
+  await t.test('what an admin disabled on his server is not a user\'s, listed there or matched by a template', async () => {
+    const lists: Lists = { resources: [{ uri: 'x:1' }, { uri: 'x:2' }] }
+    const off: ServerConfig = { resources: { 'x:1': { enabled: false } } }
+    const ofUser = section('u', { resources: [{ uri: 'x:1' }, { uri: 'x:3' }], resourceTemplates: [{ uriTemplate: 'x:{n}' }] }, { config: { owner: 'ann' } })
+    for (const known of [lists, undefined]) {
+      const surface = fold([section('s', known, { config: off }), ofUser])
+      assert.equal(readerOf(surface, 'x:1'), undefined)
+      assert.ok(isHidden(surface, 'u', 'x:1') && !isHidden(surface, 'u', 'x:3'))
+      assert.deepEqual(await keys(surface, 'resources'), known ? ['x:2', 'x:3'] : ['x:3'])
+      assert.equal(readerOf(surface, 'x:3')?.provider, 'u')
+    }
+    // On the user's own route it is his.
+    assert.equal(readerOf(fold([ofUser], { raw: true }), 'x:1')?.provider, 'u')
   })
 
   await t.test('a URI without end is looked for at no cost, and taken for hidden where anything is', async () => {
