@@ -32,7 +32,7 @@ async function run ({ quick, log }: Bench): Promise<string> {
   const cost = await measureCost(syntheticTools(tools, 10_000), questions.map(({ text }) => text), quick ? 1 : 4)
   return [
     `${tools.length} tools of ${servers} servers from npm packages, ${questions.length} questions (bench/search/). How those held back ` +
-      'are found was not looked at, one by one; they ask for tools that a random draw chose.',
+      'are found was not looked at, one by one.',
     quality([...searches, [modelName, byMeaning], [`Tool-Hub, fused with ${modelName}`, fused]], questions),
     await tokens(tools, searches, questions),
     `10,000 tools (copies of these, with words of their own): built in ${cost.build.toFixed(0)} ms (${cost.buildCpu.toFixed(0)} ms of CPU), ` +
@@ -44,10 +44,11 @@ async function run ({ quick, log }: Bench): Promise<string> {
 
 function quality (searches: Array<[string, Search]>, questions: Question[]): string {
   const parts: Array<[string, Question[]]> = [
-    ['held back', questions.filter(({ isTuned }) => !isTuned)],
-    ['tuned on', questions.filter(({ isTuned }) => isTuned)],
-    ['held back, English', questions.filter(({ isTuned, language }) => !isTuned && language === 'en')],
-    ['held back, other languages', questions.filter(({ isTuned, language }) => !isTuned && language !== 'en')]
+    ['held back, by another author', questions.filter(({ set }) => set === 'another')],
+    ['held back, drawn', questions.filter(({ set }) => set === 'drawn')],
+    ['tuned on', questions.filter(({ set }) => set === 'tuned')],
+    ['held back, English', questions.filter(({ set, language }) => set !== 'tuned' && language === 'en')],
+    ['held back, other languages', questions.filter(({ set, language }) => set !== 'tuned' && language !== 'en')]
   ]
   const rows = parts.flatMap(([half, asked]) => searches.map(([name, search]) => {
     const { recall1, recall5, recall10, mrr, count } = measure(asked, search)

@@ -6,23 +6,28 @@ export interface Question {
   text: string
   /** Tools of which one suffices, as `server/tool`. */
   right: ReadonlySet<string>
-  /** Whether the ranking was tuned on it. What others find, one by one, was not looked at. */
-  isTuned: boolean
+  set: QuestionSet
 }
+
+/**
+ * `tuned`: the ranking was tuned on it. What the others find was not looked at, one by one. `drawn`: it asks for a tool that a random draw
+ * chose. `another`: another author wrote it, who knew neither the ranking nor the lexicons, for what people would often ask.
+ */
+export type QuestionSet = 'tuned' | 'drawn' | 'another'
 
 interface Catalogues { servers: Array<{ name: string, package: string, version: string, license: string, tools: ServerTool[] }> }
 interface ServerTool { name: string, title?: string, description?: string, inputSchema?: unknown }
 
-/** The questions of both files: those that the ranking was tuned on, and those that are held back. */
+/** The questions of all files: those that the ranking was tuned on, and those that are held back. */
 export function readQuestions (): Question[] {
-  return [...read('questions.txt', true), ...read('questions-held-back.txt', false)]
+  return [...read('questions.txt', 'tuned'), ...read('questions-drawn.txt', 'drawn'), ...read('questions-of-another.txt', 'another')]
 }
 
-function read (name: string, isTuned: boolean): Question[] {
+function read (name: string, set: QuestionSet): Question[] {
   return readFileSync(new URL(name, import.meta.url), 'utf8').split('\n').flatMap((line) => {
     if (line === '' || line.startsWith('#')) return []
     const [language = '', text = '', right = ''] = line.split(' | ')
-    return [{ language, text, right: new Set(right.split(' ')), isTuned }]
+    return [{ language, text, right: new Set(right.split(' ')), set }]
   })
 }
 

@@ -37,26 +37,37 @@ export class Lexicon {
   readonly #byLength = new Map<number, Word[]>()
   readonly longestPhrase = 5
 
-  addTrade ({ common, same, synonyms, hints }: TradeFile): void {
+  /** In turns: there are thousands of words. */
+  async addTrade ({ common, same, synonyms, hints }: TradeFile, budget: LoopBudget): Promise<void> {
     for (const word of common.split(' ')) this.#common.add(word)
     for (const word of [...this.#common, ...stopWords]) this.#plain.add(stemOf(word))
-    for (const line of same) this.#addGroup(this.#same, line)
-    for (const line of synonyms) this.#addGroup(this.#synonyms, line)
-    for (const line of hints) {
-      const [from = '', to = ''] = line.split(':')
-      const targets = to.split(',').map((word) => this.#termOf(word))
-      for (const word of from.split(',')) {
-        const term = this.#termOf(word)
-        this.#hints.set(term, [...new Set([...this.#hints.get(term) ?? [], ...targets])])
+    for (const [lines, add] of [
+      [same, (line: string) => { this.#addGroup(this.#same, line) }],
+      [synonyms, (line: string) => { this.#addGroup(this.#synonyms, line) }],
+      [hints, (line: string) => { this.#addHints(line) }]
+    ] as const) {
+      for (const line of lines) {
+        add(line)
+        if (budget.spent) await budget.yieldToEventLoop()
       }
     }
   }
 
-  addLanguage ({ language, stop, words }: LanguageFile): void {
+  #addHints (line: string): void {
+    const [from = '', to = ''] = line.split(':')
+    const targets = to.split(',').map((word) => this.#termOf(word))
+    for (const word of from.split(',')) {
+      const term = this.#termOf(word)
+      this.#hints.set(term, [...new Set([...this.#hints.get(term) ?? [], ...targets])])
+    }
+  }
+
+  async addLanguage ({ language, stop, words }: LanguageFile, budget: LoopBudget): Promise<void> {
     for (const word of stop.split(' ')) push(this.#stop, fold(word), language)
     for (const [english, list] of Object.entries(words)) {
       this.#termOf(english)
       for (const item of list.split(',')) this.#addForeign(item.trim(), { language, english })
+      if (budget.spent) await budget.yieldToEventLoop()
     }
   }
 
@@ -196,10 +207,9 @@ export async function loadLexicon (): Promise<Lexicon> {
 async function readAll (): Promise<Lexicon> {
   const lexicon = new Lexicon()
   const budget = new LoopBudget()
-  lexicon.addTrade(JSON.parse(await readAsset('lexicons/trade.json')) as TradeFile)
+  await lexicon.addTrade(JSON.parse(await readAsset('lexicons/trade.json')) as TradeFile, budget)
   for (const language of languages) {
-    if (budget.spent) await budget.yieldToEventLoop()
-    lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile)
+    await lexicon.addLanguage(JSON.parse(await readAsset(`lexicons/${language}.json`)) as LanguageFile, budget)
   }
   return lexicon
 }
