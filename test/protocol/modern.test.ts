@@ -185,6 +185,24 @@ test('rounds of questions', async (t) => {
   })
 })
 
+test('answers and states are those of clients of this era, and of the rounds that are led for others', async (t) => {
+  const server = new FakeServer(modern)
+  const { session } = begin(t, server)
+  await session.open(() => {})
+  const own = '"requestState":"zz","inputResponses":{"a":{"action":"accept"}}'
+  const sent = async (text: string, canSuspend: boolean, method = 'tools/call'): Promise<string> => {
+    await session.call(Object.assign(new FakeExchange(text), { canSuspend, method }), { changes: { name: '"x"' }, deadlines })
+    const { message } = server.of(method).at(-1) ?? {}
+    return String((message as Request).paramsText).replace(/,"_meta":.*/, '}')
+  }
+  assert.equal(await sent(`{"name":"n",${own},"arguments":{"n":1e400}}`, false), '{"name":"x","arguments":{"n":1e400}}')
+  assert.equal(await sent(`{${own},"name":"n","_meta":{"a":1}}`, false), '{"name":"x"}')
+  // A server may ask without a state: then the answers come without one.
+  for (const each of [own, '"inputResponses":{"a":{}}']) assert.equal(await sent(`{"name":"n",${each}}`, true), `{"name":"x",${each}}`)
+  // Elsewhere they are members like any other.
+  assert.equal(await sent(`{"name":"n",${own}}`, false, 'vendor/x'), `{"name":"x",${own}}`)
+})
+
 test('errors about the gateway\'s own hop are told in other words', async (t) => {
   for (const [code, expected] of [[-32020, -32603], [-32021, -32600], [-32022, -32603], [-32099, -32099]] as const) {
     const server = new FakeServer((request) => request.method === 'tools/call'
