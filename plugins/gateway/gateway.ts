@@ -115,12 +115,14 @@ export class Gateway {
   }
 
   /**
-   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's.
+   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. Undefined: a single one
+   * does not say.
    * @param surface of the view, if it was looked up already
    */
-  serverInfo (view: View, client: Client, surface = this.surface(view, client)): string {
-    const own = view.presentation === 'raw' ? surface.serverInfo ?? this.surface(view, client).serverInfo : undefined
-    return own ?? this.#serverInfo
+  serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
+    if (view.presentation !== 'raw') return this.#serverInfo
+    const { serverInfo, isNamed } = surface.serverInfo === undefined ? this.surface(view, client) : surface
+    return serverInfo === undefined ? this.#serverInfo : isNamed ? serverInfo : undefined
   }
 
   /** Notifies a listener of everything that changes from now on. */

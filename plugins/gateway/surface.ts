@@ -1,6 +1,6 @@
 import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { isServerInfo, kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
@@ -55,6 +55,8 @@ export interface Surface {
   readonly shown: ServerCapabilities
   /** Of a single server, as JSON text; undefined: the gateway's own. */
   readonly serverInfo: string | undefined
+  /** The single server says who it is as MCP requires. */
+  readonly isNamed: boolean
   readonly instructions: string | undefined
 }
 
@@ -107,6 +109,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     capabilities,
     shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
     serverInfo: only?.serverInfo,
+    isNamed: only !== undefined && isServerInfo(only.serverInfo),
     instructions: only ? only.instructions : mergedInstructions(input.sections)
   }
 }

@@ -160,7 +160,7 @@ export class ModernEndpoint implements Endpoint {
       throw error
     }
     // Looked up again only where the server was not known yet.
-    const serverInfo = (): string => gateway.serverInfo(view, client, surface)
+    const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
     exchange.attach(request, this.#reply(inbound, accepted, exchange))
@@ -230,12 +230,12 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
       const client = this.leases.first(view, address, declared, capabilitiesText)
-      const { capabilities: { tasks: _, ...capabilities }, serverInfo, instructions } = await gateway.describe(view, client)
+      const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client)
       const result = discovered({
         supportedVersions: JSON.stringify(supportedVersions),
         capabilities: JSON.stringify(capabilities),
         instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
-      }, serverInfo)
+      }, gateway.serverInfo(view, client))
       writeJson(raw, [resultText(idText, result)])
     } catch (error) {
       const known = toRpcError(error, logError)

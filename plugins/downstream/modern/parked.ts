@@ -16,7 +16,7 @@ import { usedAlready, type Binding, type States } from './state.ts'
 /** An exchange, as far as parking concerns it. */
 export interface Parkable extends Binding {
   readonly client: { readonly owner: string, readonly capabilities: ClientCapabilities }
-  readonly serverInfo: string
+  readonly serverInfo: string | undefined
   /** True while a request waits for the answer. */
   readonly isAwaited: boolean
   readonly over: boolean
