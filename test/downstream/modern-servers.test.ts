@@ -49,3 +49,37 @@ test('a server that does not say who it is', async (t) => {
   }
   assert.equal(at((await ask(`${hub.url}/mcp`, 'tools/list')).message, 'result', '_meta', `${prefix}serverInfo`, 'name'), 'tool-hub')
 })
+
+test('tools that clients of earlier revisions cannot read', async (t) => {
+  const server = await startBareModern(t, [
+    plain,
+    { name: 'booleans', inputSchema: { type: 'object', properties: { any: true, none: false } } },
+    { name: 'list', inputSchema: { type: 'object' }, outputSchema: { type: 'array', items: { type: 'integer' } } },
+    { name: 'odd', inputSchema: { type: 'object', properties: { x: 1 } } }
+  ], ({ method }) => method === 'tools/call' ? { result: { resultType: 'complete', content: [], structuredContent: [1, 2] } } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  for (const [path, prefix] of [['/mcp', 's-'], ['/mcp/s', '']] as const) {
+    const client = await agent(t, `${hub.url}${path}`)
+    const { tools } = await client.listTools()
+    assert.deepEqual(tools.map(({ name }) => name), ['plain', 'booleans', 'list'].map((name) => `${prefix}${name}`))
+    assert.deepEqual(tools[1]?.inputSchema.properties, { any: {}, none: { not: {} } })
+    assert.equal(tools[2]?.outputSchema, undefined)
+    // What is no object is told as text.
+    const result = await client.callTool({ name: `${prefix}list` })
+    assert.deepEqual([result.content, result.structuredContent], [[{ type: 'text', text: '[1,2]' }], undefined])
+    const modern = (await ask(`${hub.url}${path}`, 'tools/list')).message.result?.tools as Json[]
+    assert.deepEqual(modern.map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema]), [
+      [{ type: 'object' }, undefined],
+      [{ type: 'object', properties: { any: true, none: false } }, undefined],
+      [{ type: 'object' }, { type: 'array', items: { type: 'integer' } }],
+      [{ type: 'object', properties: { x: 1 } }, undefined]
+    ])
+    assert.deepEqual(at((await ask(`${hub.url}${path}`, 'tools/call', { name: `${prefix}list` })).message, 'result', 'structuredContent'), [1, 2])
+  }
+  const record = await (await fetch(`${hub.url}/api/servers/s`, { headers: { authorization: `Bearer ${KEY}` } })).text()
+  assert.match(record, /\\"odd\\" is left out for clients before 2026-07-28, which/)
+  // Plain HTTP callers are told all.
+  const called = await fetch(`${hub.url}/api/tools/s/list`, { headers: { authorization: `Bearer ${KEY}` } })
+  assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
+})

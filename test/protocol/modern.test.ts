@@ -7,6 +7,7 @@ import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/cac
 import { RpcError } from '../../protocol/errors.ts'
 import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
+import { readableTool } from '../../protocol/legacy/readable-tool.ts'
 import { parseMessage, type Message, type Notification, type Request } from '../../protocol/message.ts'
 import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
@@ -201,6 +202,31 @@ test('answers and states are those of clients of this era, and of the rounds tha
   for (const each of [own, '"inputResponses":{"a":{}}']) assert.equal(await sent(`{"name":"n",${each}}`, true), `{"name":"x",${each}}`)
   // Elsewhere they are members like any other.
   assert.equal(await sent(`{"name":"n",${own}}`, false, 'vendor/x'), `{"name":"x",${own}}`)
+})
+
+test('tools as clients of earlier revisions can read them', async () => {
+  const object = '{"type":"object"}'
+  const table: ReadonlyArray<readonly [string, string | undefined]> = [
+    [`{"name":"a","inputSchema":${object},"outputSchema":{"type":"object","properties":{"n":{"const":1e400}}}}`, 'same'],
+    [
+      '{"name":"b","inputSchema":{"type":"object","properties":{"x":true,"y":false,"__proto__":true,"z":{"items":true}},"$x":1e400}}',
+      '{"name":"b","inputSchema":{"type":"object","properties":{"x":{},"y":{"not":{}},"__proto__":{},"z":{"items":true}},"$x":1e400}}'
+    ],
+    [`{"outputSchema":{"type":"array"},"name":"c","inputSchema":${object}}`, `{"name":"c","inputSchema":${object}}`],
+    [`{"name":"d","inputSchema":${object},"outputSchema":true}`, `{"name":"d","inputSchema":${object}}`],
+    [`{"name":"e","inputSchema":${object},"outputSchema":{"anyOf":[${object}]}}`, `{"name":"e","inputSchema":${object}}`],
+    [
+      `{"name":"f","inputSchema":${object},"outputSchema":{"type":"object","properties":{"x":{"$ref":"https://x.test/s"}}}}`,
+      `{"name":"f","inputSchema":${object}}`
+    ],
+    [`{"name":"g","inputSchema":${object},"outputSchema":{"type":"object","$ref":"#/$defs/a"}}`, 'same'],
+    ['{"name":"h","inputSchema":{}}', '{"name":"h","inputSchema":{"type":"object"}}'],
+    ['{"name":"i","inputSchema":{"type":"array"}}', undefined],
+    ['{"name":"j","inputSchema":{"type":"object","properties":{"x":1}}}', undefined],
+    ['{"name":"k","inputSchema":{"type":"object","required":true}}', undefined],
+    ['{"name":"l"}', undefined]
+  ]
+  for (const [text, expected] of table) assert.equal(readableTool(text), expected === 'same' ? text : expected, text)
 })
 
 test('errors about the gateway\'s own hop are told in other words', async (t) => {
