@@ -116,7 +116,11 @@ test('the era of a request', async () => {
     [{ 'mcp-protocol-version': '2025-11-25' }, { _meta: envelope() }, true],
     [{}, { _meta: envelope() }, true],
     [{}, { _meta: { progressToken: 1 } }, false],
-    [{}, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, false]
+    // What belongs to no session, and names a revision where legacy clients name none, or one that nobody knows.
+    [{}, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, true],
+    [{ 'mcp-session-id': 'x' }, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, false],
+    [{ 'mcp-protocol-version': '2099-01-01' }, {}, true],
+    [{ 'mcp-protocol-version': '2099-01-01', 'mcp-session-id': 'x' }, {}, false]
   ]
   for (const [headers, params, modern] of table) assert.equal(isModern(headers, message(params)), modern, JSON.stringify([headers, params]))
 })
@@ -172,6 +176,18 @@ test('what a request must have', async (t) => {
   assert.equal(unsupported.message.error?.code, -32022)
   const { supported, requested } = unsupported.message.error?.data as { supported: string[], requested: string }
   assert.deepEqual([supported[0], requested], [version, other])
+  for (const [header, meta, versions] of [
+    ['2025-11-25', '2025-11-25', [version]], [undefined, '2025-11-25', [version]], ['2099-01-01', undefined, supported]
+  ] as const) {
+    const { status, message } = await ask(url, 'tools/list', {
+      meta: meta === undefined ? {} : envelope({}, { [`${prefix}protocolVersion`]: meta }), headers: { 'mcp-protocol-version': header }
+    })
+    assert.deepEqual([status, message.id, message.error?.code], [400, 1, -32022])
+    assert.deepEqual(message.error?.data, { supported: versions, requested: header ?? meta })
+  }
+  const legacy = await Session.open(url)
+  const named = { _meta: { [`${prefix}protocolVersion`]: '2025-11-25' } }
+  assert.equal((await legacy.request('tools/list', named)).error, undefined)
   const post = async (body: string): Promise<number> =>
     (await fetch(url, { method: 'POST', headers: made('x', {}).headers, body })).status
   assert.equal(await post('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}'), 202)
