@@ -9,6 +9,7 @@ import { describe, type Description } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { noHooks, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
+import { providerOf } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
 import type { Presentation } from './presentation.ts'
@@ -168,6 +169,9 @@ export class Gateway {
 
   /** The provider from which a view reads the resource that an exchange names. @throws RpcError -32002 when it shows no such resource */
   async reader (exchange: Exchange<View>): Promise<string> { return (await this.#parts.resolver.reader(exchange)).provider }
+
+  /** The provider that `tools/call`, `prompts/get` or `resources/read` would use now. @throws RpcError when the view shows no such item */
+  async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }

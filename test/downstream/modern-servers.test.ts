@@ -83,3 +83,20 @@ test('tools that clients of earlier revisions cannot read', async (t) => {
   const called = await fetch(`${hub.url}/api/tools/s/list`, { headers: { authorization: `Bearer ${KEY}` } })
   assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
 })
+
+test('a state for a tool that is disabled meanwhile', async (t) => {
+  const asks = { resultType: 'input_required', inputRequests: { a: { method: 'roots/list' } }, requestState: 'own' }
+  const server = await startBareModern(t, [plain], ({ method, params }) =>
+    method === 'tools/call' && params.requestState === undefined ? { result: asks } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const asked = await ask(url, 'tools/call', { name: 'plain' }, { roots: {} })
+  const { requestState } = asked.message.result ?? {}
+  assert.equal(typeof requestState, 'string')
+  await fetch(`${hub.url}/api/servers/s/tools/plain/toggle`, {
+    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"enabled":false}'
+  })
+  const refused = await ask(url, 'tools/call', { name: 'plain', requestState, inputResponses: { a: { roots: [] } } }, { roots: {} })
+  assert.deepEqual(refused.message.error, { code: -32602, message: 'Unknown tool: plain' })
+})

@@ -345,6 +345,44 @@ test('a question parks a call; its answers resume it', async (t) => {
   })
 })
 
+test('a call whose tool is not shown any more is not taken up, and its answer is not told again', async (t) => {
+  const { world, hub } = await bridge(t)
+  const toggle = async (path: string, enabled: boolean): Promise<void> => {
+    const response = await fetch(`${hub.url}/api/servers/s${path}/toggle`, {
+      method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify({ enabled })
+    })
+    assert.equal(response.status, 200, await response.text())
+  }
+  const answersTo = ({ message }: Answer): Json =>
+    ({ [Object.keys(message.result?.inputRequests as Json)[0] ?? '']: accepted })
+  for (const [route, name, args] of [
+    ['/mcp/s', 'form', {}], ['/mcp', 's-form', {}], ['/mcp/$smart', 'call_tool', { toolName: 's-form', arguments: {} }]
+  ] as const) {
+    const url = `${hub.url}${route}`
+    const more = { params: { arguments: args } }
+    const asked = await call(url, name, more)
+    const done = await retry(url, name, asked, answersTo(asked), more)
+    assert.equal(text(done.message.result), 'accept Ann', route)
+    const parked = await call(url, name, more)
+    assert.equal(world.running, 1)
+    await toggle('/tools/form', false)
+    for (const [each, answers] of [[asked, answersTo(asked)], [parked, answersTo(parked)]] as const) {
+      const { message, status } = await retry(url, name, each, answers, more)
+      assert.deepEqual([status, message.error?.code, message.id], [200, -32602, 1], route)
+      assert.match(String(message.error?.message), /^Unknown tool: (s-)?form/)
+    }
+    await until(() => world.running === 0, 5_000, () => 'the parked call goes on')
+    await toggle('/tools/form', true)
+    // It does not come back with the tool.
+    assert.match(failure((await retry(url, name, asked, answersTo(asked), more)).message), /has ended/)
+  }
+  const url = `${hub.url}/mcp`
+  const asked = await call(url, 's-form')
+  assert.equal(text((await retry(url, 's-form', asked, answersTo(asked))).message.result), 'accept Ann')
+  await toggle('', false)
+  assert.match(String((await retry(url, 's-form', asked, answersTo(asked))).message.error?.message), /^Unknown tool/)
+})
+
 test('a subscription is acknowledged first, and ends with the access to its route', async (t) => {
   const { hub, url, world } = await bridge(t)
   const { headers, body } = made('subscriptions/listen', {

@@ -1,5 +1,6 @@
 import type { UsedStates } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
+import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
@@ -23,7 +24,7 @@ import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
-import { answersIn, ParkedCalls } from './parked.ts'
+import { answersIn, ParkedCalls, type ParkedCall } from './parked.ts'
 import { AnswerStream } from './reply.ts'
 import { checkRequest, type ModernRequest } from './request.ts'
 import { discovered } from './result.ts'
@@ -175,7 +176,7 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (resumed) {
         // A state goes to the server that gave it, and to no other that may have its name by now.
-        if (resumed.server !== undefined && await this.#answerer.serverOf(exchange) !== resumed.server) throw notHere()
+        if (resumed.server !== undefined && await gateway.providerOf(exchange) !== resumed.server) throw notHere()
         await resumed.use()
       }
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
@@ -220,8 +221,29 @@ export class ModernEndpoint implements Endpoint {
         const call = this.parked.find(state.id)
         if (!call) throw notHere()
         const bare = this.#answerer.bare(request)
-        call.resume(state.round, answersText, () => { call.exchange.attach(bare, this.#reply(inbound, accepted, call.exchange)) })
+        const attach = (): void => { call.exchange.attach(bare, this.#reply(inbound, accepted, call.exchange)) }
+        void this.#takeUp(inbound, bare, call, () => { call.resume(state.round, answersText, attach) })
       }
+    }
+  }
+
+  /** Takes a parked call up, or fetches its answer, if the caller still sees what was called: else the call ends. */
+  async #takeUp ({ view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void): Promise<void> {
+    const { params, paramsText, idText } = request
+    try {
+      const provider = await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
+      call.provider ??= provider
+      if (call.provider !== provider) throw notHere()
+      // Whoever left meanwhile may come back with the same.
+      if (!raw.destroyed) resume()
+    } catch (error) {
+      const known = toRpcError(error, this.#deps.logError)
+      if (isGone(known)) {
+        call.exchange.end(known)
+        call.forget()
+      }
+      const { parts: [text = ''], status } = errorOutcome(known, call.exchange.client.capabilities)
+      writeJson(raw, [errorText(idText, String(text))], status)
     }
   }
 
@@ -249,6 +271,9 @@ export class ModernEndpoint implements Endpoint {
     this.subscriptions.listen(inbound, request, origin)
   }
 }
+
+/** True where a view does not show what a request names. */
+const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
 
 /** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
 function toRpcError (error: unknown, logError: ModernEndpointDeps['logError']): RpcError {
