@@ -10,6 +10,7 @@ import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/h
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { isModern } from '../../plugins/downstream/modern/request.ts'
 import { complete } from '../../plugins/downstream/modern/result.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
@@ -421,6 +422,22 @@ test('with its key, a principal loses what it has open', async (t) => {
   assert.equal((await retry(url, 'form', asked, {}, { key: OTHER })).status, 401)
   const [name = ''] = Object.keys(mine.message.result?.inputRequests as Json)
   assert.equal(text((await retry(url, 'form', mine, { [name]: accepted })).message.result), 'accept Ann')
+})
+
+test('a bound that is reached is told by the status: 503 for all, 429 for one\'s own share', async (t) => {
+  const { calls } = limits
+  t.after(() => { Object.assign(limits, { calls }) })
+  // Of one place, the last quarter is for those that hold less than a tenth of it.
+  for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [1, 429, '60', /as one caller may/]] as const) {
+    Object.assign(limits, { calls: places })
+    const { url } = await bridge(t)
+    const answer = await call(url, 'echo')
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [status, retryAfter])
+    assert.equal(answer.message.error?.code, -32001)
+    assert.match(failure(answer.message), says)
+  }
+  // What a server says of its own bounds is an answer.
+  assert.equal(errorOutcome(new RpcError(-32001, 'busy', 'upstream'), {}).status, 200)
 })
 
 test('errors of servers, as a modern client may see them', async () => {

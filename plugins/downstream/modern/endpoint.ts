@@ -19,7 +19,7 @@ import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
 import { answerer, type Answerer } from './answers.ts'
-import { errorOutcome, statusOf } from './errors.ts'
+import { errorOutcome, ofShare, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { Subscriptions } from './subscriptions.ts'
@@ -278,7 +278,7 @@ const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || r
 /** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
 function toRpcError (error: unknown, logError: ModernEndpointDeps['logError']): RpcError {
   if (error instanceof RpcError) return error
-  if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, 'limit')
+  if (error instanceof ShareError) return ofShare(error)
   logError(error, 'a request failed unexpectedly')
   return new RpcError(code.internal, 'Internal error', 'internal')
 }
