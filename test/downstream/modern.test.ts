@@ -135,6 +135,11 @@ test('what a request must have', async (t) => {
     ['no version', 'tools/list', { meta: bare }, 400, -32602],
     ['no capabilities', 'tools/list', { meta: { [`${prefix}protocolVersion`]: version } }, 400, -32602],
     ['an unknown log level', 'tools/list', { meta: envelope({}, { [`${prefix}logLevel`]: 'loud' }) }, 400, -32602],
+    ['a progress token that is no integer', 'tools/list', { meta: envelope({}, { progressToken: 1.5 }) }, 400, -32602],
+    ['a progress token of another type', 'tools/list', { meta: envelope({}, { progressToken: {} }) }, 400, -32602],
+    ['a client that is no object', 'tools/list', { meta: envelope({}, { [`${prefix}clientInfo`]: 'me' }) }, 400, -32602],
+    ['a client without a version', 'tools/list', { meta: envelope({}, { [`${prefix}clientInfo`]: { name: 'me' } }) }, 400, -32602],
+    ['a client', 'tools/list', { meta: envelope({}, { [`${prefix}clientInfo`]: { name: 'me', version: '1' } }) }, 200, undefined],
     ['no version header', 'tools/list', { headers: { 'mcp-protocol-version': undefined } }, 400, -32020],
     ['another version header', 'tools/list', { headers: { 'mcp-protocol-version': '2025-11-25' } }, 400, -32020],
     ['no method header', 'tools/list', { headers: { 'mcp-method': undefined } }, 400, -32020],
@@ -189,6 +194,14 @@ test('what a request must have', async (t) => {
   const legacy = await Session.open(url)
   const named = { _meta: { [`${prefix}protocolVersion`]: '2025-11-25' } }
   assert.equal((await legacy.request('tools/list', named)).error, undefined)
+  // Ids come back as they were written, in errors too.
+  for (const [id, meta, code] of [['1.5', envelope(), -32600], ['9007199254740993', {}, -32602], [`1${'0'.repeat(29)}`, {}, -32602]] as const) {
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{"_meta":${JSON.stringify(meta)}}}`
+    const answer = await fetch(url, { method: 'POST', headers: made('tools/list', {}).headers, body })
+    const told = await answer.text()
+    assert.ok(told.startsWith(`{"jsonrpc":"2.0","id":${id},"error":{"code":${code}`), told)
+    assert.equal(answer.status, 400)
+  }
   const post = async (body: string): Promise<number> =>
     (await fetch(url, { method: 'POST', headers: made('x', {}).headers, body })).status
   assert.equal(await post('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}'), 202)

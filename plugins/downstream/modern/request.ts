@@ -58,6 +58,7 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
     throw mismatch(header === undefined ? 'MCP-Protocol-Version is missing' : 'MCP-Protocol-Version differs from the version in _meta')
   }
   if (!isModernVersion(version)) throw unsupported(version)
+  checkOptional(id, meta)
   if (!isObject(capabilities)) throw invalid(`_meta must have ${shown(metaKeys.clientCapabilities)}, an object`)
   checkNames(method, params, headers)
   const logLevel = meta[metaKeys.logLevel]
@@ -66,6 +67,19 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   // Written out, since a spread is slow, and this is the path of every call.
   return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, logLevel }
 }
+
+/** The id, and members of the envelope that may be left out. */
+function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
+  if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
+  const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
+  if (progressToken !== undefined && !isToken(progressToken)) throw invalid('"progressToken" must be a string or an integer')
+  if (clientInfo === undefined) return
+  if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
+    throw invalid(`${shown(metaKeys.clientInfo)} must have a name and a version`)
+  }
+}
+
+const isToken = (value: unknown): boolean => typeof value === 'string' || Number.isInteger(value)
 
 function unsupported (requested: string): RpcError {
   const message = 'Unsupported protocol version'
