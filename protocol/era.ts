@@ -1,7 +1,11 @@
-import { isModernVersion } from './modern/envelope.ts'
+import { legacyVersions } from './legacy/versions.ts'
+import { isModernVersion, modernVersions } from './modern/envelope.ts'
 
 /** The eras of MCP: `legacy`, up to 2025-11-25, begins with `initialize`; in `modern`, since 2026-07-28, each request stands for itself. */
 export type Era = 'legacy' | 'modern'
+
+/** All revisions that the gateway serves, newest first. */
+export const supportedVersions: readonly string[] = [...modernVersions, ...legacyVersions]
 
 /** @param version an MCP revision */
 export const eraOf = (version: string): Era => isModernVersion(version) ? 'modern' : 'legacy'

@@ -1,4 +1,5 @@
 import type { ServerCapabilities } from './capabilities.ts'
+import { smallMemberOf } from './json.ts'
 
 /** The four lists of MCP: the method that reads each, the capability that announces it, and the member that identifies an item. */
 export const listKinds = {
@@ -20,7 +21,7 @@ export interface Catalogue {
   readonly capabilityClass: string
   /** The MCP revision of the connection that it was read on. */
   readonly version: string
-  /** `serverInfo`, as JSON text. */
+  /** `serverInfo`, as JSON text. It may lack what MCP requires of one. */
   readonly serverInfo: string
   readonly instructions: string | undefined
   readonly capabilities: ServerCapabilities
@@ -28,6 +29,10 @@ export interface Catalogue {
   /** The other members of each list result (`_meta` and unknown ones), as the text of an object. */
   readonly extras: Readonly<Record<ListKind, string>>
 }
+
+/** True for a `serverInfo` that has what MCP requires (`Implementation`). @param text as JSON */
+export const isServerInfo = (text: string): boolean =>
+  typeof smallMemberOf(text, 'name') === 'string' && typeof smallMemberOf(text, 'version') === 'string'
 
 let lastId = 0
 export const nextCatalogueId = (): number => ++lastId

@@ -10,7 +10,7 @@ export interface ServerIdentity {
   /** The MCP revision of the connection. */
   readonly version: string
   readonly capabilities: ServerCapabilities
-  /** As JSON text. */
+  /** As JSON text; `{}`: the server says none, which the modern era lets it. */
   readonly serverInfo: string
   readonly instructions: string | undefined
 }

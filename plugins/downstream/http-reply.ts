@@ -116,6 +116,9 @@ function writeLarge (raw: ServerResponse, parts: ReadonlyArray<string | Buffer>)
   raw.uncork()
 }
 
+/** When a request that met a bound may be repeated, in seconds, by its status (RFC 9110 §10.2.3). */
+const retryAfter: Readonly<Record<number, string>> = { 429: '60', 503: '5' }
+
 /** Writes a JSON answer part by part, with its total length, so that the parts need not be joined. */
 export function writeJson (
   raw: ServerResponse,
@@ -126,6 +129,8 @@ export function writeJson (
   if (raw.destroyed) return
   let length = 0
   for (const part of parts) length += Buffer.byteLength(part)
+  const retry = status === 200 ? undefined : retryAfter[status]
+  if (retry !== undefined) raw.setHeader('retry-after', retry)
   raw.writeHead(status, { 'content-type': 'application/json', 'content-length': length, 'x-content-type-options': 'nosniff', ...headers })
   if (length > worthCounting && raw.socket) writeLarge(raw, parts)
   else if (parts.length === 1) raw.end(parts[0])

@@ -5,7 +5,7 @@ import type { GatewayParts } from './methods/method.ts'
 /** The identity of a route, for `initialize`. */
 export interface Description {
   readonly capabilities: Record<string, unknown>
-  /** As JSON text. */
+  /** As JSON text. That of a single server may lack what MCP requires of one. */
   readonly serverInfo: string
   readonly instructions: string | undefined
 }

@@ -9,6 +9,7 @@ import { describe, type Description } from './describe.ts'
 import { Forwarder } from './forward.ts'
 import { noHooks, type GatewayHooks } from './hooks.ts'
 import { isNotification, methodFor } from './methods/index.ts'
+import { providerOf } from './methods/items.ts'
 import type { GatewayParts, Result } from './methods/method.ts'
 import { News } from './news.ts'
 import type { Presentation } from './presentation.ts'
@@ -115,12 +116,14 @@ export class Gateway {
   }
 
   /**
-   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's.
+   * The identity of the server that answers on a route, as JSON text: a single one's own, or the gateway's. Undefined: a single one
+   * does not say.
    * @param surface of the view, if it was looked up already
    */
-  serverInfo (view: View, client: Client, surface = this.surface(view, client)): string {
-    const own = view.presentation === 'raw' ? surface.serverInfo ?? this.surface(view, client).serverInfo : undefined
-    return own ?? this.#serverInfo
+  serverInfo (view: View, client: Client, surface = this.surface(view, client)): string | undefined {
+    if (view.presentation !== 'raw') return this.#serverInfo
+    const { serverInfo, isNamed } = surface.serverInfo === undefined ? this.surface(view, client) : surface
+    return serverInfo === undefined ? this.#serverInfo : isNamed ? serverInfo : undefined
   }
 
   /** Notifies a listener of everything that changes from now on. */
@@ -166,6 +169,9 @@ export class Gateway {
 
   /** The provider from which a view reads the resource that an exchange names. @throws RpcError -32002 when it shows no such resource */
   async reader (exchange: Exchange<View>): Promise<string> { return (await this.#parts.resolver.reader(exchange)).provider }
+
+  /** The provider that `tools/call`, `prompts/get` or `resources/read` would use now. @throws RpcError when the view shows no such item */
+  async providerOf (exchange: Exchange<View>): Promise<string> { return await providerOf(this.#parts, exchange) }
 
   /** Waits for the catalogue of one provider for this client. @throws RpcError -32001 when it is unknown and cannot be read now */
   async learn (provider: string, client: Client): Promise<void> { await this.#parts.resolver.learn(provider, client) }

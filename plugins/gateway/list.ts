@@ -1,9 +1,15 @@
 import { withMembers } from '../../protocol/json.ts'
-import { listKinds, type ListKind } from '../../protocol/lists.ts'
+import { listKinds, type Item, type ListKind } from '../../protocol/lists.ts'
 import { toBytes } from '../../protocol/yield.ts'
 
 /** One item as a view sees it: its JSON text as it was listed, and the members that get another value. */
-export interface Entry { readonly text: string, readonly name?: string, readonly description?: string }
+export interface Entry {
+  readonly text: string
+  readonly name?: string
+  readonly description?: string
+  /** The item that was listed, where its server is of the modern era: it may be one that clients of earlier revisions cannot read. */
+  readonly modern?: Item
+}
 
 /** The result of one list request. It is serialized on first use, since it may have megabytes and most sessions never ask for it. */
 export class List {

@@ -1,6 +1,7 @@
 import { union, shown, type ServerCapabilities } from '../../protocol/capabilities.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { isServerInfo, kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import { isModernVersion } from '../../protocol/modern/envelope.ts'
 import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
@@ -55,6 +56,8 @@ export interface Surface {
   readonly shown: ServerCapabilities
   /** Of a single server, as JSON text; undefined: the gateway's own. */
   readonly serverInfo: string | undefined
+  /** The single server says who it is as MCP requires. */
+  readonly isNamed: boolean
   readonly instructions: string | undefined
 }
 
@@ -118,6 +121,7 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     capabilities,
     shown: only ? shown(only.capabilities) : union([...capabilities.values()]),
     serverInfo: only?.serverInfo,
+    isNamed: only !== undefined && isServerInfo(only.serverInfo),
     instructions: only ? only.instructions : mergedInstructions(input.sections)
   }
 }
@@ -234,9 +238,10 @@ function addLocated (
   }
 }
 
-function add (built: Builder[ListKind], { server }: Section, item: Item, name: string, { text, description }: ShownItem): void {
-  built.targets.set(name, { provider: server.name, key: item.key, item })
-  built.entries.push(toEntry(text, name === item.key ? undefined : name, description))
+function add (built: Builder[ListKind], section: Section, item: Item, name: string, { text, description }: ShownItem): void {
+  built.targets.set(name, { provider: section.server.name, key: item.key, item })
+  const entry = toEntry(text, name === item.key ? undefined : name, description)
+  built.entries.push(isModernVersion(section.catalogue?.version) ? { ...entry, modern: item } : entry)
 }
 
 /** Unchanged members are absent: most entries are the text alone. */

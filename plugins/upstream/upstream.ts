@@ -3,6 +3,7 @@ import { plainClass } from '../../protocol/capabilities.ts'
 import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListKind } from '../../protocol/lists.ts'
 import type { RpcError } from '../../protocol/errors.ts'
+import { unreadableTools } from '../../protocol/legacy/readable-tool.ts'
 import type { Response } from '../../protocol/message.ts'
 import { traceHeaders, type TraceContext } from '../../protocol/trace-context.ts'
 import type { Learning, Provider, ProviderStatus } from '../../protocol/provider.ts'
@@ -58,13 +59,16 @@ export interface UpstreamDeps {
   broadcast: (method: string, paramsText: string, serves: (client: Client) => boolean) => void
 }
 
+/** Max sentences about single tools. */
+const mostWarnings = 20
+
 /** A server that is alive: the provider of its items, on one or more links. */
 export class Upstream implements Provider {
   readonly name: string
   readonly config: ServerConfig
   readonly remote: boolean
-  /** Parts of its config that have no effect, in sentences for those who manage it. */
-  readonly warnings: readonly string[]
+  /** Parts of its config that have no effect, in sentences. */
+  readonly #ineffective: readonly string[]
   readonly #deps: UpstreamDeps
   readonly #placement: Placement
   readonly #supervisor: ConnectionSupervisor
@@ -85,7 +89,7 @@ export class Upstream implements Provider {
     this.#deps = deps
     const passthrough = passthroughOf(config, this.remote)
     this.#passes = passthrough.names.length > 0
-    this.warnings = [
+    this.#ineffective = [
       ...expand(config, deps.transport.environment).warnings,
       ...withheldNames(config).map((name) => `${name} in env is not given to it: an admin has to write it for that`),
       ...passthrough.warnings
@@ -157,6 +161,13 @@ export class Upstream implements Provider {
     }
   }
 
+  /** Parts of its config that have no effect, and tools that not all clients are shown, in sentences for those who manage it. */
+  get warnings (): readonly string[] {
+    const catalogue = this.#catalogues.of(undefined, plainClass)
+    const unreadable = catalogue ? unreadableTools(catalogue).slice(0, mostWarnings) : []
+    return unreadable.length === 0 ? this.#ineffective : [...this.#ineffective, ...unreadable]
+  }
+
   get status (): ProviderStatus { return this.#supervisor.status }
   /** Why it is not connected, for those who manage it. */
   get error (): string | null { return this.#supervisor.error }
@@ -200,7 +211,7 @@ export class Upstream implements Provider {
 
   /** Begins to connect, and keeps at it. Returns at once. */
   connect (): void {
-    for (const sentence of this.warnings) this.#deps.log('warn', sentence)
+    for (const sentence of this.#ineffective) this.#deps.log('warn', sentence)
     if (!this.#catalogues.known) this.#catalogues.keep()
     this.#supervisor.start()
   }

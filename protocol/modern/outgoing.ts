@@ -3,7 +3,7 @@ import type { Exchange } from '../exchange.ts'
 import { isObject, memberOf, withLast, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import type { ClientIdentity } from '../upstream-session.ts'
-import { encodeHeader, headerNames, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
+import { encodeHeader, headerNames, maySuspend, metaKeys, nameMemberOf, type ModernVersion } from './envelope.ts'
 import { paramValue } from './param-headers.ts'
 import type { ToolHeaders } from './tool-headers.ts'
 
@@ -37,12 +37,14 @@ export class Outgoing {
   }
 
   /**
-   * The params of a client's request. All other members keep their bytes.
+   * The params of a client's request. All other members keep their bytes, but for answers that a client of an earlier revision cannot have:
+   * the server asks such a client through `changes` alone.
    * @param id the progress token, where the client wants progress
    * @param hasLogs the server sends log messages
    */
   params (exchange: Exchange, changes: Changes, id: number, hasLogs: boolean): string {
-    const { params: { _meta }, paramsText } = exchange
+    const { params: { _meta } } = exchange
+    const paramsText = withoutAnswers(exchange)
     const level = hasLogs ? levelFor(exchange) : undefined
     const own = changes._meta ?? (_meta === undefined ? undefined : memberOf(paramsText, '_meta'))
     if (own === undefined) {
@@ -86,6 +88,15 @@ export class Outgoing {
   ownHeaders (method: string): Record<string, string> {
     return { [headerNames.version]: this.version, [headerNames.method]: method }
   }
+}
+
+/** What belongs to rounds of questions, which clients of earlier revisions do not take part in. */
+const ofRounds = { inputResponses: undefined, requestState: undefined }
+
+/** The text of a request's params, without a state or answers that nobody here has given the client or asked it for. */
+function withoutAnswers ({ canSuspend, method, params: { inputResponses, requestState }, paramsText }: Exchange): string {
+  if (canSuspend || (inputResponses === undefined && requestState === undefined) || !maySuspend(method)) return paramsText
+  return withMembers(paramsText, ofRounds)
 }
 
 /**

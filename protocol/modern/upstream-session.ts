@@ -1,7 +1,7 @@
 import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -128,7 +128,12 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
       return undefined
     }
     // A client of this era is asked by the answer itself.
-    if (call.exchange?.canSuspend === true || resultText === undefined || !isInputRequired(response)) return undefined
+    if (call.exchange?.canSuspend === true || resultText === undefined) return undefined
+    if (!isInputRequired(response)) {
+      // A client that can be told nothing beside the answer is no client of MCP.
+      if (call.method === 'tools/call' && call.client.listener !== undefined) response.resultText = withObject(resultText)
+      return undefined
+    }
     return this.#rounds.answered(call, resultText)
   }
 
@@ -272,6 +277,19 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 const gone: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])
+
+/**
+ * The result of a tool for a client of an earlier revision: structured content that is no object, which such a client refuses with all the
+ * rest, is told as text, unless the server does so.
+ */
+function withObject (result: string): string {
+  if (!result.includes('"structuredContent"')) return result
+  const value = memberOf(result, 'structuredContent')
+  if (value === undefined || value.startsWith('{')) return result
+  const isTold = elementsOf(memberOf(result, 'content') ?? '[]', 1).length > 0
+  const content = isTold ? undefined : { content: JSON.stringify([{ type: 'text', text: value }]) }
+  return withMembers(result, { structuredContent: undefined, ...content })
+}
 
 /** The text of an error for the client in place of one that is about the gateway's own hop. */
 function translated ({ code: number, message }: RpcError, errorText: string): string {

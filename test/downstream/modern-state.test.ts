@@ -294,7 +294,7 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 
 test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
   const states = new States(new MemoryUsedStates(), sealer(await ring()))
-  const gateway = { lookUp: () => ({ provider: 's', key: 'ask' }) } as unknown as Gateway
+  const gateway = { providerOf: async () => 's' } as unknown as Gateway
   const { outcome, withState, bare, again } = answerer(gateway, states)
   const { view, method, params } = binding
   const client = { capabilities: { elicitation: {} } }

@@ -6,10 +6,11 @@ import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, text, within, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { isModern } from '../../plugins/downstream/modern/request.ts'
 import { complete } from '../../plugins/downstream/modern/result.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { parseMessage } from '../../protocol/message.ts'
 import { decodeHeader, encodeHeader } from '../../protocol/modern/envelope.ts'
@@ -116,7 +117,11 @@ test('the era of a request', async () => {
     [{ 'mcp-protocol-version': '2025-11-25' }, { _meta: envelope() }, true],
     [{}, { _meta: envelope() }, true],
     [{}, { _meta: { progressToken: 1 } }, false],
-    [{}, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, false]
+    // What belongs to no session, and names a revision where legacy clients name none, or one that nobody knows.
+    [{}, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, true],
+    [{ 'mcp-session-id': 'x' }, { _meta: envelope({}, { [`${prefix}protocolVersion`]: '2025-11-25' }) }, false],
+    [{ 'mcp-protocol-version': '2099-01-01' }, {}, true],
+    [{ 'mcp-protocol-version': '2099-01-01', 'mcp-session-id': 'x' }, {}, false]
   ]
   for (const [headers, params, modern] of table) assert.equal(isModern(headers, message(params)), modern, JSON.stringify([headers, params]))
 })
@@ -130,6 +135,11 @@ test('what a request must have', async (t) => {
     ['no version', 'tools/list', { meta: bare }, 400, -32602],
     ['no capabilities', 'tools/list', { meta: { [`${prefix}protocolVersion`]: version } }, 400, -32602],
     ['an unknown log level', 'tools/list', { meta: envelope({}, { [`${prefix}logLevel`]: 'loud' }) }, 400, -32602],
+    ['a progress token that is no integer', 'tools/list', { meta: envelope({}, { progressToken: 1.5 }) }, 400, -32602],
+    ['a progress token of another type', 'tools/list', { meta: envelope({}, { progressToken: {} }) }, 400, -32602],
+    ['a client that is no object', 'tools/list', { meta: envelope({}, { [`${prefix}clientInfo`]: 'me' }) }, 400, -32602],
+    ['a client without a version', 'tools/list', { meta: envelope({}, { [`${prefix}clientInfo`]: { name: 'me' } }) }, 400, -32602],
+    ['a client', 'tools/list', { meta: envelope({}, { [`${prefix}clientInfo`]: { name: 'me', version: '1' } }) }, 200, undefined],
     ['no version header', 'tools/list', { headers: { 'mcp-protocol-version': undefined } }, 400, -32020],
     ['another version header', 'tools/list', { headers: { 'mcp-protocol-version': '2025-11-25' } }, 400, -32020],
     ['no method header', 'tools/list', { headers: { 'mcp-method': undefined } }, 400, -32020],
@@ -172,6 +182,26 @@ test('what a request must have', async (t) => {
   assert.equal(unsupported.message.error?.code, -32022)
   const { supported, requested } = unsupported.message.error?.data as { supported: string[], requested: string }
   assert.deepEqual([supported[0], requested], [version, other])
+  for (const [header, meta, versions] of [
+    ['2025-11-25', '2025-11-25', [version]], [undefined, '2025-11-25', [version]], ['2099-01-01', undefined, supported]
+  ] as const) {
+    const { status, message } = await ask(url, 'tools/list', {
+      meta: meta === undefined ? {} : envelope({}, { [`${prefix}protocolVersion`]: meta }), headers: { 'mcp-protocol-version': header }
+    })
+    assert.deepEqual([status, message.id, message.error?.code], [400, 1, -32022])
+    assert.deepEqual(message.error?.data, { supported: versions, requested: header ?? meta })
+  }
+  const legacy = await Session.open(url)
+  const named = { _meta: { [`${prefix}protocolVersion`]: '2025-11-25' } }
+  assert.equal((await legacy.request('tools/list', named)).error, undefined)
+  // Ids come back as they were written, in errors too.
+  for (const [id, meta, code] of [['1.5', envelope(), -32600], ['9007199254740993', {}, -32602], [`1${'0'.repeat(29)}`, {}, -32602]] as const) {
+    const body = `{"jsonrpc":"2.0","id":${id},"method":"tools/list","params":{"_meta":${JSON.stringify(meta)}}}`
+    const answer = await fetch(url, { method: 'POST', headers: made('tools/list', {}).headers, body })
+    const told = await answer.text()
+    assert.ok(told.startsWith(`{"jsonrpc":"2.0","id":${id},"error":{"code":${code}`), told)
+    assert.equal(answer.status, 400)
+  }
   const post = async (body: string): Promise<number> =>
     (await fetch(url, { method: 'POST', headers: made('x', {}).headers, body })).status
   assert.equal(await post('{"jsonrpc":"2.0","method":"notifications/cancelled","params":{}}'), 202)
@@ -329,6 +359,61 @@ test('a question parks a call; its answers resume it', async (t) => {
   })
 })
 
+test('questions on a link of a user are put to the user, whichever of his calls they are for', async (t) => {
+  const hub = await startHub(t, {
+    settings: settings({ s: { ...tsServer('test/fakes/legacy-bridge.ts'), isolation: 'user' } }, { bearerKeys: [bearerKey(), otherKey()] })
+  })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  // One of them may be asked for all, and those go on with its answers.
+  const answered = async (asked: Answer): Promise<string> => {
+    const { result } = asked.message
+    if (result?.resultType !== 'input_required') return text(result)
+    const keys = Object.keys(result.inputRequests as Json)
+    return await answered(await retry(url, 'form', asked, Object.fromEntries(keys.map((key) => [key, accepted]))))
+  }
+  const ended = await Promise.all(Array.from({ length: 3 }, async () => await answered(await call(url, 'form'))))
+  assert.deepEqual(ended, ['accept Ann', 'accept Ann', 'accept Ann'])
+})
+
+test('a call whose tool is not shown any more is not taken up, and its answer is not told again', async (t) => {
+  const { world, hub } = await bridge(t)
+  const toggle = async (path: string, enabled: boolean): Promise<void> => {
+    const response = await fetch(`${hub.url}/api/servers/s${path}/toggle`, {
+      method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: JSON.stringify({ enabled })
+    })
+    assert.equal(response.status, 200, await response.text())
+  }
+  const answersTo = ({ message }: Answer): Json =>
+    ({ [Object.keys(message.result?.inputRequests as Json)[0] ?? '']: accepted })
+  for (const [route, name, args] of [
+    ['/mcp/s', 'form', {}], ['/mcp', 's-form', {}], ['/mcp/$smart', 'call_tool', { toolName: 's-form', arguments: {} }]
+  ] as const) {
+    const url = `${hub.url}${route}`
+    const more = { params: { arguments: args } }
+    const asked = await call(url, name, more)
+    const done = await retry(url, name, asked, answersTo(asked), more)
+    assert.equal(text(done.message.result), 'accept Ann', route)
+    const parked = await call(url, name, more)
+    assert.equal(world.running, 1)
+    await toggle('/tools/form', false)
+    for (const [each, answers] of [[asked, answersTo(asked)], [parked, answersTo(parked)]] as const) {
+      const { message, status } = await retry(url, name, each, answers, more)
+      assert.deepEqual([status, message.error?.code, message.id], [200, -32602, 1], route)
+      assert.match(String(message.error?.message), /^Unknown tool: (s-)?form/)
+    }
+    await until(() => world.running === 0, 5_000, () => 'the parked call goes on')
+    await toggle('/tools/form', true)
+    // It does not come back with the tool.
+    assert.match(failure((await retry(url, name, asked, answersTo(asked), more)).message), /has ended/)
+  }
+  const url = `${hub.url}/mcp`
+  const asked = await call(url, 's-form')
+  assert.equal(text((await retry(url, 's-form', asked, answersTo(asked))).message.result), 'accept Ann')
+  await toggle('', false)
+  assert.match(String((await retry(url, 's-form', asked, answersTo(asked))).message.error?.message), /^Unknown tool/)
+})
+
 test('a subscription is acknowledged first, and ends with the access to its route', async (t) => {
   const { hub, url, world } = await bridge(t)
   const { headers, body } = made('subscriptions/listen', {
@@ -367,6 +452,22 @@ test('with its key, a principal loses what it has open', async (t) => {
   assert.equal((await retry(url, 'form', asked, {}, { key: OTHER })).status, 401)
   const [name = ''] = Object.keys(mine.message.result?.inputRequests as Json)
   assert.equal(text((await retry(url, 'form', mine, { [name]: accepted })).message.result), 'accept Ann')
+})
+
+test('a bound that is reached is told by the status: 503 for all, 429 for one\'s own share', async (t) => {
+  const { calls } = limits
+  t.after(() => { Object.assign(limits, { calls }) })
+  // Of one place, the last quarter is for those that hold less than a tenth of it.
+  for (const [places, status, retryAfter, says] of [[0, 503, '5', /as it can hold/], [1, 429, '60', /as one caller may/]] as const) {
+    Object.assign(limits, { calls: places })
+    const { url } = await bridge(t)
+    const answer = await call(url, 'echo')
+    assert.deepEqual([answer.status, answer.headers.get('retry-after')], [status, retryAfter])
+    assert.equal(answer.message.error?.code, -32001)
+    assert.match(failure(answer.message), says)
+  }
+  // What a server says of its own bounds is an answer.
+  assert.equal(errorOutcome(new RpcError(-32001, 'busy', 'upstream'), {}).status, 200)
 })
 
 test('errors of servers, as a modern client may see them', async () => {

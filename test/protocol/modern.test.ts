@@ -7,6 +7,7 @@ import { cachingOf, leftOf, staleAt, strictestCaching } from '../../protocol/cac
 import { RpcError } from '../../protocol/errors.ts'
 import { DualEraSession, WrongBeginning } from '../../protocol/dual-era-session.ts'
 import type { Era } from '../../protocol/era.ts'
+import { readableTool } from '../../protocol/legacy/readable-tool.ts'
 import { parseMessage, type Message, type Notification, type Request } from '../../protocol/message.ts'
 import { ToolHeaders } from '../../protocol/modern/tool-headers.ts'
 import type { Receiver, SendOptions, Transport } from '../../protocol/transports/transport.ts'
@@ -183,6 +184,49 @@ test('rounds of questions', async (t) => {
     const { resultText } = await session.call(exchange, { changes: {}, deadlines })
     assert.match(String(resultText), /input_required/)
   })
+})
+
+test('answers and states are those of clients of this era, and of the rounds that are led for others', async (t) => {
+  const server = new FakeServer(modern)
+  const { session } = begin(t, server)
+  await session.open(() => {})
+  const own = '"requestState":"zz","inputResponses":{"a":{"action":"accept"}}'
+  const sent = async (text: string, canSuspend: boolean, method = 'tools/call'): Promise<string> => {
+    await session.call(Object.assign(new FakeExchange(text), { canSuspend, method }), { changes: { name: '"x"' }, deadlines })
+    const { message } = server.of(method).at(-1) ?? {}
+    return String((message as Request).paramsText).replace(/,"_meta":.*/, '}')
+  }
+  assert.equal(await sent(`{"name":"n",${own},"arguments":{"n":1e400}}`, false), '{"name":"x","arguments":{"n":1e400}}')
+  assert.equal(await sent(`{${own},"name":"n","_meta":{"a":1}}`, false), '{"name":"x"}')
+  // A server may ask without a state: then the answers come without one.
+  for (const each of [own, '"inputResponses":{"a":{}}']) assert.equal(await sent(`{"name":"n",${each}}`, true), `{"name":"x",${each}}`)
+  // Elsewhere they are members like any other.
+  assert.equal(await sent(`{"name":"n",${own}}`, false, 'vendor/x'), `{"name":"x",${own}}`)
+})
+
+test('tools as clients of earlier revisions can read them', async () => {
+  const object = '{"type":"object"}'
+  const table: ReadonlyArray<readonly [string, string | undefined]> = [
+    [`{"name":"a","inputSchema":${object},"outputSchema":{"type":"object","properties":{"n":{"const":1e400}}}}`, 'same'],
+    [
+      '{"name":"b","inputSchema":{"type":"object","properties":{"x":true,"y":false,"__proto__":true,"z":{"items":true}},"$x":1e400}}',
+      '{"name":"b","inputSchema":{"type":"object","properties":{"x":{},"y":{"not":{}},"__proto__":{},"z":{"items":true}},"$x":1e400}}'
+    ],
+    [`{"outputSchema":{"type":"array"},"name":"c","inputSchema":${object}}`, `{"name":"c","inputSchema":${object}}`],
+    [`{"name":"d","inputSchema":${object},"outputSchema":true}`, `{"name":"d","inputSchema":${object}}`],
+    [`{"name":"e","inputSchema":${object},"outputSchema":{"anyOf":[${object}]}}`, `{"name":"e","inputSchema":${object}}`],
+    [
+      `{"name":"f","inputSchema":${object},"outputSchema":{"type":"object","properties":{"x":{"$ref":"https://x.test/s"}}}}`,
+      `{"name":"f","inputSchema":${object}}`
+    ],
+    [`{"name":"g","inputSchema":${object},"outputSchema":{"type":"object","$ref":"#/$defs/a"}}`, 'same'],
+    ['{"name":"h","inputSchema":{}}', '{"name":"h","inputSchema":{"type":"object"}}'],
+    ['{"name":"i","inputSchema":{"type":"array"}}', undefined],
+    ['{"name":"j","inputSchema":{"type":"object","properties":{"x":1}}}', undefined],
+    ['{"name":"k","inputSchema":{"type":"object","required":true}}', undefined],
+    ['{"name":"l"}', undefined]
+  ]
+  for (const [text, expected] of table) assert.equal(readableTool(text), expected === 'same' ? text : expected, text)
 })
 
 test('errors about the gateway\'s own hop are told in other words', async (t) => {

@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { Snapshot } from '../../../db/store.ts'
+import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { eventText } from '../../../protocol/event-stream.ts'
-import { allowsBatch, isLegacyVersion, legacyVersions, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
+import { allowsBatch, isLegacyVersion, type LegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { errorText, resultText, type Request } from '../../../protocol/message.ts'
 import type { View } from '../../access/view.ts'
 import { errors } from '../../errors/list.ts'
@@ -124,7 +125,7 @@ export class LegacyEndpoint implements Endpoint {
 function versionOf (headers: IncomingHttpHeaders): LegacyVersion {
   const version = single(headers['mcp-protocol-version'])
   if (version === undefined) return '2025-03-26'
-  if (!isLegacyVersion(version)) throw new errors.UnsupportedVersion(version.slice(0, 40), legacyVersions.join(', '))
+  if (!isLegacyVersion(version)) throw new errors.UnsupportedVersion(version.slice(0, 40), supportedVersions.join(', '))
   return version
 }
 

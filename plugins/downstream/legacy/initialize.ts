@@ -1,7 +1,8 @@
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
-import { isObject } from '../../../protocol/json.ts'
+import { isObject, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { negotiate } from '../../../protocol/legacy/versions.ts'
+import { isServerInfo } from '../../../protocol/lists.ts'
 import type { Request } from '../../../protocol/message.ts'
 import type { View } from '../../access/view.ts'
 import type { Gateway } from '../../gateway/gateway.ts'
@@ -27,13 +28,23 @@ export async function initialize (
     // Access may have been withdrawn while providers were waited for: nobody would take its listener away again.
     if (session.ended) throw new RpcError(code.unavailable, 'The session ended before it had begun', 'cancelled')
     gateway.join(session, session)
-    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${serverInfo}`
+    const described = `"capabilities":${JSON.stringify(capabilities)},"serverInfo":${named(serverInfo, view)}`
     const instructed = instructions === undefined ? '' : `,"instructions":${JSON.stringify(instructions)}`
     return { session, result: `{"protocolVersion":${JSON.stringify(session.version)},${described}${instructed}}` }
   } catch (error) {
     sessions.end(session, 'the session could not begin')
     throw error
   }
+}
+
+/** The `serverInfo` with a name and a version, which clients require, and servers of the modern era may leave out. */
+function named (serverInfo: string, { scope }: View): string {
+  if (isServerInfo(serverInfo)) return serverInfo
+  const { name, version } = { name: smallMemberOf(serverInfo, 'name'), version: smallMemberOf(serverInfo, 'version') }
+  return withMembers(serverInfo, {
+    name: JSON.stringify(typeof name === 'string' ? name : scope.kind === 'server' ? scope.name : 'tool-hub'),
+    version: JSON.stringify(typeof version === 'string' ? version : 'unknown')
+  })
 }
 
 function begin (sessions: Sessions, view: View, { protocolVersion, capabilities, _meta }: Request['params'], place: Place): Session {

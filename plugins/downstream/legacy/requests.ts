@@ -8,6 +8,7 @@ import { ShareError } from '../../limits/shares.ts'
 import { credentialHeader, type Inbound } from '../endpoint.ts'
 import { ClientExchange } from '../exchange.ts'
 import type { ReplyChannel } from '../reply-channel.ts'
+import { readableList } from './readable.ts'
 import type { Session } from './session.ts'
 
 /** The answer to an element of a batch that is not a valid message. */
@@ -101,7 +102,7 @@ export class LegacyRequests {
     this.#inFlight++
     try {
       const result = await this.#gateway.handle(exchange)
-      exchange.succeed(typeof result === 'string' ? result : await result.bytes())
+      exchange.succeed(typeof result === 'string' ? result : await readableList(result).bytes())
     } catch (error) {
       exchange.fail(this.toRpcError(error))
     } finally {

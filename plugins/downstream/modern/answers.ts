@@ -18,8 +18,6 @@ export interface Answerer {
   outcome: (exchange: ModernExchange, result: Result) => Outcome | Promise<Outcome>
   /** The question that stands for an error; undefined: it stays one. */
   question: (error: RpcError, exchange: ModernExchange) => Outcome | undefined
-  /** The server that a request goes to now; undefined: there is none. */
-  serverOf: (exchange: ModernExchange) => Promise<string | undefined>
   /** The request with the server's own state. */
   withState: (request: ModernRequest, state: string) => ModernRequest
   /** The request as it was first sent. */
@@ -33,17 +31,6 @@ const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [te
 export function answerer (gateway: Gateway, states: States): Answerer {
   const until = (): number => Date.now() + limits.parked.time
 
-  const serverOf = async (exchange: ModernExchange): Promise<string | undefined> => {
-    const { view, client, method, params } = exchange
-    try {
-      if (method === 'resources/read') return await gateway.reader(exchange)
-      return gateway.lookUp(view, client, method === 'tools/call' ? 'tools' : 'prompts', String(params.name))?.provider
-    } catch (error) {
-      if (error instanceof RpcError) return undefined
-      throw error
-    }
-  }
-
   /** `input_required` of a server, with its state sealed together with whose it is. */
   const handedOn = async (text: string, exchange: ModernExchange): Promise<Outcome> => {
     if (!maySuspend(exchange.method)) {
@@ -53,8 +40,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = complete(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
-    const server = await serverOf(exchange)
-    if (server === undefined) throw new RpcError(code.internal, 'The server that asks is not there any more', 'not-connected')
+    const server = await gateway.providerOf(exchange)
     const sealed = states.seal({ kind: 'server', server, state }, exchange, until())
     return result(withMembers(own, { requestState: JSON.stringify(sealed) }))
   }
@@ -63,7 +49,6 @@ export function answerer (gateway: Gateway, states: States): Answerer {
     ({ ...request, paramsText: withMembers(request.paramsText, { inputResponses: undefined, requestState: undefined }) })
 
   return {
-    serverOf,
     bare,
     outcome: (exchange, answer) => {
       const { method, serverInfo, view } = exchange

@@ -1,5 +1,7 @@
 import type { UsedStates } from '../../../db/ports.ts'
 import type { Snapshot } from '../../../db/store.ts'
+import { DerivedExchange } from '../../../protocol/derived-exchange.ts'
+import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { instance, instanceKey, ownAddress } from '../../../protocol/instance.ts'
 import { isObject } from '../../../protocol/json.ts'
@@ -17,14 +19,14 @@ import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
 import { answerer, type Answerer } from './answers.ts'
-import { errorOutcome, statusOf } from './errors.ts'
+import { errorOutcome, ofShare, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
 import { Subscriptions } from './subscriptions.ts'
 import { checkParamHeaders } from './param-headers.ts'
-import { answersIn, ParkedCalls } from './parked.ts'
+import { answersIn, ParkedCalls, type ParkedCall } from './parked.ts'
 import { AnswerStream } from './reply.ts'
-import { checkRequest, supportedVersions, type ModernRequest } from './request.ts'
+import { checkRequest, type ModernRequest } from './request.ts'
 import { discovered } from './result.ts'
 import { notHere, States, type Sealer } from './state.ts'
 
@@ -160,7 +162,7 @@ export class ModernEndpoint implements Endpoint {
       throw error
     }
     // Looked up again only where the server was not known yet.
-    const serverInfo = (): string => gateway.serverInfo(view, client, surface)
+    const serverInfo = (): string | undefined => gateway.serverInfo(view, client, surface)
     const exchange = new ModernExchange(request, { client, view, origin, parked: this.parked, serverInfo })
     if (!isList) client.exchange = exchange
     exchange.attach(request, this.#reply(inbound, accepted, exchange))
@@ -174,7 +176,7 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (resumed) {
         // A state goes to the server that gave it, and to no other that may have its name by now.
-        if (resumed.server !== undefined && await this.#answerer.serverOf(exchange) !== resumed.server) throw notHere()
+        if (resumed.server !== undefined && await gateway.providerOf(exchange) !== resumed.server) throw notHere()
         await resumed.use()
       }
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))
@@ -219,8 +221,29 @@ export class ModernEndpoint implements Endpoint {
         const call = this.parked.find(state.id)
         if (!call) throw notHere()
         const bare = this.#answerer.bare(request)
-        call.resume(state.round, answersText, () => { call.exchange.attach(bare, this.#reply(inbound, accepted, call.exchange)) })
+        const attach = (): void => { call.exchange.attach(bare, this.#reply(inbound, accepted, call.exchange)) }
+        void this.#takeUp(inbound, bare, call, () => { call.resume(state.round, answersText, attach) })
       }
+    }
+  }
+
+  /** Takes a parked call up, or fetches its answer, if the caller still sees what was called: else the call ends. */
+  async #takeUp ({ view, raw }: Inbound, request: ModernRequest, call: ParkedCall<ModernExchange>, resume: () => void): Promise<void> {
+    const { params, paramsText, idText } = request
+    try {
+      const provider = await this.#deps.gateway.providerOf(new DerivedExchange(call.exchange, { view, params, paramsText }))
+      call.provider ??= provider
+      if (call.provider !== provider) throw notHere()
+      // Whoever left meanwhile may come back with the same.
+      if (!raw.destroyed) resume()
+    } catch (error) {
+      const known = toRpcError(error, this.#deps.logError)
+      if (isGone(known)) {
+        call.exchange.end(known)
+        call.forget()
+      }
+      const { parts: [text = ''], status } = errorOutcome(known, call.exchange.client.capabilities)
+      writeJson(raw, [errorText(idText, String(text))], status)
     }
   }
 
@@ -230,12 +253,12 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
       const client = this.leases.first(view, address, declared, capabilitiesText)
-      const { capabilities: { tasks: _, ...capabilities }, serverInfo, instructions } = await gateway.describe(view, client)
+      const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client)
       const result = discovered({
         supportedVersions: JSON.stringify(supportedVersions),
         capabilities: JSON.stringify(capabilities),
         instructions: instructions === undefined ? undefined : JSON.stringify(instructions)
-      }, serverInfo)
+      }, gateway.serverInfo(view, client))
       writeJson(raw, [resultText(idText, result)])
     } catch (error) {
       const known = toRpcError(error, logError)
@@ -249,10 +272,13 @@ export class ModernEndpoint implements Endpoint {
   }
 }
 
+/** True where a view does not show what a request names. */
+const isGone = ({ reason }: RpcError): boolean => reason === 'unknown-tool' || reason === 'unknown-prompt' || reason === 'unknown-resource'
+
 /** The error to answer. Errors that are not meant for clients are logged, and answered as internal ones. */
 function toRpcError (error: unknown, logError: ModernEndpointDeps['logError']): RpcError {
   if (error instanceof RpcError) return error
-  if (error instanceof ShareError) return new RpcError(code.unavailable, error.message, 'limit')
+  if (error instanceof ShareError) return ofShare(error)
   logError(error, 'a request failed unexpectedly')
   return new RpcError(code.internal, 'Internal error', 'internal')
 }

@@ -1,7 +1,8 @@
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
-import { code, RpcError } from '../../../protocol/errors.ts'
+import { code, RpcError, type Reason } from '../../../protocol/errors.ts'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { isModernCode, modernCode } from '../../../protocol/modern/envelope.ts'
+import type { ShareError } from '../../limits/shares.ts'
 import type { Outcome } from './outcome.ts'
 
 /** HTTP statuses of errors that are about the request as such (MCP 2026-07-28, "Streamable HTTP"); all others have 200. */
@@ -14,8 +15,15 @@ const statuses: Readonly<Record<number, number>> = {
   [modernCode.unsupportedVersion]: 400
 }
 
+/** HTTP statuses of errors by their cause, whatever their code: a bound is reached, by all callers or by this one's share (RFC 6585). */
+const statusesByReason: Partial<Record<Reason, number>> = { limit: 503, share: 429 }
+
 /** The status of an error that stands alone in its HTTP answer. @param other the status of errors that have none of their own */
-export const statusOf = (error: RpcError, other = 200): number => statuses[error.code] ?? other
+export const statusOf = ({ reason, code }: RpcError, other = 200): number => statusesByReason[reason] ?? statuses[code] ?? other
+
+/** The error for a caller who has had his share, or for all where a bound is reached. */
+export const ofShare = ({ message, isOwners }: ShareError): RpcError =>
+  new RpcError(code.unavailable, message, isOwners ? 'share' : 'limit')
 
 /**
  * An error as this era has it. Codes of former revisions that it must not use have others; and what a server says of the gateway's own

@@ -26,8 +26,8 @@ export interface ModernExchangeOptions {
   readonly view: View
   readonly origin: RequestOrigin
   readonly parked: ParkedCalls<ModernExchange>
-  /** The identity of the server that answers, as JSON text. */
-  readonly serverInfo: () => string
+  /** The identity of the server that answers, as JSON text; undefined: it does not say. */
+  readonly serverInfo: () => string | undefined
 }
 
 /**
@@ -67,7 +67,7 @@ export class ModernExchange implements Exchange<View> {
   }
 
   get address (): string { return this.#options.origin.address }
-  get serverInfo (): string { return this.#options.serverInfo() }
+  get serverInfo (): string | undefined { return this.#options.serverInfo() }
 
   /** True while a request waits for the answer; false while the exchange is parked. */
   get isAwaited (): boolean { return this.#waiting.length > 0 }

@@ -16,7 +16,7 @@ import { usedAlready, type Binding, type States } from './state.ts'
 /** An exchange, as far as parking concerns it. */
 export interface Parkable extends Binding {
   readonly client: { readonly owner: string, readonly capabilities: ClientCapabilities }
-  readonly serverInfo: string
+  readonly serverInfo: string | undefined
   /** True while a request waits for the answer. */
   readonly isAwaited: boolean
   readonly over: boolean
@@ -119,6 +119,8 @@ interface Answered { readonly round: number, readonly digest: string, readonly a
 export class ParkedCall<Exchange extends Parkable> {
   readonly id = randomBytes(16).toString('base64url')
   readonly exchange: Exchange
+  /** Where the call goes to, as it was found when it was taken up first. */
+  provider: string | undefined
   readonly #table: ParkedCalls<Exchange>
   readonly #release: Release
   readonly #questions = new Map<string, OpenQuestion>()

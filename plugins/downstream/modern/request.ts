@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
+import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, membersOf, withMembers, type Member } from '../../../protocol/json.ts'
-import { isLegacyVersion, legacyVersions } from '../../../protocol/legacy/versions.ts'
+import { isLegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { isLevel, type Level } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
 import {
@@ -10,9 +11,6 @@ import {
 } from '../../../protocol/modern/envelope.ts'
 import { single } from '../endpoint.ts'
 import type { Received } from '../read-message.ts'
-
-/** All revisions that the gateway serves, newest first. */
-export const supportedVersions: readonly string[] = [...modernVersions, ...legacyVersions]
 
 /** A request of the modern era, checked, without its envelope. */
 export interface ModernRequest extends Request {
@@ -24,16 +22,19 @@ export interface ModernRequest extends Request {
 }
 
 /**
- * Whether what a POST carries is of the modern era: it has the envelope, or the header of such a revision. This is asked of every request
- * of legacy clients, too.
+ * Whether what a POST carries is of the modern era: it has the envelope, or the header of such a revision. So is a request that belongs to
+ * no session and names any revision in the envelope, or in the header one that is not known: that era has an answer to it. This is asked
+ * of every request of legacy clients, too.
  */
 export function isModern (headers: IncomingHttpHeaders, message: Received): boolean {
-  if (headers[headerNames.version] === latestModern) return true
+  const header = headers[headerNames.version]
+  if (header === latestModern) return true
   if (Array.isArray(message) || message.kind === 'response') return false
   const { _meta: meta } = message.params
-  if (!isObject(meta)) return false
-  const version = meta[metaKeys.protocolVersion]
-  return version !== undefined && !isLegacyVersion(version)
+  const version = isObject(meta) ? meta[metaKeys.protocolVersion] : undefined
+  if (version !== undefined && !isLegacyVersion(version)) return true
+  if (headers['mcp-session-id'] !== undefined || message.kind === 'notification' || message.method === 'initialize') return false
+  return version !== undefined || (header !== undefined && !isLegacyVersion(header))
 }
 
 const invalid = (sentence: string): RpcError => new RpcError(code.invalidParams, `Invalid params: ${sentence}`)
@@ -49,12 +50,15 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   const meta = isObject(params._meta) ? params._meta : {}
   const version = meta[metaKeys.protocolVersion]
   const capabilities = meta[metaKeys.clientCapabilities]
-  if (typeof version !== 'string') throw invalid(`_meta must have ${shown(metaKeys.protocolVersion)}`)
   const header = single(headers[headerNames.version])
+  if (version === undefined && header !== undefined && !isModernVersion(header)) throw unsupported(header)
+  if (typeof version !== 'string') throw invalid(`_meta must have ${shown(metaKeys.protocolVersion)}`)
+  if (isLegacyVersion(version) && (header ?? version) === version) throw unsupported(version)
   if (header !== version) {
     throw mismatch(header === undefined ? 'MCP-Protocol-Version is missing' : 'MCP-Protocol-Version differs from the version in _meta')
   }
   if (!isModernVersion(version)) throw unsupported(version)
+  checkOptional(id, meta)
   if (!isObject(capabilities)) throw invalid(`_meta must have ${shown(metaKeys.clientCapabilities)}, an object`)
   checkNames(method, params, headers)
   const logLevel = meta[metaKeys.logLevel]
@@ -64,9 +68,23 @@ export function checkRequest (request: Request, headers: IncomingHttpHeaders): M
   return { kind, id, idText, method, params, paramsText: text, capabilities, capabilitiesText, logLevel }
 }
 
+/** The id, and members of the envelope that may be left out. */
+function checkOptional (id: Request['id'], meta: Readonly<Record<string, unknown>>): void {
+  if (!isToken(id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or an integer')
+  const { progressToken, [metaKeys.clientInfo]: clientInfo } = meta
+  if (progressToken !== undefined && !isToken(progressToken)) throw invalid('"progressToken" must be a string or an integer')
+  if (clientInfo === undefined) return
+  if (!isObject(clientInfo) || typeof clientInfo.name !== 'string' || typeof clientInfo.version !== 'string') {
+    throw invalid(`${shown(metaKeys.clientInfo)} must have a name and a version`)
+  }
+}
+
+const isToken = (value: unknown): boolean => typeof value === 'string' || Number.isInteger(value)
+
 function unsupported (requested: string): RpcError {
   const message = 'Unsupported protocol version'
-  const data = { supported: supportedVersions, requested }
+  // A revision before this era is served to those who begin with `initialize`, and not in this form.
+  const data = { supported: isLegacyVersion(requested) ? modernVersions : supportedVersions, requested: requested.slice(0, 200) }
   const text = JSON.stringify({ code: modernCode.unsupportedVersion, message, data })
   return new RpcError(modernCode.unsupportedVersion, message, 'request', text)
 }

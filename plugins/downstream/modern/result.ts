@@ -10,9 +10,12 @@ import { limits } from '../../limits/index.ts'
 
 const notKept: Caching = { ttlMs: 0, isPublic: false }
 
-/** The beginning of a result's text, up to where a comma or the closing brace has to follow. @param serverInfo as JSON text */
-export const resultHead = (type: ResultType, serverInfo: string): string =>
-  `{"resultType":"${type}","_meta":{"${metaKeys.serverInfo}":${serverInfo}}`
+/**
+ * The beginning of a result's text, up to where a comma or the closing brace has to follow.
+ * @param serverInfo as JSON text; undefined: the server does not say who it is, which is no identity to tell
+ */
+export const resultHead = (type: ResultType, serverInfo: string | undefined): string =>
+  `{"resultType":"${type}"${serverInfo === undefined ? '' : `,"_meta":{"${metaKeys.serverInfo}":${serverInfo}}`}`
 
 const cachingText = ({ ttlMs, isPublic }: Caching): string => `"ttlMs":${ttlMs},"cacheScope":"${isPublic ? 'public' : 'private'}"`
 
@@ -30,7 +33,7 @@ export const strictest = (all: ReadonlyArray<Caching | undefined>, isOpen: boole
  * @param isOpen it needs nothing to get at it
  * @throws RpcError for a text that is no object
  */
-export function complete (text: string, serverInfo: string, isKept = false, isOpen = false): string {
+export function complete (text: string, serverInfo: string | undefined, isKept = false, isOpen = false): string {
   if (text.charCodeAt(0) !== 0x7b && !/^\s*\{/.test(text)) {
     throw new RpcError(code.internal, 'The server answered with a result that is no object', 'upstream')
   }
@@ -43,9 +46,9 @@ export function complete (text: string, serverInfo: string, isKept = false, isOp
   if (spliced !== undefined) return spliced
   const members = new Map(membersOf(text).map(({ key, start, end }) => [key, text.slice(start, end)]))
   const meta = members.get('_meta')
-  const changes: Record<string, string> = {
+  const changes: Record<string, string | undefined> = {
     resultType: members.get('resultType') ?? '"complete"',
-    _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
+    _meta: metaWith(meta, serverInfo)
   }
   if (isKept) {
     const { ttlMs, isPublic } = kept(cachingOf(text), isOpen)
@@ -55,8 +58,15 @@ export function complete (text: string, serverInfo: string, isKept = false, isOp
   return withMembers(text, changes)
 }
 
+/** The `_meta` of a result with who answers; undefined where it has no member. @param meta as it came */
+function metaWith (meta: string | undefined, serverInfo: string | undefined): string | undefined {
+  const text = withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo })
+  return text === '{}' ? undefined : text
+}
+
 /** A result with its type and who answers, the rest as it is; undefined where that is not done by adding to it. */
-function withInfo (text: string, serverInfo: string): string | undefined {
+function withInfo (text: string, serverInfo: string | undefined): string | undefined {
+  if (serverInfo === undefined) return undefined
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
   const [meta] = metas
@@ -73,7 +83,7 @@ export const asksForInput = (text: string): boolean =>
   text.includes('"input_required"') && memberOf(text, 'resultType') === '"input_required"'
 
 /** The members of a result that says who answers, for `complete` of an object. */
-export const discovered = (members: Readonly<Record<string, string | undefined>>, serverInfo: string): string => {
+export const discovered = (members: Readonly<Record<string, string | undefined>>, serverInfo: string | undefined): string => {
   const own = Object.entries(members).flatMap(([key, value]) => value === undefined ? [] : [`"${key}":${value}`])
   return `${resultHead('complete', serverInfo)},${cachingText(notKept)},${own.join()}}`
 }
@@ -82,14 +92,14 @@ export const discovered = (members: Readonly<Record<string, string | undefined>>
 const lists = new WeakMap<List, { readonly head: string, readonly list: List }>()
 
 /** @param caching how long it may be kept */
-export function completeList (list: List, serverInfo: string, caching: Caching): List {
+export function completeList (list: List, serverInfo: string | undefined, caching: Caching): List {
   const head = `${serverInfo}${cachingText(caching)}`
   const known = lists.get(list)
   if (known?.head === head) return known.list
   const meta = memberOf(list.extra, '_meta')
   const made = list.withExtra(withMembers(list.extra, {
     resultType: '"complete"',
-    _meta: withMembers(meta?.startsWith('{') === true ? meta : '{}', { [metaKeys.serverInfo]: serverInfo }),
+    _meta: metaWith(meta, serverInfo),
     ttlMs: String(caching.ttlMs),
     cacheScope: caching.isPublic ? '"public"' : '"private"'
   }))

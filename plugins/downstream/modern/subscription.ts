@@ -94,10 +94,10 @@ export class Subscription implements Client, Listener<View> {
     } else if (this.#isWanted(method, this.#accepted)) this.#send(method, paramsText)
   }
 
-  /** Ends the stream for a reason of the gateway's. @param serverInfo as JSON text */
-  end (serverInfo: string): void {
+  /** Ends the stream for a reason of the gateway's. @param serverInfo as JSON text; undefined: none */
+  end (serverInfo: string | undefined): void {
     const result = withMembers(`${resultHead('complete', serverInfo)}}`, {
-      _meta: `{"${metaKeys.serverInfo}":${serverInfo},"${metaKeys.subscriptionId}":${this.#idText}}`
+      _meta: withMembers('{}', { [metaKeys.serverInfo]: serverInfo, [metaKeys.subscriptionId]: this.#idText })
     })
     this.#stream.write(eventText(resultText(this.#idText, result)))
     this.#stream.end()

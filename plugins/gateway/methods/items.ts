@@ -2,7 +2,7 @@ import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Exchange } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import type { View } from '../../access/view.ts'
-import { readerOf } from '../surface.ts'
+import { readerOf, type Surface } from '../surface.ts'
 import type { GatewayParts, Method } from './method.ts'
 
 /** `tools/call`. */
@@ -14,7 +14,7 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   // Known names are resolved without awaiting, since this is the path of every call.
   const surface = surfaces.of(view, exchange.client)
   const target = resolver.byName(view, surface, 'tools', name) ?? await resolver.named(exchange, 'tools', name)
-  if (!target) throw new RpcError(code.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
+  if (!target) throw unknownTool(name, surface)
   if (target.redirect) return await target.redirect(exchange, (other) => callTool(parts, other))
   const result = await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
   if (params.task !== undefined) tasks.note(result, { principal: view.principal.key, provider: target.provider })
@@ -22,12 +22,36 @@ export async function callTool (parts: GatewayParts, exchange: Exchange<View>): 
   return result
 }
 
+const unknownTool = (name: string, surface: Surface): RpcError =>
+  new RpcError(code.invalidParams, `Unknown tool: ${name}${surface.parts.tools.hint ?? ''}`, 'unknown-tool')
+const unknownPrompt = (name: string): RpcError => new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+
+/**
+ * The provider of the tool, prompt or resource that an exchange names, as its request would find it now.
+ * @throws RpcError as that: the view does not show the item
+ */
+export async function providerOf (parts: GatewayParts, exchange: Exchange<View>): Promise<string> {
+  const { resolver, surfaces } = parts
+  const { view, client, method, params: { name } } = exchange
+  if (method === 'resources/read') return (await resolver.reader(exchange)).provider
+  const kind = method === 'tools/call' ? 'tools' : 'prompts'
+  const target = await resolver.named(exchange, kind, String(name))
+  if (!target) throw kind === 'tools' ? unknownTool(String(name), surfaces.of(view, client)) : unknownPrompt(String(name))
+  let provider = target.provider
+  // Of a tool that stands for another one, that of the other; nothing is called.
+  await target.redirect?.(exchange, async (other) => {
+    provider = await providerOf(parts, other)
+    return '{}'
+  })
+  return provider
+}
+
 /** `prompts/get`. */
 export const getPrompt: Method = async ({ resolver, forwarder }, exchange) => {
   const { name } = exchange.params
   if (typeof name !== 'string') throw new RpcError(code.invalidParams, 'Invalid params: "name" must be the prompt\'s name')
   const target = await resolver.named(exchange, 'prompts', name)
-  if (!target) throw new RpcError(code.invalidParams, `Unknown prompt: ${name}`, 'unknown-prompt')
+  if (!target) throw unknownPrompt(name)
   return await forwarder.send(exchange, target.provider, target.key, { name: JSON.stringify(target.key) })
 }
 
@@ -42,7 +66,7 @@ export const complete: Method = async ({ resolver, forwarder }, exchange) => {
   const { ref } = exchange.params
   if (isObject(ref) && ref.type === 'ref/prompt' && typeof ref.name === 'string') {
     const target = await resolver.named(exchange, 'prompts', ref.name)
-    if (!target) throw new RpcError(code.invalidParams, `Unknown prompt: ${ref.name}`, 'unknown-prompt')
+    if (!target) throw unknownPrompt(ref.name)
     const refText = memberOf(exchange.paramsText, 'ref') ?? '{}'
     return await forwarder.send(exchange, target.provider, undefined, { ref: withMembers(refText, { name: JSON.stringify(target.key) }) })
   }

@@ -1,0 +1,102 @@
+// Servers of the modern era (MCP 2026-07-28) that do what the official SDK would not, and what clients of both eras are shown of them.
+import assert from 'node:assert/strict'
+import { test } from 'tap'
+import { startBareModern } from '../fakes/bare-modern.ts'
+import { agent, at, connected, KEY, settings, type Json, type Message } from '../helpers/client.ts'
+import { startHub } from '../helpers/hub.ts'
+
+const version = '2026-07-28'
+const prefix = 'io.modelcontextprotocol/'
+const plain = { name: 'plain', inputSchema: { type: 'object' } }
+
+interface Answer { readonly status: number, readonly message: Message }
+
+/** One request of a modern client. */
+async function ask (url: string, method: string, params: Json = {}, capabilities: Json = {}): Promise<Answer> {
+  const name = params.name ?? params.uri
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      accept: 'application/json',
+      authorization: `Bearer ${KEY}`,
+      'mcp-protocol-version': version,
+      'mcp-method': method,
+      ...(typeof name === 'string' ? { 'mcp-name': name } : {})
+    },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params: { ...params, _meta: { [`${prefix}protocolVersion`]: version, [`${prefix}clientCapabilities`]: capabilities } }
+    })
+  })
+  return { status: response.status, message: await response.json() as Message }
+}
+
+test('a server that does not say who it is', async (t) => {
+  const server = await startBareModern(t, [plain])
+  const hub = await startHub(t, { settings: settings({ nameless: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/nameless`
+  const client = await agent(t, url)
+  assert.deepEqual(client.getServerVersion(), { name: 'nameless', version: 'unknown' })
+  assert.equal((await client.listTools()).tools.length, 1)
+  for (const [method, params] of [['server/discover', {}], ['tools/list', {}], ['tools/call', { name: 'plain' }]] as const) {
+    const { message } = await ask(url, method, params)
+    assert.equal(at(message, 'result', 'resultType'), 'complete', method)
+    assert.equal(at(message, 'result', '_meta'), undefined, method)
+  }
+  assert.equal(at((await ask(`${hub.url}/mcp`, 'tools/list')).message, 'result', '_meta', `${prefix}serverInfo`, 'name'), 'tool-hub')
+})
+
+test('tools that clients of earlier revisions cannot read', async (t) => {
+  const server = await startBareModern(t, [
+    plain,
+    { name: 'booleans', inputSchema: { type: 'object', properties: { any: true, none: false } } },
+    { name: 'list', inputSchema: { type: 'object' }, outputSchema: { type: 'array', items: { type: 'integer' } } },
+    { name: 'odd', inputSchema: { type: 'object', properties: { x: 1 } } }
+  ], ({ method }) => method === 'tools/call' ? { result: { resultType: 'complete', content: [], structuredContent: [1, 2] } } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  for (const [path, prefix] of [['/mcp', 's-'], ['/mcp/s', '']] as const) {
+    const client = await agent(t, `${hub.url}${path}`)
+    const { tools } = await client.listTools()
+    assert.deepEqual(tools.map(({ name }) => name), ['plain', 'booleans', 'list'].map((name) => `${prefix}${name}`))
+    assert.deepEqual(tools[1]?.inputSchema.properties, { any: {}, none: { not: {} } })
+    assert.equal(tools[2]?.outputSchema, undefined)
+    // What is no object is told as text.
+    const result = await client.callTool({ name: `${prefix}list` })
+    assert.deepEqual([result.content, result.structuredContent], [[{ type: 'text', text: '[1,2]' }], undefined])
+    const modern = (await ask(`${hub.url}${path}`, 'tools/list')).message.result?.tools as Json[]
+    assert.deepEqual(modern.map(({ inputSchema, outputSchema }) => [inputSchema, outputSchema]), [
+      [{ type: 'object' }, undefined],
+      [{ type: 'object', properties: { any: true, none: false } }, undefined],
+      [{ type: 'object' }, { type: 'array', items: { type: 'integer' } }],
+      [{ type: 'object', properties: { x: 1 } }, undefined]
+    ])
+    assert.deepEqual(at((await ask(`${hub.url}${path}`, 'tools/call', { name: `${prefix}list` })).message, 'result', 'structuredContent'), [1, 2])
+  }
+  const record = await (await fetch(`${hub.url}/api/servers/s`, { headers: { authorization: `Bearer ${KEY}` } })).text()
+  assert.match(record, /\\"odd\\" is left out for clients before 2026-07-28, which/)
+  // Plain HTTP callers are told all.
+  const called = await fetch(`${hub.url}/api/tools/s/list`, { headers: { authorization: `Bearer ${KEY}` } })
+  assert.deepEqual((await called.json() as Json).structuredContent, [1, 2])
+})
+
+test('a state for a tool that is disabled meanwhile', async (t) => {
+  const asks = { resultType: 'input_required', inputRequests: { a: { method: 'roots/list' } }, requestState: 'own' }
+  const server = await startBareModern(t, [plain], ({ method, params }) =>
+    method === 'tools/call' && params.requestState === undefined ? { result: asks } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const asked = await ask(url, 'tools/call', { name: 'plain' }, { roots: {} })
+  const { requestState } = asked.message.result ?? {}
+  assert.equal(typeof requestState, 'string')
+  await fetch(`${hub.url}/api/servers/s/tools/plain/toggle`, {
+    method: 'POST', headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }, body: '{"enabled":false}'
+  })
+  const refused = await ask(url, 'tools/call', { name: 'plain', requestState, inputResponses: { a: { roots: [] } } }, { roots: {} })
+  assert.deepEqual(refused.message.error, { code: -32602, message: 'Unknown tool: plain' })
+})
