@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { buildApp, buildWaitingRoom, type AppOptions } from './app.ts'
+import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
@@ -137,6 +138,7 @@ async function firstKey (app: FastifyInstance, username: string): Promise<string
 /** Lets the command line of this user in, for as long as this process serves. */
 function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
+    makeFolderSync(dataDir, 'DATA_DIR')
     writeLocalAccess(dataDir, access)
     process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
   } catch (error) {

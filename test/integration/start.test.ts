@@ -1,0 +1,31 @@
+// How a process starts: where its files are, and where its output goes.
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'tap'
+import { settings } from '../helpers/client.ts'
+import { spawnHub, until } from '../helpers/hub.ts'
+
+const skip = existsSync('/proc/self/stat') ? false : 'needs the file system /proc of Linux'
+
+test('a path in which no folder can be made ends the start with a sentence', { skip, timeout: 120_000 }, async (t) => {
+  for (const [variable, value, folder] of [
+    ['DB_URL', 'pglite:///proc/none/db', '/proc/none'],
+    ['DB_URL', 'pglite:///proc/db', '/proc'],
+    ['SETTINGS_PATH', '/proc/none/x.json', '/proc/none']
+  ] as const) {
+    await t.test(`${variable}=${value}`, async (t) => {
+      const hub = await spawnHub(t, { env: { [variable]: value }, wait: false })
+      await until(() => hub.child.exitCode !== null, 15_000, () => `it has not ended: ${hub.output()}`)
+      assert.equal(hub.child.exitCode, 1)
+      const sentence = new RegExp(`^The folder ${folder} cannot be used, since .* Change ${variable} to a place`, 'm')
+      assert.match(hub.output(), sentence)
+    })
+  }
+})
+
+test('a DATA_DIR that cannot be made is told of, and the gateway serves', { skip, timeout: 60_000 }, async (t) => {
+  const hub = await spawnHub(t, { settings: settings({}), env: { DATA_DIR: '/proc/none' } })
+  await until(() => hub.output().includes('Change DATA_DIR to a place'), 5_000, hub.output)
+  assert.equal((await fetch(`${hub.url}/health`)).status, 200)
+  assert.equal(await hub.stop(), 0)
+})
