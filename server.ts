@@ -70,7 +70,8 @@ async function start (): Promise<void> {
   log = app.log
   for (const sentence of doubtsOf(process.env)) log.warn(sentence)
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
-    if (err) app.log.fatal({ err }, 'stopping after an error')
+    // Not `fatal`, which writes again and again to an output that is closed.
+    if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
     await firstAdmin
@@ -83,10 +84,13 @@ async function start (): Promise<void> {
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
-  firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword, listening).then(async (admin) => {
-    // A generated password is printed at once, whatever fails next: it cannot be read later.
+  const announce = async (made: FirstAdmin): Promise<void> => { await printed(firstLines({ base: await listening, admin: made, place })) }
+  // A password that nobody can read is not spent. Of several gateways on one database, only the one whose password counts prints it.
+  const isAlone = env.DB_URL === undefined
+  const password = env.ADMIN_PASSWORD ?? developmentPassword
+  firstAdmin = app.users.bootstrap(password, listening, isAlone ? announce : undefined).then(async (admin) => {
     if (admin) {
-      process.stdout.write(firstLines({ base: await listening, admin, place }))
+      if (!isAlone) await announce(admin)
       const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
       app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
     }
@@ -119,6 +123,16 @@ async function start (): Promise<void> {
   const prefix = env.DATA_DIR === undefined ? '' : `DATA_DIR=${quoted(dataDir)} `
   const addWith = hasServers ? undefined : `${prefix}${commandLine()} --config ${quoted(settingsPath)}`
   process.stdout.write(furtherLines({ url, key, addWith }))
+}
+
+/** Prints text. @throws Error with a sentence when the output is closed, or cannot be written */
+async function printed (text: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(text, (error) => {
+      if (error) reject(new Error(`Its password could not be printed, since nothing reads the output (${messageOf(error)}).`))
+      else resolve()
+    })
+  })
 }
 
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
@@ -206,6 +220,9 @@ class WaitingRoom {
     )
   }
 }
+
+// Output that nobody reads any more, as after `| head`, is no reason to stop: the gateway serves on.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 start().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
