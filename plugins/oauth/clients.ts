@@ -90,7 +90,11 @@ export class ClientRegistry {
   /** A client of any origin; undefined where it is unknown, or described by a document of its own. */
   async find (clientId: string): Promise<Client | undefined> { return await this.#clients.find(clientId) }
 
-  async list (): Promise<Client[]> { return await this.#clients.list() }
+  /** One page of the clients, oldest first, and how many there are. @param page from 1 */
+  async list (page: number, limit: number): Promise<{ clients: Client[], total: number }> {
+    const [clients, total] = await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
+    return { clients, total }
+  }
 
   /** @throws NoSuch */
   async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId)) }
