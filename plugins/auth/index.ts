@@ -12,7 +12,7 @@ import { canonicalName } from '../users/username.ts'
 import { checkScopes } from './check-scopes.ts'
 import { checkToken, isForAll, mcpScope, otherResource } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
-import { checkOrigin, originRules, servesHost } from './origin.ts'
+import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
@@ -116,6 +116,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 
   // On every route, since much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
+    if (!namesOneHost(request.raw)) throw new errors.TwoHosts()
     const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
     // The command line asks a loopback address, whatever names are ours. No page knows its credential.
     if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
