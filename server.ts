@@ -98,8 +98,8 @@ async function start (): Promise<void> {
   }, (error: unknown): undefined => {
     // Not fatal: without an admin the stored settings can still be served.
     app.log.warn(
-      `The first admin could not be stored, so nobody can log in. ${messageOf(error)} ` +
-      'Then start again; SETTINGS_PATH (--config) names another file, in a folder that this user may write to.'
+      `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
+      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another file, in a folder that this user may write to.'
     )
   })
   const base = await listening.catch(async (error: unknown) => {
