@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
 import { buildApp, buildWaitingRoom, type AppOptions } from './app.ts'
+import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
@@ -69,7 +70,8 @@ async function start (): Promise<void> {
   log = app.log
   for (const sentence of doubtsOf(process.env)) log.warn(sentence)
   closeWithGrace({ delay: 9_500, logger: { error: (message: unknown) => { app.log.error(message) } } }, async ({ err, signal }) => {
-    if (err) app.log.fatal({ err }, 'stopping after an error')
+    // Not `fatal`, which writes again and again to an output that is closed.
+    if (err) app.log.error({ err }, 'stopping after an error')
     else app.log.info(`stopping (${signal ?? 'asked to'})`)
     // Waits until the first admin is stored: ADMIN_PASSWORD may be set for this start only.
     await firstAdmin
@@ -82,10 +84,13 @@ async function start (): Promise<void> {
     .listen({ host: env.HOST, port: env.PORT, listenTextResolver: (at) => `Tool-Hub ${version} listens at ${at}` })
     .then((address) => `${address}${env.BASE_PATH.replace(/\/$/, '')}`)
   const place = env.DB_URL === undefined ? settingsPath : 'the database'
-  firstAdmin = app.users.bootstrap(env.ADMIN_PASSWORD ?? developmentPassword, listening).then(async (admin) => {
-    // A generated password is printed at once, whatever fails next: it cannot be read later.
+  const announce = async (made: FirstAdmin): Promise<void> => { await printed(firstLines({ base: await listening, admin: made, place })) }
+  // A password that nobody can read is not spent. Of several gateways on one database, only the one whose password counts prints it.
+  const isAlone = env.DB_URL === undefined
+  const password = env.ADMIN_PASSWORD ?? developmentPassword
+  firstAdmin = app.users.bootstrap(password, listening, isAlone ? announce : undefined).then(async (admin) => {
     if (admin) {
-      process.stdout.write(firstLines({ base: await listening, admin, place }))
+      if (!isAlone) await announce(admin)
       const which = admin.password === undefined ? 'the password of ADMIN_PASSWORD' : 'a random password'
       app.log.info(`the first admin ${JSON.stringify(admin.username)} was stored, with ${which}`)
     }
@@ -93,8 +98,8 @@ async function start (): Promise<void> {
   }, (error: unknown): undefined => {
     // Not fatal: without an admin the stored settings can still be served.
     app.log.warn(
-      `The first admin could not be stored, so nobody can log in. ${messageOf(error)} ` +
-      'Then start again; SETTINGS_PATH (--config) names another file, in a folder that this user may write to.'
+      `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
+      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another file, in a folder that this user may write to.'
     )
   })
   const base = await listening.catch(async (error: unknown) => {
@@ -120,6 +125,16 @@ async function start (): Promise<void> {
   process.stdout.write(furtherLines({ url, key, addWith }))
 }
 
+/** Prints text. @throws Error with a sentence when the output is closed, or cannot be written */
+async function printed (text: string): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(text, (error) => {
+      if (error) reject(new Error(`Its password could not be printed, since nothing reads the output (${messageOf(error)}).`))
+      else resolve()
+    })
+  })
+}
+
 const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
 
 /** A key for agents: good for MCP, refused by the management API. @returns undefined: there are keys already, or it cannot be stored */
@@ -137,6 +152,7 @@ async function firstKey (app: FastifyInstance, username: string): Promise<string
 /** Lets the command line of this user in, for as long as this process serves. */
 function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAccess): void {
   try {
+    makeFolderSync(dataDir, 'DATA_DIR')
     writeLocalAccess(dataDir, access)
     process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
   } catch (error) {
@@ -204,6 +220,9 @@ class WaitingRoom {
     )
   }
 }
+
+// Output that nobody reads any more, as after `| head`, is no reason to stop: the gateway serves on.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 start().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)

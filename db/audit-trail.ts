@@ -5,10 +5,13 @@ export interface AuditEntry {
   /** In ms since 1970. */
   readonly timestamp: number
   readonly username: string
+  /** The bearer key that the request came with, as it was named then. */
+  readonly keyId?: string
+  readonly keyName?: string
   readonly action: 'create' | 'update' | 'delete'
   readonly entity:
     'user' | 'server' | 'group' | 'key' | 'prompt' | 'resource' | 'systemConfig' | 'oauthClient' | 'consent' | 'login' |
-    'bundle' | 'activities' | 'logs' | 'backup'
+    'bundle' | 'activities' | 'logs' | 'backup' | 'export'
   readonly name: string
   readonly before?: string
   readonly after?: string

@@ -161,6 +161,9 @@ export interface Client {
 export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: Client): boolean =>
   origin === 'registered' && lastUsedAt !== 0 && lastUsedAt <= Date.now() - maxClientIdle
 
+/** A part of a list. */
+export interface Range { readonly offset: number, readonly limit: number }
+
 /**
  * Clients of the authorization server. A client that is removed, by `remove` or by a bound, takes its tokens and consents with it, in the
  * same transaction. An edit of the settings file adds, changes and removes clients as well, and leaves their tokens and consents.
@@ -168,8 +171,9 @@ export const isIdle = ({ origin, createdAt, lastUsedAt = createdAt }: Client): b
 export interface Clients {
   /** Finds a client. @returns undefined: it is unknown, or registered itself and was unused for too long */
   find: (clientId: string) => Promise<Client | undefined>
-  /** Lists all clients, oldest first. */
-  list: () => Promise<Client[]>
+  /** Lists clients, oldest first: all, or a range of them, of which no others are read. */
+  list: (range?: Range) => Promise<Client[]>
+  count: () => Promise<number>
   /** Adds a client. Of all callers on all replicas that add the same id, one succeeds. @returns false: the id exists */
   create: (client: Client) => Promise<boolean>
   /**

@@ -7,14 +7,18 @@ import type {} from './api/principal.ts'
 /** The current max size of a body: `routing.jsonBodyLimit`. */
 const limitOf = (app: FastifyInstance): string => app.settings.current.system.routing?.jsonBodyLimit ?? '1mb'
 
-/** Parses bodies of the calling scope and its children as JSON of bounded size and depth. An empty body is undefined. */
-export function jsonBodies (app: FastifyInstance): void {
+/**
+ * Parses bodies of the calling scope and its children as JSON of bounded size and depth. An empty body is undefined.
+ * @param most max size, where the settings allow more
+ */
+export function jsonBodies (app: FastifyInstance, most?: string): void {
+  const max = (): string => most === undefined || bytesOf(limitOf(app)) < bytesOf(most) ? limitOf(app) : most
   app.removeAllContentTypeParsers()
-  app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
+  app.addHook('preParsing', holdBody(() => bytesOf(max())))
   app.addContentTypeParser(
     'application/json',
     async (request: FastifyRequest, payload: FastifyRequest['raw']) =>
-      await readJson(payload, limitOf(app), ownerAt(request.ip), (size) => { countChange(request, size) })
+      await readJson(payload, max(), ownerAt(request.ip), (size) => { countChange(request, size) })
   )
 }
 

@@ -78,6 +78,21 @@ export const OAuthClientRecord = Type.Object({
   lastUsedAt: Type.Optional(Type.String())
 }, { examples: [{ ...example, origin: 'admin' }] })
 
+/** Which of the clients to list. */
+export const OAuthClientPage = Type.Object({
+  page: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 1 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 100 }))
+})
+
+export const OAuthClientList = Type.Object({
+  success: Type.Literal(true),
+  data: Type.Array(OAuthClientRecord),
+  pagination: Type.Object(
+    { page: Type.Integer(), limit: Type.Integer(), total: Type.Integer(), totalPages: Type.Integer() },
+    { examples: [{ page: 1, limit: 100, total: 1, totalPages: 1 }] }
+  )
+})
+
 export const OAuthClientId = Type.Object({ clientId: Type.String() })
 
 /** What a user has allowed a client. */

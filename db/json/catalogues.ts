@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
+import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
 
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
@@ -21,7 +22,7 @@ export class CatalogueFiles implements CatalogueCache {
   async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
     await this.#alone(path, async () => {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+      await makeFolder(this.#folder, 'DATA_DIR')
       await writeFile(`${path}.tmp`, text, { mode: 0o600 })
       await rename(`${path}.tmp`, path)
     })

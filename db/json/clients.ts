@@ -1,5 +1,5 @@
 import { clientSection, holdsSecret, readClient, toClientEntry, type ClientEntry } from '../client-entry.ts'
-import { isIdle, maxEntries, touchInterval, type Client, type Clients } from '../ports.ts'
+import { isIdle, maxEntries, touchInterval, type Client, type Clients, type Range } from '../ports.ts'
 import type { FileConsents } from './consents.ts'
 import { EntryList, mergeUpdates, type SectionFile } from './section.ts'
 import type { FileTokens } from './tokens.ts'
@@ -38,8 +38,16 @@ export class FileClients implements Clients {
     return clientIn(this.#list.entries, clientId)
   }
 
-  async list (): Promise<Client[]> {
-    return clientsOf(this.#list.entries).filter((client) => !isIdle(client)).sort(byAge)
+  async list ({ offset, limit }: Range = { offset: 0, limit: Infinity }): Promise<Client[]> {
+    return this.#present().sort(byAge).slice(offset, offset + limit)
+  }
+
+  async count (): Promise<number> {
+    return this.#present().length
+  }
+
+  #present (): Client[] {
+    return clientsOf(this.#list.entries).filter((client) => !isIdle(client))
   }
 
   async create (client: Client): Promise<boolean> {

@@ -1,9 +1,9 @@
-import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import pLimit from 'p-limit'
 import { apply, isObject, type Document } from '../apply.ts'
 import { jsonSize } from '../json-size.ts'
 import { checkKinds, holdsTokens, read, type Reading } from '../document.ts'
+import { FolderError, makeFolder } from '../folder.ts'
 import { FileLock, LockHeldError } from '../file-lock.ts'
 import { checkInvariants, checkValues } from '../invariants.ts'
 import { Listeners } from '../listeners.ts'
@@ -179,13 +179,13 @@ export class JsonFileStore implements Store, SectionFile {
 
   /**
    * Acquires the lock. If the folder is not writable, the store opens without the lock, for reading.
-   * @throws Error when another process holds it
+   * @throws Error when another process holds it, FolderError
    */
   async #openLock (): Promise<FileLock> {
     const path = await this.#disk.realPath()
     this.#lock = new FileLock(path)
     try {
-      await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+      await makeFolder(dirname(path), 'SETTINGS_PATH')
       await this.#lock.acquire()
     } catch (error) {
       if (error instanceof LockHeldError) {
@@ -193,6 +193,8 @@ export class JsonFileStore implements Store, SectionFile {
           `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another SETTINGS_PATH.`
         )
       }
+      // Without its folder there is no file, and no change could be stored. A full disk may be mended meanwhile.
+      if (error instanceof FolderError && !toStorageError(error).full) throw error
       this.#writeFailed(toStorageError(error))
     }
     return this.#lock

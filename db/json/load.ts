@@ -10,7 +10,9 @@ export async function withReadError<Result> (reading: Promise<Result>, path: str
 
 /** The error for a settings file that exists and cannot be read. */
 export function readError (error: unknown, path: string): Error {
-  const reason = errorCode(error) ?? (error instanceof Error ? error.message : String(error))
+  const code = errorCode(error) ?? (error instanceof Error ? error.message : String(error))
+  // The code is our own: a device, a named pipe or a socket.
+  const reason = code === 'ENOTFILE' ? 'it is not a regular file' : code
   return new Error(`The settings file ${path} cannot be read (${reason}). Check that it is a file and that this user may read it.`)
 }
 

@@ -58,7 +58,7 @@ export const activityHours = pgTable('activity_hours', {
 }, ({ hour, hash }) => [primaryKey({ columns: [hour, hash] })])
 
 /**
- * The audit log; `timestamp` in ms since 1970. `data` and `sealed` hold `before` and `after`: they are masked for people, and may
+ * The audit log; `timestamp` in ms since 1970. `data` and `sealed` hold `before`, `after` and the key: they are masked for people, and may
  * still name what only admins are to see.
  */
 export const auditEntries = pgTable('audit', {

@@ -1,4 +1,5 @@
 import type { AuditEntry, AuditFilter, AuditTrail } from '../../db/audit-trail.ts'
+import type { Author } from '../access/author.ts'
 import { timesOf, type DateRange } from '../body/dates.ts'
 import { errors } from '../errors/list.ts'
 import { askedRecords } from '../errors/storage.ts'
@@ -56,9 +57,9 @@ export class Audit {
     this.#add(entriesOf(committed, this.#deps.bounds.part))
   }
 
-  /** Adds an entry for a change of what is no part of the settings. @param by the user who asked for it */
-  note (by: string, parts: Parts): void {
-    const entry = entryOf(by, parts, this.#deps.bounds.part)
+  /** Adds an entry for a change of what is no part of the settings. @param by who asked for it: a user's name, or more */
+  note (by: string | Author, parts: Parts): void {
+    const entry = entryOf(typeof by === 'string' ? { username: by } : by, parts, this.#deps.bounds.part)
     if (entry) this.#add([entry])
   }
 

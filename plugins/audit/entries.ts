@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AuditEntry } from '../../db/audit-trail.ts'
 import type { Change, Snapshot, StoredGroup } from '../../db/store.ts'
+import type { Author } from '../access/author.ts'
 import { maskConfig } from '../secrets/mask.ts'
 import type { Committed } from '../settings/settings.ts'
 
@@ -13,20 +14,17 @@ type Json = Record<string, unknown>
  */
 export function entriesOf (committed: Committed, maxSize: number): AuditEntry[] {
   if (committed.by === undefined) return []
-  return committed.changes.flatMap((change) => toEntry(change, committed, maxSize) ?? [])
-}
-
-function toEntry (change: Change, { by = '', former, next }: Committed, maxSize: number): AuditEntry | undefined {
-  return entryOf(by, partsOf(change, former, next), maxSize)
+  const { by, changes, former, next } = committed
+  return changes.flatMap((change) => entryOf(by, partsOf(change, former, next), maxSize) ?? [])
 }
 
 /** The entry for a change; undefined: there was nothing, and there is nothing. @param maxSize as for `entriesOf` */
-export function entryOf (by: string, { before, after, entity, name }: Parts, maxSize: number): AuditEntry | undefined {
+export function entryOf (by: Author, { before, after, entity, name }: Parts, maxSize: number): AuditEntry | undefined {
   if (before === undefined && after === undefined) return undefined
   return {
     id: randomUUID(),
     timestamp: Date.now(),
-    username: by,
+    ...by,
     action: actionOf(before, after),
     entity,
     name,

@@ -19,8 +19,10 @@ export default fp<{ auditTrail?: AuditTrail }>(async (app, { auditTrail: trail =
   const audit = new Audit({
     trail,
     bounds: limits.audit,
-    notify: ({ username, action, entity, name }) => {
-      app.log.info({ audit: { username, action, entity, name } }, `${username}: ${action} ${entity} ${JSON.stringify(name)}`)
+    notify: ({ username, keyId, keyName, action, entity, name }) => {
+      const key = keyId === undefined ? '' : ` by key ${JSON.stringify(keyName ?? keyId)}`
+      const audited = { username, keyId, keyName, action, entity, name }
+      app.log.info({ audit: audited }, `${username}${key}: ${action} ${entity} ${JSON.stringify(name)}`)
     },
     warn: (sentence) => { app.log.warn(sentence) }
   })

@@ -2,6 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import type { Principal } from '../access/view.ts'
 import { errors } from '../errors/list.ts'
 
+/** What the holder of a token for another resource is told. */
+export const otherResource = 'The access token is for another resource'
 /** The scope that MCP needs. */
 export const mcpScope = 'mcp'
 
@@ -16,8 +18,15 @@ export function checkToken ({ scopes, audience }: Principal, { url, routeOptions
   if (audience === undefined || audience === basePath || routeOptions.url === `${basePath}/messages`) return
   const path = pathOf(url)
   if (covers(audience, path) || covers(withoutAlias(audience, basePath), withoutAlias(path, basePath))) return
-  throw new errors.Unauthorized('The access token is for another resource')
+  throw new errors.Unauthorized(otherResource)
 }
+
+/**
+ * Whether a credential is for the gateway as a whole, as the management API and tools over plain HTTP need it: an access token without a
+ * resource, or for the gateway's address, its `/mcp` or its `/api` (RFC 8707). A token for one server or group is not.
+ */
+export const isForAll = ({ audience }: Principal, basePath: string): boolean =>
+  audience === undefined || [basePath, `${basePath}/mcp`, `${basePath}/api`].includes(audience)
 
 /** The path of a request, without a query and a slash at the end. */
 export const pathOf = (url: string): string => (url.split('?', 1)[0] ?? '').replace(/\/+$/, '')

@@ -10,9 +10,9 @@ import type { Principal } from '../access/view.ts'
 import { markOf } from '../users/mark.ts'
 import { canonicalName } from '../users/username.ts'
 import { checkScopes } from './check-scopes.ts'
-import { checkToken, mcpScope } from './check-token.ts'
+import { checkToken, isForAll, mcpScope, otherResource } from './check-token.ts'
 import { hasCredentials, identify, type Credentials, type Identified, type RouteClass, type Step } from './chain.ts'
-import { checkOrigin, originRules, servesHost } from './origin.ts'
+import { checkOrigin, namesOneHost, originRules, servesHost } from './origin.ts'
 import { Standings } from './standings.ts'
 import { accessToken } from './steps/access-token.ts'
 import { bearerKey, standingOfKey } from './steps/bearer-key.ts'
@@ -40,13 +40,16 @@ export interface Auth {
   /**
    * The caller on the management API.
    * @param query false: a token in the query does not count
-   * @throws Unauthorized · InsufficientScope for an access token, by the route's effect · ForeignOrigin for a cookie that a page of others
-   * may have caused to be sent
+   * @throws Unauthorized, also for an access token of another resource · InsufficientScope for one, by the route's effect · ForeignOrigin
+   * for a cookie that a page of others may have caused to be sent
    */
   management: (request: FastifyRequest, options?: { query: boolean }) => Promise<Principal>
   /** The user of an access token; undefined: the request has none that is valid. */
   token: (request: FastifyRequest) => Promise<Principal | undefined>
-  /** The caller where credentials are optional: an invalid one is ignored, and an access token without the scope that running needs. */
+  /**
+   * The caller where credentials are optional: an invalid one is ignored, and an access token for another resource, or without the scope
+   * that running needs.
+   */
   optional: (request: FastifyRequest) => Promise<Principal>
   /** Emits an event when access may have ended. */
   readonly standings: Standings
@@ -113,6 +116,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
 
   // On every route, since much can be read without a credential.
   app.addHook('onRequest', (request, _reply, done) => {
+    if (!namesOneHost(request.raw)) throw new errors.TwoHosts()
     const isServed = servesHost(rules, request.host, baseUrl()) || request.routeOptions.config?.anyHost === true
     // The command line asks a loopback address, whatever names are ours. No page knows its credential.
     if (!isServed && !isLocal(credentialsOf(request))) throw new errors.ForeignHost()
@@ -165,6 +169,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
       // Browsers send cookies for pages of others, too (DECISIONS §3).
       if (principal?.kind === 'social-session' && !isReading(request)) await app.social.checkOrigin(request)
       if (principal) {
+        if (!isForAll(principal, app.config.basePath)) throw new errors.Unauthorized(otherResource)
         checkScopes(principal, request.routeOptions.config?.effect)
         return principal
       }
@@ -177,6 +182,7 @@ export default fp<AuthOptions>(async (app, { localToken }) => {
     token: async (request) => await token(credentialsOf(request), 'api', app.settings.current),
     optional: async (request) => {
       const principal = await identifyFresh(credentialsOf(request), 'open') ?? anonymous
+      if (!isForAll(principal, app.config.basePath)) return anonymous
       const isEnough = request.routeOptions.config?.effect === 'read' || (principal.scopes?.includes(mcpScope) ?? true)
       return isEnough ? principal : anonymous
     },

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
 import { isLoopback } from '../config/loopback.ts'
 import { errors } from '../errors/list.ts'
@@ -26,6 +27,19 @@ export function servesHost ({ hosts }: OriginRules, host: string | undefined, ba
   if (!hosts) return true
   const name = host === undefined ? undefined : nameOf(host)
   return name !== undefined && (hosts.has(name) || name === parsed(baseUrl)?.hostname)
+}
+
+/**
+ * Whether a request names one host: in one `Host` header, which is that of a request line with a whole address (RFC 9112, section 3.2).
+ * @param raw the request as Node parsed it
+ */
+export function namesOneHost ({ url = '', headers: { host = '' }, rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0
+  for (let at = 0; at < rawHeaders.length; at += 2) if (rawHeaders[at]?.length === 4 && rawHeaders[at]?.toLowerCase() === 'host') hosts++
+  if (hosts > 1) return false
+  // Almost all lines have a path alone; `*` is for OPTIONS.
+  const [, authority] = url.startsWith('/') ? [] : /^https?:\/\/([^/?#]*)/i.exec(url) ?? []
+  return authority === undefined || authority.toLowerCase() === host.toLowerCase()
 }
 
 /**

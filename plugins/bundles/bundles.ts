@@ -1,6 +1,7 @@
 import { readFile, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit from 'p-limit'
+import { FolderError } from '../../db/folder.ts'
 import type { Snapshot } from '../../db/store.ts'
 import type { UploadedBundle } from '../../schemas/bundle.ts'
 import type { ServerConfig } from '../../schemas/server.ts'
@@ -162,6 +163,6 @@ function toHttpError (error: unknown): unknown {
   const code = codeOf(error)
   if (code === 'ENOSPC' || code === 'EDQUOT') return new errors.StorageFull()
   if (code === 'EIO') return new errors.DiskFailing()
-  const isSystems = code !== undefined && error instanceof Error && 'syscall' in error
+  const isSystems = code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
   return isSystems ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
 }

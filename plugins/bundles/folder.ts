@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readlink, rename, rm, symlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { makeFolder } from '../../db/folder.ts'
 import { codeOf, syncPath } from './durable.ts'
 import { current } from './usage.ts'
 
@@ -37,7 +38,7 @@ export class BundleFolder {
 
   /** Makes a folder for unfinished work. */
   async makeTemporary (): Promise<string> {
-    await mkdir(this.root, { recursive: true, mode: 0o700 })
+    await makeFolder(this.root, 'DATA_DIR')
     // Others may pass through the folders to names that they know, and list nothing: what is in DATA_DIR is closed by modes of its own.
     if (this.#isForOthers) for (const folder of [this.root, dirname(this.root)]) await chmod(folder, 0o711)
     const path = join(this.root, `${temporary}${randomUUID()}`)
@@ -52,7 +53,7 @@ export class BundleFolder {
   async install (name: string, unpacked: string): Promise<void> {
     const folder = join(this.root, name)
     const version = randomUUID()
-    await mkdir(folder, { mode: 0o755, recursive: true })
+    await mkdir(folder, { mode: 0o755 }).catch((error: unknown) => { if (codeOf(error) !== 'EEXIST') throw error })
     const before = await this.#currentOf(name)
     await rename(unpacked, join(folder, version))
     try {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** How this machine's command line reaches a gateway: its address, and a credential that it takes from here only. */
@@ -10,9 +10,8 @@ const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 /** A new credential. The prefix tells it from keys. */
 export const newLocalToken = (): string => `thl_${randomBytes(32).toString('hex')}`
 
-/** Writes the file, for its owner only. One of an earlier process is replaced. @throws as `node:fs` */
+/** Writes the file into a folder that is there, for its owner only. One of an earlier process is replaced. @throws as `node:fs` */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const temp = `${pathOf(dataDir)}.${randomBytes(6).toString('hex')}`
   try {
     writeFileSync(temp, `${JSON.stringify(access)}\n`, { flag: 'wx', mode: 0o600 })

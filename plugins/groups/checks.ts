@@ -6,11 +6,11 @@ import { groupNamed, takesPlace } from '../access/visibility.ts'
 import { errors } from '../errors/list.ts'
 import { limits } from '../limits/index.ts'
 
-/** @throws LimitReached when the principal has as many groups as a user may have */
+/** @throws ShareUsed when the principal has as many groups as a user may have */
 export function checkRoom ({ groups }: Snapshot, { isAdmin, username }: Principal): void {
   if (isAdmin) return
   const own = [...groups.values()].filter(({ owner }) => owner === username).length
-  if (own >= limits.groupsPerUser) throw new errors.LimitReached(`You have ${limits.groupsPerUser} groups already: remove one first`)
+  if (own >= limits.groupsPerUser) throw new errors.ShareUsed(`You have ${limits.groupsPerUser} groups already: remove one first`)
 }
 
 /** @throws InvalidInput for a name that is invalid, taken, or looks like an id */

@@ -140,7 +140,7 @@ export class Keys {
         throw new errors.InvalidInput(`"owner": there is no user named ${JSON.stringify(key.owner)}`)
       }
       if (!principal.isAdmin && [...keys.values()].filter((other) => isOwn(principal, other)).length >= limits.keysPerUser) {
-        throw new errors.LimitReached(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
+        throw new errors.ShareUsed(`You have ${limits.keysPerUser} bearer keys already: remove one first`)
       }
       return [{ entity: 'bearerKeys', key: key.id, value: key }]
     }, principal)

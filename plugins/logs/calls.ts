@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
-import { keyOf, messageOfError, saysError, usernameOf } from '../activities/describe.ts'
+import { keyOf } from '../access/author.ts'
+import { messageOfError, saysError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../gateway/hooks.ts'
 
 /** Max length of a name or URI in a line, in characters; beyond: it is cut. */

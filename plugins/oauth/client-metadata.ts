@@ -73,7 +73,7 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     softwareId: text(metadata, 'software_id'),
     softwareVersion: text(metadata, 'software_version')
   }
-  return {
+  const stated: ClientMetadata = {
     name: name === undefined || name.trim() === '' ? 'An application without a name' : name.slice(0, limits.oauth.name),
     redirectUris,
     grantTypes,
@@ -82,6 +82,10 @@ export function readClientMetadata (metadata: Readonly<Record<string, unknown>>,
     scope: scope.join(' '),
     ...Object.fromEntries(Object.entries(known).filter(([, value]) => value !== undefined))
   }
+  if (Buffer.byteLength(JSON.stringify(stated)) > limits.oauth.metadata) {
+    throw invalid(`The metadata are larger than ${limits.oauth.metadata} bytes: state fewer or shorter redirect URIs and addresses`)
+  }
+  return stated
 }
 
 /** A client as RFC 7591 writes it, without its secret. Times are in seconds. */

@@ -1,5 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Client, Clients } from '../../db/ports.ts'
+import type { Author } from '../access/author.ts'
 import { errors } from '../errors/list.ts'
 import { sha256 } from '../secrets/hash.ts'
 import { readClientMetadata, type ClientMetadata } from './client-metadata.ts'
@@ -14,7 +15,7 @@ export type { Client }
 export interface Issued { readonly client: Client, readonly secret?: string, readonly registrationToken?: string }
 
 /** Notes a change that an admin made: in the audit log. `before` and `after` undefined: there was, or is, no such client. */
-export type NoteChange = (by: string, before: Client | undefined, after: Client | undefined) => void
+export type NoteChange = (by: Author, before: Client | undefined, after: Client | undefined) => void
 
 /** What a new client cannot be without. */
 interface NewClient { readonly name: string, readonly redirectUris: string[] }
@@ -90,13 +91,17 @@ export class ClientRegistry {
   /** A client of any origin; undefined where it is unknown, or described by a document of its own. */
   async find (clientId: string): Promise<Client | undefined> { return await this.#clients.find(clientId) }
 
-  async list (): Promise<Client[]> { return await this.#clients.list() }
+  /** One page of the clients, oldest first, and how many there are. @param page from 1 */
+  async list (page: number, limit: number): Promise<{ clients: Client[], total: number }> {
+    const [clients, total] = await Promise.all([this.#clients.list({ offset: (page - 1) * limit, limit }), this.#clients.count()])
+    return { clients, total }
+  }
 
   /** @throws NoSuch */
   async get (clientId: string): Promise<Client> { return existing(await this.#clients.find(clientId)) }
 
   /** Makes a client for an admin. @param by the admin @throws InvalidInput */
-  async create (by: string, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<Issued> {
+  async create (by: Author, { name, redirectUris, ...statement }: ClientStatement & NewClient): Promise<Issued> {
     const settings = this.#settings()
     const stated = readStatement({ name, redirectUris, ...statement }, settings)
     const issued = await this.#create({
@@ -113,7 +118,7 @@ export class ClientRegistry {
   }
 
   /** Changes what an admin states of a client, and nothing else. @throws InvalidInput, NoSuch */
-  async update (by: string, clientId: string, statement: ClientStatement): Promise<Issued> {
+  async update (by: Author, clientId: string, statement: ClientStatement): Promise<Issued> {
     checkChange(statement)
     const former = await this.get(clientId)
     const issued = await this.#update(clientId, (client) => ({
@@ -127,14 +132,14 @@ export class ClientRegistry {
   }
 
   /** @throws NoSuch */
-  async remove (by: string, clientId: string): Promise<void> {
+  async remove (by: Author, clientId: string): Promise<void> {
     const former = await this.get(clientId)
     if (!await this.#remove(clientId)) throw new errors.NoSuch('client')
     this.#audit(by, former, undefined)
   }
 
   /** Gives a client another secret; its tokens end. @throws NoSuch, InvalidInput for a public client */
-  async regenerateSecret (by: string, clientId: string): Promise<Issued> {
+  async regenerateSecret (by: Author, clientId: string): Promise<Issued> {
     const former = await this.get(clientId)
     if (former.secretHash === undefined) throw new errors.InvalidInput('This client is public: it has no secret')
     const secret = newToken()

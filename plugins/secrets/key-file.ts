@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, constants, fstatSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, fsyncSync, linkSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { makeFolderSync } from '../../db/folder.ts'
 import { StorageError } from '../../db/store.ts'
 import { toKey, type Key } from './key.ts'
 
@@ -23,7 +24,7 @@ export class KeyFile {
   create (): Key {
     const folder = dirname(this.#path)
     try {
-      const first = mkdirSync(folder, { recursive: true, mode: 0o700 })
+      const first = makeFolderSync(folder, 'DATA_DIR')
       this.#link()
       // Every created folder is an entry of its parent, which must be durable, too.
       for (let at = folder; ; at = dirname(at)) {

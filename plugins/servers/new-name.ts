@@ -33,7 +33,7 @@ export function sharesName (snapshot: Snapshot, name: string): string | undefine
 
 /**
  * Checks that a principal may store a config of this size beside those of the other servers that it owns.
- * @throws LimitReached
+ * @throws ShareUsed
  */
 export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, name: string, config: object): void {
   if (isAdmin || username === undefined) return
@@ -43,17 +43,17 @@ export function checkConfigRoom ({ servers }: Snapshot, { isAdmin, username }: P
   }
   if (size > limits.configPerUser) {
     const sentence = `The configs of your servers would be larger than ${limits.configPerUser} characters together: remove one first`
-    throw new errors.LimitReached(sentence)
+    throw new errors.ShareUsed(sentence)
   }
 }
 
 /**
  * Checks that a principal may have one more server.
  * @param added how many others the same request adds
- * @throws LimitReached
+ * @throws ShareUsed
  */
 export function checkRoom ({ servers }: Snapshot, { isAdmin, username }: Principal, added: number): void {
   if (isAdmin || username === undefined) return
   const own = [...servers.values()].filter(({ config }) => config.owner === username).length + added
-  if (own >= limits.serversPerUser) throw new errors.LimitReached(`You have ${limits.serversPerUser} servers already: remove one first`)
+  if (own >= limits.serversPerUser) throw new errors.ShareUsed(`You have ${limits.serversPerUser} servers already: remove one first`)
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { Conflict, Invalid, StorageError, type Change, type Snapshot, type Store } from '../../db/store.ts'
 import { errors } from '../errors/list.ts'
+import { toAuthor, type Author } from '../access/author.ts'
 import type { Principal } from '../access/view.ts'
 import { valuesIn } from '../body/values.ts'
 import { limits } from '../limits/index.ts'
@@ -12,8 +13,8 @@ import { withoutToken } from './hashed-key.ts'
 
 /** One commit. */
 export interface Committed {
-  /** The user who asked for it; undefined: the gateway itself. */
-  by: string | undefined
+  /** Who asked for it; undefined: the gateway itself. */
+  by: Author | undefined
   changes: readonly Change[]
   former: Snapshot
   next: Snapshot
@@ -123,7 +124,7 @@ export class Settings extends EventEmitter<{
   }
 
   async #change (work: (snapshot: Snapshot) => readonly Change[], by: Principal | string | undefined): Promise<Snapshot> {
-    const username = typeof by === 'string' ? by : by?.username
+    const author = typeof by === 'string' ? { username: by } : by?.username === undefined ? undefined : toAuthor(by)
     for (let left = retries; ; left--) {
       const base = this.#current
       if (typeof by === 'object') mustStand(base, by)
@@ -136,7 +137,7 @@ export class Settings extends EventEmitter<{
         const next = await this.#store.commit(changes, base.version)
         this.#take(next)
         await pauseAfter(asked)
-        this.emit('committed', { by: username, changes: asked, former: base, next })
+        this.emit('committed', { by: author, changes: asked, former: base, next })
         return next
       } catch (error) {
         if (error instanceof Conflict) {

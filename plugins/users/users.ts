@@ -201,15 +201,20 @@ export class Users {
    * Creates the first admin when there are no users at all (SPEC, "JWT").
    * @param given its password; undefined: a random one
    * @param after no admin is made before this has resolved, and none where it rejects. Logins wait meanwhile
-   * @returns the random password, to be shown once; undefined when this process made no admin
+   * @param announce tells the operator of the admin before it is stored; where it rejects, none is
+   * @returns the admin, with a random password, to be shown once; undefined when this process made none
    */
-  bootstrap (given: string | undefined, after: Promise<unknown> = Promise.resolve()): Promise<FirstAdmin | undefined> {
-    const bootstrapping = after.then(() => true, () => false).then((isDue) => isDue ? this.#bootstrap(given) : undefined)
+  bootstrap (
+    given: string | undefined,
+    after: Promise<unknown> = Promise.resolve(),
+    announce?: (admin: FirstAdmin) => Promise<void>
+  ): Promise<FirstAdmin | undefined> {
+    const bootstrapping = after.then(() => true, () => false).then((isDue) => isDue ? this.#bootstrap(given, announce) : undefined)
     this.#bootstrapping = bootstrapping.catch(() => {})
     return bootstrapping
   }
 
-  async #bootstrap (given: string | undefined): Promise<FirstAdmin | undefined> {
+  async #bootstrap (given: string | undefined, announce?: (admin: FirstAdmin) => Promise<void>): Promise<FirstAdmin | undefined> {
     if (this.#settings.current.users.size > 0) return undefined
     if (this.#options.readonly) {
       this.#options.warn('There are no users, and READONLY keeps the first admin from being created: nobody can log in')
@@ -224,10 +229,14 @@ export class Users {
       isAdmin: true,
       createdAt: new Date().toISOString()
     }
+    const first = { username: defaultOwner, ...(given === undefined ? { password } : {}) }
+    const { problem } = this.#settings
+    if (announce && problem !== undefined) throw new Error(problem)
+    await announce?.(first)
     const { users } = await this.#settings.change(({ users }) => (users.size > 0 ? [] : [put(admin)]))
     // Another replica may have created the admin first, with another password.
     const isOurs = users.get(defaultOwner)?.password === admin.password
-    return isOurs ? { username: defaultOwner, ...(given === undefined ? { password } : {}) } : undefined
+    return isOurs ? first : undefined
   }
 
   /** The canonical spelling of a new user's name. @throws InvalidInput for a name that is invalid or taken */

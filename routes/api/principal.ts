@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { toAuthor, type Author } from '../../plugins/access/author.ts'
 import type { Principal } from '../../plugins/access/view.ts'
 import { errors } from '../../plugins/errors/list.ts'
 
@@ -9,8 +10,8 @@ declare module 'fastify' {
   }
 }
 
-/** The name of the caller, for the audit log. @throws Unauthorized when there is none */
-export const authorOf = (request: FastifyRequest): string => principalOf(request).username ?? ''
+/** The caller as the audit log names it. @throws Unauthorized when there is none */
+export const authorOf = (request: FastifyRequest): Author => toAuthor(principalOf(request))
 
 /** The caller of a management route, as the guard of scope `api` identified it. @throws Unauthorized when there is none */
 export function principalOf (request: FastifyRequest): Principal {

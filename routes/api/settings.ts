@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { toAuthor } from '../../plugins/access/author.ts'
 import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { GroupRecord, ServerRecord, Success } from '../../schemas/api.ts'
 import { StringEnum } from '../../schemas/string-enum.ts'
@@ -75,7 +76,10 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     // Secrets are as good as the right to change things.
     if (includeSecrets) checkScopes(principal)
     const data = app.export.get(principal, includeSecrets)
-    if (includeSecrets) request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
+    if (includeSecrets) {
+      request.log.warn({ user: principal.username }, 'the settings were exported with their secrets')
+      app.audit.note(toAuthor(principal), { entity: 'export', name: 'settings', after: { includeSecrets } })
+    }
     if (!isOn(request.query.download)) return { success: true as const, data }
     reply
       .header('content-disposition', 'attachment; filename="mcp_settings.json"')

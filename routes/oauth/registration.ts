@@ -3,6 +3,7 @@ import { checkScopes } from '../../plugins/auth/check-scopes.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { OAuthError } from '../../plugins/errors/oauth-error.ts'
 import { toRegistered } from '../../plugins/oauth/client-metadata.ts'
+import { limits } from '../../plugins/limits/index.ts'
 import type { Issued } from '../../plugins/oauth/clients.ts'
 import { jsonBodies } from '../bodies.ts'
 
@@ -12,7 +13,7 @@ const bearerOf = ({ headers: { authorization } }: FastifyRequest): string | unde
 
 /** Registration of clients by themselves (RFC 7591), and its management (RFC 7592). */
 const routes: FastifyPluginAsync = async (app) => {
-  jsonBodies(app)
+  jsonBodies(app, limits.oauth.registration)
   const { clients } = app.oauth
   app.addHook('onRequest', (_request, reply, done) => {
     reply.header('cache-control', 'no-store')

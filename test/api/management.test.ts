@@ -2000,6 +2000,8 @@ test('the system configuration', async (t) => {
     const guest = await nobody.ask('GET', '/auth/user')
     assert.deepEqual([at(guest.body, 'user', 'username'), at(guest.body, 'user', 'isAdmin')], ['guest', true])
     assert.equal(at(await (await fetch(`${hub.url}/public-config`)).json(), 'data', 'skipAuth'), true)
+    assert.equal((await nobody.ask('GET', '/mcp-settings/export')).status, 200)
+    refused(await nobody.ask('GET', '/mcp-settings/export?includeSecrets=true'), 403)
     assert.equal(await opened('/mcp', null), 401)
     await nobody.ok('PUT', '/system-config', { routing: { skipAuth: false } })
     assert.equal((await nobody.ask('GET', '/servers')).status, 401)
@@ -2432,10 +2434,10 @@ test('new names, owners, visibility, pages', async (t) => {
       servers: Array.from({ length: limits.serversPerUser + 2 }, (_, n) => ({ name: `s${n}`, config }))
     })
     assert.deepEqual([batch.status, at(batch.body, 'data', 'failureCount')], [207, 2], batch.text.slice(-500))
-    refused(await bob.ask('POST', '/servers', { name: 'more', config }), 503)
+    refused(await bob.ask('POST', '/servers', { name: 'more', config }), 429)
     await admin.ok('POST', '/servers', { name: 'more', config })
     for (let n = 0; n < limits.groupsPerUser; n++) await bob.ok('POST', '/groups', { name: `g${n}` }, 201)
-    refused(await bob.ask('POST', '/groups', { name: 'more groups' }), 503)
+    refused(await bob.ask('POST', '/groups', { name: 'more groups' }), 429)
     await admin.ok('POST', '/groups', { name: 'more groups' }, 201)
     deleted(await bob.ask('DELETE', '/servers/s0'))
     await bob.ok('POST', '/servers', { name: 'again', config })
@@ -2967,6 +2969,18 @@ test('the audit of writes', async (t) => {
       `neither the token nor its hash: ${JSON.stringify(key)}`
     )
 
+    const byKey = await one(async () => {
+      await new Api(hub, { authorization: `Bearer ${token}` }).ok('POST', '/groups', { name: 'by key', servers: [] }, 201)
+    })
+    assert.deepEqual([byKey.keyName, byKey.keyId, said(byKey)], ['k', at(key, 'after', 'id'), ['system', 'create', 'group', 'by key']])
+    assert.ok(hub.output().includes('system by key \\"k\\": create group'), 'and in the log')
+    await admin.ok('DELETE', '/groups/by%20key')
+
+    const exported = await one(async () => { fine(await admin.ask('GET', '/mcp-settings/export?includeSecrets=true')) })
+    assert.deepEqual([...said(exported), exported.after], ['admin', 'create', 'export', 'settings', { includeSecrets: true }])
+    transcript.splice(-2)
+    assert.deepEqual(await left(async () => await admin.ask('GET', '/mcp-settings/export')), [], 'without secrets it tells nothing new')
+
     const user = await one(async () => await admin.ok('POST', '/users', { username: 'eve', password: secret.password }, 201))
     assert.deepEqual([user.username, user.action, user.name], ['admin', 'create', 'eve'])
     const promoted = await one(async () => await admin.ok('PUT', '/users/eve', { isAdmin: true }))
@@ -3006,7 +3020,7 @@ test('the audit of writes', async (t) => {
     const current = { users: new Map() } as unknown as Snapshot
     const write = (name: string, length: number): void => {
       audit.add({
-        by: 'bob',
+        by: { username: 'bob' },
         changes: [{ entity: 'users', key: name, value: { username: name } }],
         former: current,
         next: { ...current, users: new Map([[name, { username: name, note: 'x'.repeat(length) }]]) }

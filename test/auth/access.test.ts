@@ -380,6 +380,25 @@ test('a name that is not ours is served nowhere, save that the process lives', a
   for (const path of health) assert.equal(await ask(local, path, '10.1.2.3:3000'), 200, path)
 })
 
+test('a request that names two hosts is refused', async (t) => {
+  const { port } = await start(t)
+  const host = `127.0.0.1:${port}`
+  for (const [target, hosts, expected] of [
+    ['/health', [host], 200],
+    [`http://${host}/health`, [host], 200],
+    ['/health', [host, host], 400],
+    ['/health', [host, 'localhost'], 400],
+    [`http://localhost:${port}/health`, [host], 400],
+    ['http://other.example/health', [host], 400],
+    ['/mcp', [host, 'localhost'], 400],
+    ['/none', [host, 'localhost'], 400]
+  ] as const) {
+    const headers = [...hosts.map((each) => `Host: ${each}`), 'Connection: close'].join('\r\n')
+    const { status, text } = await raw(port, `GET ${target} HTTP/1.1\r\n${headers}\r\n\r\n`)
+    assert.equal(status, expected, `${target} ${hosts.join(' ')}: ${text}`)
+  }
+})
+
 test('HEAD is answered wherever GET reads, and runs nothing', async (t) => {
   const { app, url } = await start(t)
   app.phase.name = 'ready'

@@ -335,6 +335,10 @@ async function suite (t: Test, open: OpenPorts, database: boolean): Promise<void
     for (const unknown of [randomUUID(), '', '\0']) assert.equal(await clients.find(unknown), undefined)
     const listed = (await clients.list()).filter(({ clientId }) => [full, bare, strange].some((each) => each.clientId === clientId))
     assert.deepEqual(listed, [bare, full, strange])
+    const all = await clients.list()
+    assert.equal(await clients.count(), all.length)
+    assert.deepEqual(await clients.list({ offset: 1, limit: 2 }), all.slice(1, 3))
+    assert.deepEqual(await clients.list({ offset: all.length, limit: 2 }), [])
 
     const { contacts, registrationTokenHash, ...rest } = full
     const changed = { ...rest, name: 'another name', secretHash: fresh(), origin: 'admin' as const }

@@ -228,7 +228,7 @@ const inputs: Record<string, [size: number, prepare: (size: number) => () => unk
     const former = snapshotOf({})
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))
     const next = snapshotOf(Object.fromEntries(changes.map(({ key, value }) => [key, value])))
-    return () => { newAudit().add({ by: 'admin', changes, former, next }) }
+    return () => { newAudit().add({ by: { username: 'admin' }, changes, former, next }) }
   }],
   'settings: many changes': [5_000, (size) => {
     const changes = indices(size).map((at) => ({ entity: 'mcpServers' as const, key: `s${at}`, value: { url: 'http://h.example/' } }))

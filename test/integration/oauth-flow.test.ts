@@ -475,6 +475,19 @@ test('what a token may do', async (t) => {
     }
   })
 
+  await t.test('on the management API and for tools over plain HTTP: for the gateway as a whole', async () => {
+    for (const [resource, isOpen] of [
+      ['', true], ['/mcp', true], ['/api', true], ['/mcp/open', false], ['/mcp/own', false], ['/api/mcp/own', false], ['/alice/mcp', false], ['/sse', false]
+    ] as const) {
+      const token = await scoped('mcp', alice, { resource: `${base}${resource}` })
+      const listed = await world.by(token, 'GET', '/api/servers')
+      assert.equal(listed.status, isOpen ? 200 : 401, resource)
+      if (!isOpen) assert.match(listed.headers.get('www-authenticate') ?? '', /error="invalid_token"/)
+      const { status } = await world.by(token, 'GET', '/api/tools/own/mine')
+      assert.ok(isOpen ? status === 200 : status === 403 || status === 404, `${resource}: ${status}`)
+    }
+  })
+
   await t.test('in the header only', async () => {
     const ask = async (path: string, headers: Record<string, string> = {}): Promise<number> => (await world.ask('GET', path, undefined, headers)).status
     for (const name of ['access_token', 'token']) {
@@ -816,6 +829,10 @@ test('/api/oauth/clients is for admins, and shows a secret once', async (t) => {
     assert.ok(!JSON.stringify(reply.body).includes(clientSecret))
     assert.ok(!JSON.stringify(reply.body).includes('"clientSecret"'))
   }
+  await world.as(admin, 'POST', path, { ...members, name: 'Second' })
+  const second = (await world.as(admin, 'GET', `${path}?page=2&limit=1`)).body
+  assert.deepEqual((second.data as Json[]).map(({ name }) => name), ['Second'])
+  assert.deepEqual(second.pagination, { page: 2, limit: 1, total: 2, totalPages: 2 })
   const { access } = await world.tokens(admin)
   for (const [method, at, sent] of [
     ['GET', '', undefined], ['POST', '', members], ['GET', `/${String(clientId)}`, undefined], ['PUT', `/${String(clientId)}`, { name: 'x' }],

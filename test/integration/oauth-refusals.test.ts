@@ -440,6 +440,15 @@ test('registration (RFC 7591) refuses what it must, and ignores what it does not
     assert.deepEqual([status, body.error, body.client_id], [400, 'invalid_client_metadata', undefined], JSON.stringify(members))
     assert.equal(headers.get('cache-control'), 'no-store')
   }
+  const long = (count: number, size: number): string[] => Array.from({ length: count }, (_, at) => `https://a.example/${at}${'x'.repeat(size)}`)
+  for (const [members, error] of [
+    [{ redirect_uris: long(21, 1) }, 'invalid_redirect_uri'],
+    [{ redirect_uris: long(20, 500) }, 'invalid_client_metadata']
+  ] as const) {
+    const { status, body } = await post({ ...good, ...members })
+    assert.deepEqual([status, body.error], [400, error], JSON.stringify(body))
+  }
+  assert.equal((await post({ ...good, surplus: 'x'.repeat(70_000) })).status, 413)
   for (const body of [[], 'text', 1, null]) {
     const answer = await post(body)
     assert.equal(answer.status, 400, JSON.stringify(body))

@@ -1,8 +1,9 @@
-import { chmod, mkdir, readdir, realpath } from 'node:fs/promises'
+import { chmod, readdir, realpath } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { PGlite } from '@electric-sql/pglite'
 import type { PgliteDatabase } from 'drizzle-orm/pglite'
 import { errorCode } from '../../error-code.ts'
+import { FolderError, makeFolder } from '../../folder.ts'
 import { FileLock, LockHeldError } from '../../file-lock.ts'
 import { channel, type Db, type Driver } from './driver.ts'
 import { runMigrations } from './migrations.ts'
@@ -63,21 +64,22 @@ export class PgliteDriver implements Driver {
     const path = await realpath(resolve(folder)).catch(() => resolve(folder))
     await assertUsable(path)
     const { PGlite, drizzle } = await importPglite()
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+    await makeFolder(dirname(path), 'DB_URL')
     const lock = new FileLock(path)
     await lock.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
         ? new Error(`The database folder ${path} is ${error.message}. Stop that process first, or give this one another DB_URL.`)
-        : error
+        : new FolderError(dirname(path), 'DB_URL', error)
     })
     try {
-      await mkdir(path, { recursive: true, mode: 0o700 })
+      await makeFolder(path, 'DB_URL')
       // An existing folder, too: PGlite creates files in it that everybody may read and write.
       await chmod(path, 0o700)
       const engine = await PGlite.create({ dataDir: path, parsers: { 114: unparsed, 3802: unparsed } })
       return new PgliteDriver(path, engine, drizzle(engine), lock)
     } catch (error) {
       lock.release()
+      if (error instanceof FolderError) throw error
       throw new Error(
         `The database folder ${path} cannot be opened (${describeError(error)}). Check that it was made by PGlite and is complete.`
       )

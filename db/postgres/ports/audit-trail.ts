@@ -12,6 +12,9 @@ const maxRemoved = 1_000
 /** The place that a change is sealed for: it cannot be opened in another entry. */
 const placeOf = (id: string): string => `audit/${id}`
 
+/** The members that are sealed. */
+type Sealed = Pick<AuditEntry, 'before' | 'after' | 'keyId' | 'keyName'>
+
 /** The audit log of all replicas, in one table. */
 export class PostgresAuditTrail implements AuditTrail {
   readonly #queries: QueryRunner
@@ -56,8 +59,8 @@ export class PostgresAuditTrail implements AuditTrail {
     })
   }
 
-  #toRow ({ username, name, before, after, ...entry }: AuditEntry): typeof entries.$inferInsert {
-    const { data, sealed } = sealText(this.#vault, JSON.stringify({ before, after }), placeOf(entry.id))
+  #toRow ({ username, name, before, after, keyId, keyName, ...entry }: AuditEntry): typeof entries.$inferInsert {
+    const { data, sealed } = sealText(this.#vault, JSON.stringify({ before, after, keyId, keyName }), placeOf(entry.id))
     return { ...entry, username: indexable(username), name: escape(name), data, sealed }
   }
 
@@ -65,10 +68,10 @@ export class PostgresAuditTrail implements AuditTrail {
     return { ...entry, username: unescape(username), name: unescape(name), ...this.#opened(entry.id, data, sealed) }
   }
 
-  /** What was changed; nothing where the key is not there any more. */
-  #opened (id: string, data: { secret: string }, sealed: string | null): Pick<AuditEntry, 'before' | 'after'> {
+  /** What was changed, and with which key; nothing where the key is not there any more. */
+  #opened (id: string, data: { secret: string }, sealed: string | null): Sealed {
     try {
-      return JSON.parse(openText(this.#vault, { data, sealed }, placeOf(id))) as Pick<AuditEntry, 'before' | 'after'>
+      return JSON.parse(openText(this.#vault, { data, sealed }, placeOf(id))) as Sealed
     } catch {
       return {}
     }

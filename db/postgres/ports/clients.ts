@@ -1,5 +1,5 @@
 import { and, desc, eq, gt, inArray, isNull, lte, ne, or, sql, type SQL } from 'drizzle-orm'
-import { maxClientIdle, maxEntries, touchInterval, type Client, type Clients } from '../../ports.ts'
+import { maxClientIdle, maxEntries, touchInterval, type Client, type Clients, type Range } from '../../ports.ts'
 import { clientOf, columnsOf, endClients } from '../client-rows.ts'
 import type { QueryRunner } from '../connection/query-runner.ts'
 import type { Transaction } from '../connection/driver.ts'
@@ -11,6 +11,8 @@ const hasId = (clientId: string): SQL => eq(clients.key, indexable(clientId))
 const isRegistered = eq(clients.origin, 'registered')
 const idleLimit = (): Date => new Date(Date.now() - maxClientIdle)
 const isPresent = (): SQL | undefined => or(ne(clients.origin, 'registered'), gt(clients.idleSince, idleLimit()))
+/** Found in the text, in which quotes within values are escaped: JSON functions fail for a client with U+0000 in any of its texts. */
+const createdAt = sql`coalesce(substring(${clients.data} from '"createdAt":([0-9]+)')::numeric, 0)`
 const columns = { data: clients.data, lastUsed: clients.lastUsed }
 
 /** Max clients whose last write by `touch` is remembered. */
@@ -41,9 +43,16 @@ export class PostgresClients implements Clients {
     return found && clientOf(found)
   }
 
-  async list (): Promise<Client[]> {
-    const found = await this.#queries.slow(async (db) => await db.select(columns).from(clients).where(isPresent()))
-    return found.map(clientOf).sort((one, other) => one.createdAt - other.createdAt || (one.clientId < other.clientId ? -1 : 1))
+  async list (range?: Range): Promise<Client[]> {
+    const found = await this.#queries.slow(async (db) => {
+      const all = db.select(columns).from(clients).where(isPresent()).orderBy(createdAt, sql`${clients.key} collate "C"`)
+      return await (range === undefined ? all : all.offset(range.offset).limit(range.limit))
+    })
+    return found.map(clientOf)
+  }
+
+  async count (): Promise<number> {
+    return await this.#queries.slow(async (db) => await db.$count(clients, isPresent()))
   }
 
   async create (client: Client): Promise<boolean> {

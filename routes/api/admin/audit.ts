@@ -5,14 +5,16 @@ import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 
 const entities: Array<ShownEntry['entity']> = [
   'user', 'server', 'group', 'key', 'prompt', 'resource', 'systemConfig', 'oauthClient', 'consent', 'login', 'bundle', 'activities', 'logs',
-  'backup'
+  'backup', 'export'
 ]
 const Open = Type.Object({}, { additionalProperties: true })
 const Entry = Type.Object(
   {
     id: Type.String(),
     timestamp: Type.String({ description: 'ISO 8601' }),
-    username: Type.String(),
+    username: Type.String({ description: 'A user; for a system key its owner, or `system`' }),
+    keyId: Type.Optional(Type.String({ description: 'The bearer key that the request came with' })),
+    keyName: Type.Optional(Type.String({ description: 'Its name then' })),
     action: StringEnum(['create', 'update', 'delete']),
     entity: StringEnum(entities),
     name: Type.String(),

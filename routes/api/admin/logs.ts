@@ -39,7 +39,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
     config: { effect: 'change' }
   }, async (request) => {
     const author = authorOf(request)
-    request.log.info(`${author}: cleared the log that admins read`)
+    request.log.info(`${author.username}: cleared the log that admins read`)
     app.audit.note(author, { entity: 'logs', name: 'logs', before: {} })
     app.logs.clear()
     return { success: true as const, message: 'The log was cleared' }

@@ -1,7 +1,14 @@
-import { Type, type Static } from '@sinclair/typebox'
+import type { Static } from '@sinclair/typebox'
 import type { Issued } from '../../../plugins/oauth/clients.ts'
 import { Done, Success } from '../../../schemas/api.ts'
-import { NewOAuthClient, OAuthClientId, OAuthClientRecord, OAuthClientUpdate } from '../../../schemas/oauth.ts'
+import {
+  NewOAuthClient,
+  OAuthClientId,
+  OAuthClientList,
+  OAuthClientPage,
+  OAuthClientRecord,
+  OAuthClientUpdate
+} from '../../../schemas/oauth.ts'
 import type { FastifyPluginAsyncTypebox } from '../../typebox.ts'
 import { authorOf } from '../principal.ts'
 
@@ -16,9 +23,19 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   })
 
   app.get('/oauth/clients', {
-    schema: { tags, summary: 'List the OAuth clients', response: { 200: Success(Type.Array(OAuthClientRecord)) } },
+    schema: {
+      tags,
+      summary: 'List the OAuth clients',
+      description: 'Oldest first. Anybody may register one, so that there can be many: the list comes in pages.',
+      querystring: OAuthClientPage,
+      response: { 200: OAuthClientList }
+    },
     config: { effect: 'read' }
-  }, async () => ({ success: true as const, data: (await clients.list()).map((client) => toRecord({ client })) }))
+  }, async ({ query: { page = 1, limit = 100 } }) => {
+    const { clients: listed, total } = await clients.list(page, limit)
+    const pagination = { page, limit, total, totalPages: Math.ceil(total / limit) }
+    return { success: true as const, data: listed.map((client) => toRecord({ client })), pagination }
+  })
 
   app.post('/oauth/clients', {
     schema: {

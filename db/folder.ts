@@ -1,0 +1,95 @@
+import { mkdirSync, statSync } from 'node:fs'
+import { mkdir, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { errorCode } from './error-code.ts'
+
+/** Descriptions of why a folder cannot be made, by the system's code. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'the system takes no new folder there',
+  EPERM: 'the system takes no new folder there',
+  EACCES: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'no space is left on the disk',
+  EDQUOT: 'the disk quota is used up',
+  EEXIST: 'there is a file of that name',
+  ENOTDIR: 'a part of its path is a file',
+  ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its path has links in a circle'
+}
+
+/** A folder cannot be made, or nothing in it. The message says why, and which variable to change; `code` is the system's. */
+export class FolderError extends Error {
+  override readonly name = 'FolderError'
+  readonly code: string
+
+  constructor (path: string, variable: string, error: unknown) {
+    const code = errorCode(error) ?? 'unknown error'
+    super(
+      `The folder ${path} cannot be used, since ${reasons[code] ?? 'the system refuses it'} (${code}). ` +
+      `Change ${variable} to a place where this user may make files.`,
+      { cause: error }
+    )
+    this.code = code
+  }
+}
+
+/**
+ * Makes a folder and those around it that are missing, for their owner only. Unlike Node's `recursive`, it ends where the system has a
+ * folder and takes no new one in it, as in /proc: Node tries there for ever.
+ * @param variable the environment variable that the path comes from, for the message
+ * @returns the outermost folder that was made; undefined: there was nothing to make
+ * @throws FolderError
+ */
+export async function makeFolder (path: string, variable: string): Promise<string | undefined> {
+  let first: string | undefined
+  for (const folder of await missing(path)) {
+    try {
+      await mkdir(folder, { mode: 0o700 })
+      first ??= folder
+    } catch (error) {
+      // Another process may have made it meanwhile.
+      if (!await isFolder(folder)) throw new FolderError(folder, variable, error)
+    }
+  }
+  return first
+}
+
+/** As `makeFolder`, in one synchronous step. @throws FolderError */
+export function makeFolderSync (path: string, variable: string): string | undefined {
+  let first: string | undefined
+  for (const folder of missingSync(path)) {
+    try {
+      mkdirSync(folder, { mode: 0o700 })
+      first ??= folder
+    } catch (error) {
+      if (!isFolderSync(folder)) throw new FolderError(folder, variable, error)
+    }
+  }
+  return first
+}
+
+/** The folder and those around it that are not there, the outermost first. */
+async function missing (path: string): Promise<string[]> {
+  const folders: string[] = []
+  for (let at = resolve(path); !await isFolder(at); at = dirname(at)) folders.unshift(at)
+  return folders
+}
+
+function missingSync (path: string): string[] {
+  const folders: string[] = []
+  for (let at = resolve(path); !isFolderSync(at); at = dirname(at)) folders.unshift(at)
+  return folders
+}
+
+/** Whether there is a folder; the root always is one. */
+async function isFolder (path: string): Promise<boolean> {
+  return path === dirname(path) || (await stat(path).catch(() => undefined))?.isDirectory() === true
+}
+
+function isFolderSync (path: string): boolean {
+  try {
+    return path === dirname(path) || statSync(path).isDirectory()
+  } catch {
+    return false
+  }
+}
