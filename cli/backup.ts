@@ -79,7 +79,8 @@ async function putSettings ({ settings }: Places, target: string): Promise<void>
 }
 
 async function putTables (env: Env, dbUrl: string, put: (name: string) => string): Promise<void> {
-  const driver = await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+  const startupTimeout = milliseconds(env.DB_STARTUP_TIMEOUT)
+  const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, isExisting: true })
   try {
     const paths = new Map<string, string>()
     await dump(driver, async (table, lines) => {

@@ -50,7 +50,13 @@ async function run (args: string[]): Promise<void> {
   if (env.DB_URL === undefined) {
     throw new Error('DB_URL is not set: it names the database. Without it, the gateway keeps its settings in a file.')
   }
-  const driver = await openDatabase({ dbUrl: env.DB_URL, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+  const driver = await openDatabase({
+    dbUrl: env.DB_URL,
+    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    info: print,
+    warn: print,
+    isExisting: work === exportFile
+  })
   try {
     await work({ driver, vault: await vaultOf(env), path: file === '-' ? '-' : resolve(file ?? env.SETTINGS_PATH), ...values })
   } finally {

@@ -1,3 +1,4 @@
+import type { Document } from './apply.ts'
 import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { FileConsents } from './json/consents.ts'
@@ -25,13 +26,16 @@ export interface StorageOptions {
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
+  /** The database must be there, with content: none is made, migrated or seeded. */
+  isExisting?: boolean
 }
 
 /**
  * Opens the configured storage, without loading its store. This is the only place that knows that there are several adapters.
  * @throws Error with one sentence when it cannot be opened
  */
-export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
+export async function openStorage (options: StorageOptions): Promise<Storage> {
+  const { settingsPath, dbUrl, startupTimeout, vault, warn, info, isExisting = false } = options
   if (dbUrl === undefined) {
     const store = new JsonFileStore(settingsPath, warn)
     const tokens = new FileTokens(store)
@@ -50,14 +54,18 @@ export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault,
     }
   }
   // Imported here, so that the drivers are not loaded where settings are kept in a file.
-  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
+  const [{ openDatabase, nothingAt }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),
     import('./postgres/ports/counters.ts'),
     import('./postgres/ports/index.ts')
   ])
-  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn })
-  const store = new PostgresStore({ driver, vault, warn, seed: async () => withoutTokens(await seed(settingsPath, warn)) })
+  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, isExisting })
+  const firstContent = async (): Promise<Document> => {
+    if (isExisting) throw new Error(nothingAt(driver.location))
+    return withoutTokens(await seed(settingsPath, warn))
+  }
+  const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()
   return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
 }

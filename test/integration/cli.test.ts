@@ -209,6 +209,19 @@ test('a credential file that others may read is not used', async (t) => {
   assert.match(err, /open to others/)
 })
 
+test('with the gateway down, no tables are made in a database that a mistyped DB_URL names', { timeout: 120_000 }, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const settings = join(folder, 'mcp_settings.json')
+  await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
+  const { url, query } = await database(t)
+  for (const args of [['status'], ['key', 'list'], ['backup', join(folder, 'backup.zip')]]) {
+    const { code, err } = await cli({ SETTINGS_PATH: settings, HOME: folder, DB_URL: url })(...args)
+    assert.deepEqual([code, /There is no Tool-Hub database at .*, and none was made/.test(err)], [args[0] === 'backup' ? 1 : 3, true], err)
+  }
+  assert.deepEqual(await query('select table_schema from information_schema.tables where table_schema in (\'public\', \'drizzle\')'), [])
+})
+
 test('check names what is wrong', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
