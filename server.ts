@@ -9,7 +9,7 @@ import { openStorage } from './db/open.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
 import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
-import { newLocalToken, removeLocalAccess, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
+import { newLocalToken, removeLocalAccess, storedAt, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
 import { openKeyRing } from './plugins/secrets/ring.ts'
 import { sealerOf } from './plugins/secrets/seal.ts'
 import { SealedVault } from './plugins/secrets/vault.ts'
@@ -106,7 +106,9 @@ async function start (): Promise<void> {
     app.log.warn(`routing.bearerAuthKey could not be migrated to a key: ${messageOf(error)}`)
   })
   const local = localUrl(base)
-  if (local !== undefined) openCommandLine(app, dataDir, { url: local, token: localToken, pid: process.pid })
+  if (local !== undefined) {
+    openCommandLine(app, dataDir, { url: local, token: localToken, pid: process.pid, ...storedAt(settingsPath, env.DB_URL) })
+  }
   app.phase.name = 'ready'
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
