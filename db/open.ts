@@ -3,6 +3,7 @@ import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { FileConsents } from './json/consents.ts'
 import { JsonFileStore } from './json/file.ts'
+import type { SectionFile } from './json/section.ts'
 import { FileUpstreamTokens } from './json/upstream-tokens.ts'
 import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
@@ -11,7 +12,7 @@ import { MemoryUsedStates } from './memory/used-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectors } from './ports.ts'
 import { seed } from './seed.ts'
-import type { Storage, Vault } from './store.ts'
+import type { Storage, Store, Vault } from './store.ts'
 
 export interface StorageOptions {
   /** The settings file. An empty database is initialized with its content. */
@@ -36,23 +37,7 @@ export interface StorageOptions {
  */
 export async function openStorage (options: StorageOptions): Promise<Storage> {
   const { settingsPath, dbUrl, startupTimeout, vault, warn, info, isExisting = false } = options
-  if (dbUrl === undefined) {
-    const store = new JsonFileStore(settingsPath, warn)
-    const tokens = new FileTokens(store)
-    const consents = new FileConsents(store)
-    return {
-      store,
-      counters: new MemoryCounters(),
-      grants: new MemoryGrants(),
-      tokens,
-      clients: new FileClients({ file: store, tokens, consents }),
-      consents,
-      loginStates: new MemoryLoginStates(),
-      usedStates: new MemoryUsedStates(),
-      upstreamTokens: new FileUpstreamTokens(store, vault),
-      vectors: new MemoryVectors()
-    }
-  }
+  if (dbUrl === undefined) return storageOn(new JsonFileStore(settingsPath, warn), vault)
   // Imported here, so that the drivers are not loaded where settings are kept in a file.
   const [{ openDatabase, nothingAt }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
     import('./postgres/open.ts'),
@@ -68,6 +53,24 @@ export async function openStorage (options: StorageOptions): Promise<Storage> {
   const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()
   return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
+}
+
+/** The ports where the settings are one document. */
+export function storageOn (file: Store & SectionFile, vault: Vault): Storage {
+  const tokens = new FileTokens(file)
+  const consents = new FileConsents(file)
+  return {
+    store: file,
+    counters: new MemoryCounters(),
+    grants: new MemoryGrants(),
+    tokens,
+    clients: new FileClients({ file, tokens, consents }),
+    consents,
+    loginStates: new MemoryLoginStates(),
+    usedStates: new MemoryUsedStates(),
+    upstreamTokens: new FileUpstreamTokens(file, vault),
+    vectors: new MemoryVectors()
+  }
 }
 
 /**

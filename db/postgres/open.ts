@@ -3,9 +3,10 @@ import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Driver } from './connection/driver.ts'
-import { PgliteDriver } from './connection/pglite.ts'
+import { assertUsable, PgliteDriver } from './connection/pglite.ts'
 import { PostgresJsDriver } from './connection/postgres-js.ts'
 import { tablesIn } from './connection/migrations.ts'
+import { parseAddress } from './connection/address.ts'
 import { codeOf, describeFailure, isPermanent, isUnavailable } from './connection/failures.ts'
 
 /** The folder of the migrations, which the package has as source only; compiled code runs in `dist`. */
@@ -75,14 +76,25 @@ export const nothingAt = (location: string): string =>
  * @throws Error with one sentence, when the URL cannot be used
  */
 export async function openDriver (dbUrl: string, isExisting = false): Promise<Driver> {
+  const folder = folderOf(dbUrl)
+  if (folder === undefined) return new PostgresJsDriver(dbUrl)
+  if (isExisting && !existsSync(join(folder, 'PG_VERSION'))) throw new Error(nothingAt(folder))
+  return await PgliteDriver.open(folder)
+}
+
+/** Checks a URL as far as that is possible without opening the database. @throws Error with one sentence */
+export async function assertUrl (dbUrl: string): Promise<void> {
+  const folder = folderOf(dbUrl)
+  if (folder === undefined) parseAddress(dbUrl)
+  else await assertUsable(folder)
+}
+
+/** The folder of an embedded database; undefined: it is on a server. @throws Error when the URL is of neither kind */
+function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
-  if (folder !== undefined) {
-    const path = resolve(folder)
-    if (isExisting && !existsSync(join(path, 'PG_VERSION'))) throw new Error(nothingAt(path))
-    return await PgliteDriver.open(folder)
-  }
-  if (/^postgres(ql)?:\/\//.test(dbUrl)) return new PostgresJsDriver(dbUrl)
+  if (folder !== undefined) return resolve(folder)
+  if (/^postgres(ql)?:\/\//.test(dbUrl)) return undefined
   throw new Error('DB_URL has an unknown scheme: use postgres://… for a server, or pglite://<folder> for an embedded database.')
 }
 

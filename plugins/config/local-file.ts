@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import {
-  closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync
+  accessSync, closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync
 } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
@@ -44,8 +44,32 @@ const pathOf = (dataDir: string): string => join(dataDir, 'command-line.json')
 /** A new credential. The prefix tells it from keys. */
 export const newLocalToken = (): string => `thl_${randomBytes(32).toString('hex')}`
 
-/** Writes the file, for its owner only. One of an earlier process is replaced. @throws as `node:fs` */
+/**
+ * Checks that a folder is there and can be written, or can be made, and makes nothing.
+ * @throws Error with a sentence about DATA_DIR
+ */
+export function assertFolder (dataDir: string): void {
+  for (let at = dataDir; ; at = dirname(at)) {
+    const stats = statSync(at, { throwIfNoEntry: false })
+    if (stats === undefined && at !== dirname(at)) continue
+    const reason = stats?.isDirectory() === true ? accessProblem(at) : 'not a folder'
+    if (reason === undefined) return
+    throw new Error(`DATA_DIR cannot be written: ${at} is ${reason}. Name a folder that this user may write to.`)
+  }
+}
+
+function accessProblem (folder: string): string | undefined {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return undefined
+  } catch (error) {
+    return `closed to this user (${error instanceof Error && 'code' in error ? String(error.code) : String(error)})`
+  }
+}
+
+/** Writes the file, for its owner only. One of an earlier process is replaced. @throws Error with a sentence, or as `node:fs` */
 export function writeLocalAccess (dataDir: string, access: LocalAccess): void {
+  assertFolder(dataDir)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const temp = `${pathOf(dataDir)}.${randomBytes(6).toString('hex')}`
   try {

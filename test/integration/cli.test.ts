@@ -227,7 +227,7 @@ test('check names what is wrong', async (t) => {
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const settings = join(folder, 'mcp_settings.json')
   await writeFile(settings, JSON.stringify({ mcpServers: { a: {}, b: { command: 'x', autoApprove: ['y'], env: { T: '${NOT_SET_HERE}' } } } }))
-  const { code, out } = await cli({ SETTINGS_PATH: settings, HOME: folder })('check', '--json')
+  const { code, out } = await cli({ SETTINGS_PATH: settings, HOME: folder, JWT_SECRET: 'x'.repeat(32) })('check', '--json')
   assert.equal(code, 1)
   const { findings } = JSON.parse(out) as { findings: Array<{ level: string, message: string }> }
   assert.deepEqual(findings.map(({ level }) => level), ['error', 'warning', 'warning'])
