@@ -153,6 +153,13 @@ test('single members', async (t) => {
     [{ command: 'x', options: { timeout: 5, retries: 3 } }, { command: 'x', options: { timeout: 5, retries: 3 } }, [/"options.retries" is not known/]],
     [{ url: 'https://x.example', httpUrl: 'https://y.example' }, { url: 'https://x.example', httpUrl: 'https://y.example' }, [/"httpUrl" has no effect/, /"httpUrl" is not known/]],
     [{ command: 'x', env: { A: '${input:my-key}' } }, { command: 'x', env: { A: '${MY_KEY}' } }, [/asks for the input "my-key".*MY_KEY/]],
+    ...([
+      [{ url: 'https://x.example', env: { A: 'b' }, args: ['c'], cwd: '/' }, [/"args".* reached by its address/, /"env"/, /"cwd"/]],
+      [{ type: 'sse', url: 'https://x.example', command: 'x', env: {}, args: [], cwd: '', headers: { A: 'b' } }, [/"command"/]],
+      [{ command: 'x', url: 'https://x.example', headers: { A: 'b' } }, [/"url" has no effect: the server is a command/, /"headers"/]],
+      [{ command: 'x', proxy: { url: 'http://p' }, oauth: { clientId: 'a' }, headers: {} }, [/"oauth"/, /"proxy"/]],
+      [{ type: 'openapi', openapi: { url: 'https://x.example' }, headers: { A: 'b' }, env: { A: 'b' } }, [/"env".* OpenAPI/]]
+    ] as Array<[given: Record<string, unknown>, warnings: RegExp[]]>).map(([given, warnings]): typeof cases[number] => [given, given, warnings]),
     [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
   ]
   for (const [given, config, warnings] of cases) {
@@ -243,13 +250,14 @@ test('the settings file of MCPHub: overrides under prefixed names, keys, groups'
 
 test('POST /api/servers/batch takes the file of a client as it is', async (t) => {
   const app = await appFor(t, { bearerKeys: [bearerKey()] })
+  const a = { url: 'https://127.0.0.1:1/mcp', type: 'streamableHttp', disabled: true, autoApprove: ['x'], env: { A: 'b' } }
   const { status, body } = await ask(app, 'POST', '/api/servers/batch', {
-    mcpServers: { a: { url: 'https://127.0.0.1:1/mcp', type: 'streamableHttp', disabled: true, autoApprove: ['x'] }, 'no/name': { command: 'x' } },
+    mcpServers: { a, 'no/name': { command: 'x' } },
     globalShortcut: 'Ctrl+Space'
   })
   assert.equal(status, 207)
   assert.deepEqual(body.data.results.map(({ name, success }: Json) => [name, success]), [['a', true], ['no/name', false]])
-  assertWarnings(body.data.results[0].warnings, [/autoApprove/])
+  assertWarnings(body.data.results[0].warnings, [/autoApprove/, /"env" has no effect/])
   assertWarnings(body.warnings, [/globalShortcut/])
   const { data: { config, status: state } } = (await ask(app, 'GET', '/api/servers/a')).body
   assert.deepEqual([config.type, config.enabled, state], ['streamable-http', false, 'disabled'])
