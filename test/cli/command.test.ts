@@ -31,6 +31,15 @@ async function settingsFor (t: Cleanup, settings: object = {}): Promise<{ folder
   return { folder, env: { SETTINGS_PATH: join(folder, 'mcp_settings.json'), HOME: folder } }
 }
 
+test('add names what has no effect, and connects nothing while the gateway is down', async (t) => {
+  const { env } = await settingsFor(t)
+  const stdio = await cli(['add', 'a', '--header', 'X: a', '--', 'node', 'x'], { env })
+  assert.deepEqual([stdio.code, stdio.out], [0, 'The server "a" was added. The gateway is down: it connects when that is started\n'])
+  assert.match(stdio.err, /warning: "headers" has no effect: the server is a command/)
+  const remote = JSON.parse((await cli(['add', 'b', '--json', '--env', 'A=1', 'http://127.0.0.1:9/mcp'], { env })).out) as { warnings: string[] }
+  assert.match(remote.warnings.join(), /"env" has no effect/)
+})
+
 test('a command whose reader has gone ends quietly, with the code that it would have had', async (t) => {
   const { env } = await settingsFor(t, { mcpServers: { a: { command: 'x' } } })
   const cases: Array<[args: string[], code: number]> =
