@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildApp } from '../app.ts'
 import { CatalogueFiles } from '../db/json/catalogues.ts'
+import { LockHeldError } from '../db/file-lock.ts'
 import { openStorage } from '../db/open.ts'
 import type { Storage } from '../db/store.ts'
 import { newLocalToken } from '../plugins/config/local-file.ts'
@@ -67,6 +68,13 @@ export async function offlineApi (env: Env, places: Places): Promise<Api> {
     }, { close: async () => { await app.close() } })
   } catch (error) {
     await storage?.store.close()
+    const { cause } = error as { cause?: unknown }
+    if (cause instanceof LockHeldError) throw new Failure(busy(cause, env, places), exits.unreachable)
     throw new Failure(error instanceof Error ? error.message : String(error), exits.unreachable)
   }
 }
+
+/** Who holds the settings, and has not told the command line how to be reached: most often a gateway in its first second. */
+const busy = ({ pid }: LockHeldError, env: Env, { settings }: Places): string =>
+  `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}: a gateway seems to be ` +
+  'starting. Try again in a moment. A gateway that listens on no loopback address is reached with --url and TOOL_HUB_KEY.'

@@ -159,7 +159,7 @@ test('single members', async (t) => {
       [{ command: 'x', url: 'https://x.example', headers: { A: 'b' } }, [/"url" has no effect: the server is a command/, /"headers"/]],
       [{ command: 'x', proxy: { url: 'http://p' }, oauth: { clientId: 'a' }, headers: {} }, [/"oauth"/, /"proxy"/]],
       [{ type: 'openapi', openapi: { url: 'https://x.example' }, headers: { A: 'b' }, env: { A: 'b' } }, [/"env".* OpenAPI/]]
-    ] as Array<[given: Record<string, unknown>, warnings: RegExp[]]>).map(([given, warnings]): typeof cases[number] => [given, given, warnings]),
+    ] as Array<[Record<string, unknown>, RegExp[]]>).map(([same, warnings]): typeof cases[number] => [same, same, warnings]),
     [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
   ]
   for (const [given, config, warnings] of cases) {

@@ -11,6 +11,7 @@ import { placesOf } from '../../cli/backup/places.ts'
 import { connect } from '../../cli/connect.ts'
 import { Failure, exits } from '../../cli/failure.ts'
 import { offlineApi } from '../../cli/offline.ts'
+import { FileLock } from '../../db/file-lock.ts'
 import { storedAt, writeLocalAccess } from '../../plugins/config/local-file.ts'
 import { readEnv } from '../../schemas/env.ts'
 import { temporaryFolder } from '../fakes/store-file.ts'
@@ -68,6 +69,20 @@ test('the credential of a gateway over other settings is not used', async (t) =>
   await assert.rejects(urlFor(ours, 'postgres://a:secret@db/second'), (error: unknown) =>
     isUnreachable(/works on db\/hub/)(error) && !/secret/.test(String(error)))
   assert.doesNotMatch(await readFile(join(folder, '.tool-hub/command-line.json'), 'utf8'), /secret/)
+})
+
+test('while a gateway starts, that is said', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [settings, data] = [join(folder, 'mcp_settings.json'), join(folder, 'pg')]
+  await writeFile(settings, '{}')
+  await cp(await emptyFolder(), data, { recursive: true })
+  for (const [path, env] of [[settings, {}], [data, { DB_URL: `pglite://${data}` }]] as const) {
+    const lock = new FileLock(path)
+    await lock.acquire()
+    const said = new RegExp(`Process ${process.pid} works on .*: a gateway seems to be starting\\. Try again`)
+    await assert.rejects(opened({ SETTINGS_PATH: settings, ...env }), isUnreachable(said))
+    lock.release()
+  }
 })
 
 test('an embedded database that holds nothing yet takes nothing of the settings file', async (t) => {

@@ -67,7 +67,10 @@ export class PgliteDriver implements Driver {
     const lock = new FileLock(path)
     await lock.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
-        ? new Error(`The database folder ${path} is ${error.message}. Stop that process first, or give this one another DB_URL.`)
+        ? new Error(
+          `The database folder ${path} is ${error.message}. Stop that process first, or give this one another DB_URL.`,
+          { cause: error }
+        )
         : error
     })
     try {
