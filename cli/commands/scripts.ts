@@ -13,8 +13,19 @@ export function addScripts (program: Command): void {
       .description(description)
       .argument('[arguments...]', usage)
       .allowUnknownOption()
-      .action(async (args: string[]) => { process.exitCode = await run(name, args) })
+      .action(async (args: string[], _options, command: Command) => {
+        const { json = false } = command.optsWithGlobals<{ json?: boolean }>()
+        process.exitCode = await run(name, [...json ? ['--json'] : [], ...withDashes(args)])
+      })
   }
+}
+
+/** Commander takes the two dashes away, after which nothing is an option. */
+function withDashes (args: readonly string[]): string[] {
+  const at = process.argv.indexOf('--')
+  if (at === -1) return [...args]
+  const first = args.length - (process.argv.length - at - 1)
+  return [...args.slice(0, first), '--', ...args.slice(first)]
 }
 
 async function run (name: string, args: readonly string[]): Promise<number> {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test } from 'tap'
 import { temporaryFolder } from '../fakes/store-file.ts'
 import { path, type Cleanup } from '../helpers/hub.ts'
@@ -30,6 +30,24 @@ async function settingsFor (t: Cleanup, settings: object = {}): Promise<{ folder
   await writeFile(join(folder, 'mcp_settings.json'), JSON.stringify(settings))
   return { folder, env: { SETTINGS_PATH: join(folder, 'mcp_settings.json'), HOME: folder } }
 }
+
+test('backup and restore: JSON, names that begin with a dash, and failures of the disk in words', async (t) => {
+  const { env, folder } = await settingsFor(t, { mcpServers: { a: { command: 'x' } } })
+  const { code, out, err } = await cli(['backup', '--json', '--', '-x.zip'], { env, cwd: folder })
+  assert.deepEqual([code, err], [0, ''])
+  const { file, kind, remarks } = JSON.parse(out) as { file: string, kind: string, remarks: string[] }
+  assert.deepEqual([basename(file), kind, remarks], ['-x.zip', 'file', []])
+  const nowhere = await cli(['backup', join(folder, 'nope/b.zip')], { env })
+  assert.deepEqual([nowhere.code, /^\S+nope\/b\.zip cannot be written: its folder does not exist \(ENOENT\)\. Name a file/.test(nowhere.err)], [1, true], nowhere.err)
+  const isFolder = await cli(['--json', 'backup', '--force', folder], { env })
+  assert.match((JSON.parse(isFolder.err) as { message: string }).message, /cannot be written: it is a folder/)
+  const refused = await cli(['restore', '--json', file], { env })
+  assert.match((JSON.parse(refused.err) as { message: string }).message, /exists, and was left as it is/)
+  const restored = JSON.parse((await cli(['restore', file, '--replace', '--json'], { env })).out) as { location: string, bundles: string[], remarks: string[] }
+  assert.deepEqual([basename(restored.location), restored.bundles, restored.remarks.length], ['mcp_settings.json', [], 1])
+  const blocked = await cli(['restore', file, '--replace'], { env: { ...env, DATA_DIR: join(file, 'data') } })
+  assert.match(blocked.err, /^What is in .* cannot be written: what should be its folder is a file/)
+})
 
 test('add names what has no effect, and connects nothing while the gateway is down', async (t) => {
   const { env } = await settingsFor(t)
