@@ -32,6 +32,12 @@ export class Api {
     // Where tools are called, `error` is the code.
     const { message, error, code = error, errors } = answer ?? {}
     const findings = Array.isArray(errors) ? errors.map((each: unknown) => JSON.stringify(each)).join(', ') : ''
+    if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
+      throw new Failure(
+        `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, where that is set.`,
+        exits.unreachable
+      )
+    }
     const failure = new Failure(
       typeof message === 'string' ? `${message}${findings === '' ? '' : `: ${findings}`}` : `The gateway answered ${status}`,
       status === 401 || status === 403 ? exits.forbidden : exits.failed,

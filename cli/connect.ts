@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
+import { Value } from '@sinclair/typebox/value'
 import { isSame, readLocalAccess, storedAt, type LocalAccess } from '../plugins/config/local-file.ts'
 import { readEnvironment } from '../plugins/config/environment.ts'
+import { Env } from '../schemas/env.ts'
 import { httpApi, type Api } from './api.ts'
 import { placesOf } from './backup/places.ts'
 import { exits, Failure } from './failure.ts'
@@ -15,7 +17,7 @@ export interface Where { readonly url?: string, readonly needsGateway?: boolean 
  */
 export async function connect ({ url, needsGateway = false }: Where): Promise<Api> {
   const env = environment()
-  const address = url ?? env.TOOL_HUB_URL
+  const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
       throw new Failure(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for everything.`, exits.forbidden)
@@ -35,6 +37,15 @@ export async function connect ({ url, needsGateway = false }: Where): Promise<Ap
     )
   }
   return await (await import('./offline.ts')).offlineApi(env, places)
+}
+
+/** The address of --url, by the rule of TOOL_HUB_URL. @throws Failure, which does not show a password */
+function checked (url: string): string {
+  if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
+    throw new Failure('--url: an address with a user and a password is not taken. The system key stands in TOOL_HUB_KEY.', exits.usage)
+  }
+  if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
+  throw new Failure(`--url cannot be ${JSON.stringify(url)}: expected an address as "https://hub.example.com"`, exits.usage)
 }
 
 /** The gateway whose credential is in the data folder, if it answers. */
