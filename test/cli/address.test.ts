@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
+import { Api } from '../../cli/api.ts'
 import { expiryOf } from '../../cli/commands/keys.ts'
 import { connect } from '../../cli/connect.ts'
 import { exits, Failure } from '../../cli/failure.ts'
@@ -35,6 +36,14 @@ test('--url', async (t) => {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/foo`
   const api = await connect({ url })
   await assert.rejects(api.get('/api/servers'), fails(exits.unreachable, new RegExp(`No gateway answers at ${url}: its answer to /api/servers was 404`)))
+})
+
+test('what an answer finds wrong is told once, and not as JSON', async () => {
+  const answer = (body: object): Api => new Api(async () => ({ status: 400, text: JSON.stringify(body) }), {})
+  const weak = { message: 'The password needs a digit', errors: ['The password needs a digit', 'and a letter'] }
+  await assert.rejects(answer(weak).get('/'), { message: 'The password needs a digit: and a letter' })
+  const schema = { message: 'body.kind must be one of user, system', errors: [{ path: '/kind', params: { a: 1 } }] }
+  await assert.rejects(answer(schema).get('/'), { message: 'body.kind must be one of user, system' })
 })
 
 test('an address in a variable is shown without its password', async () => {

@@ -132,6 +132,16 @@ test('the files of clients become what their clients would run', async (t) => {
     assertWarnings(one.warnings, [/project \/home\/ada\/shop are left out/])
     assert.deepEqual(Object.keys((await imported(sample('claude-code-user'), '/home/ada/shop')).configs), ['everywhere', 'shop'])
   })
+  await t.test('a project that is not in the file is told, and an input that nobody answers takes its default', async (t) => {
+    await assert.rejects(imported(sample('claude-code-user'), '/nope'), /has no project \/nope: those in it are .*\/home\/ada\/shop/)
+    const temp = await mkdtemp(join(tmpdir(), 'tool-hub-inputs-'))
+    t.after(async () => { await rm(temp, { recursive: true, force: true }) })
+    const inputs = [{ id: 'pick', type: 'pickString', options: ['a', 'b'], default: 'b' }]
+    await writeFile(join(temp, 'mcp.json'), JSON.stringify({ servers: { x: { command: 'node', args: ['${input:pick}'] } }, inputs }))
+    const { configs, warnings } = await imported(join(temp, 'mcp.json'))
+    assert.deepEqual(configs, { x: { command: 'node', args: ['b'] } })
+    assertWarnings(warnings, [/The input "pick" takes its default: --input pick=…/])
+  })
   await t.test('envFile: its variables, and those of env before them', async (t) => {
     const temp = await mkdtemp(join(tmpdir(), 'tool-hub-env-'))
     t.after(async () => { await rm(temp, { recursive: true, force: true }) })

@@ -73,6 +73,11 @@ for (const [mode, urlOf] of modes) {
       assert.match(await ok('test', 'ev'), /It connects/)
       const bad = await hubCli('call', 'ev', 'no-such-tool')
       assert.ok(bad.code === 1 || bad.code === 5, bad.err)
+      if (dbUrl === undefined) {
+        await ok('add', 'gone', '--disabled', '--', 'x')
+        assert.match((await hubCli('call', 'gone', 'echo')).err, /gone is disabled/)
+        await ok('remove', 'gone')
+      }
       const refused = await hubCli('add', 'bad', '--test', '--json', '--', process.execPath, '-e', 'process.exit(3)')
       assert.equal(refused.code, 1)
       assert.match(JSON.parse(refused.err).message, /was not added.*exit code 3/)
