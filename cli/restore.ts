@@ -67,7 +67,7 @@ async function run (): Promise<void> {
 /** @throws Error for the backup of a database that is to become a settings file */
 function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
-  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; npm run db:export makes a settings file of that.')
+  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
 }
 
 /** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */

@@ -3,10 +3,11 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { exits } from '../failure.ts'
 
-/** `backup` and `restore`, which are scripts of their own and explain their options themselves. */
+/** `backup`, `restore` and `db`, which are scripts of their own and explain their options themselves. */
 export function addScripts (program: Command): void {
   for (const [name, usage, description] of [
     ['backup', '[file] [--with-key] [--force]', 'write settings, tokens and bundles to one file; the gateway may run meanwhile, unless its database is pglite://'],
+    ['db', '<migrate|import|export> [file]', 'a database: make its tables, fill it from a settings file, write one'],
     ['restore', '<file> [--replace] [--keep-tokens] [--without-key]', 'put a backup back; the gateway must not run']
   ] as const) {
     program.command(name)

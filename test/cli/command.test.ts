@@ -49,6 +49,13 @@ test('backup and restore: JSON, names that begin with a dash, and failures of th
   assert.match(blocked.err, /^What is in .* cannot be written: what should be its folder is a file/)
 })
 
+test('db is a command, too, and makes nothing for an export', async (t) => {
+  const { env, folder } = await settingsFor(t)
+  const typo = await cli(['db', 'export', '--json', '-'], { env: { ...env, DB_URL: `pglite://${join(folder, 'typo')}` } })
+  assert.deepEqual([typo.code, /There is no Tool-Hub database/.test((JSON.parse(typo.err) as { message: string }).message)], [1, true])
+  assert.deepEqual((await cli(['db'], { env })).code, 2)
+})
+
 test('add names what has no effect, and connects nothing while the gateway is down', async (t) => {
   const { env } = await settingsFor(t)
   const stdio = await cli(['add', 'a', '--header', 'X: a', '--', 'node', 'x'], { env })
