@@ -10,7 +10,8 @@ import { openStorage } from './db/open.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
 import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
-import { newLocalToken, removeLocalAccess, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
+import { explainListenError } from './plugins/config/listen-error.ts'
+import { newLocalToken, removeLocalAccess, storedAt, writeLocalAccess, type LocalAccess } from './plugins/config/local-file.ts'
 import { openKeyRing } from './plugins/secrets/ring.ts'
 import { sealerOf } from './plugins/secrets/seal.ts'
 import { SealedVault } from './plugins/secrets/vault.ts'
@@ -99,7 +100,8 @@ async function start (): Promise<void> {
     // Not fatal: without an admin the stored settings can still be served.
     app.log.warn(
       `The first admin could not be stored, so nobody can log in. ${messageOf(error).replace(/[^.]$/, '$&.')} ` +
-      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another file, in a folder that this user may write to.'
+      'Mend that (free some space, where the disk is full), and start again; SETTINGS_PATH (--config) names another file, ' +
+      'in a folder that this user may write to.'
     )
   })
   const base = await listening.catch(async (error: unknown) => {
@@ -111,7 +113,9 @@ async function start (): Promise<void> {
     app.log.warn(`routing.bearerAuthKey could not be migrated to a key: ${messageOf(error)}`)
   })
   const local = localUrl(base)
-  if (local !== undefined) openCommandLine(app, dataDir, { url: local, token: localToken, pid: process.pid })
+  if (local !== undefined) {
+    openCommandLine(app, dataDir, { url: local, token: localToken, pid: process.pid, ...storedAt(settingsPath, env.DB_URL) })
+  }
   app.phase.name = 'ready'
   app.log.info(`MCP endpoint: ${base}/mcp`)
   app.log.info(`API and its documentation: ${base}/docs`)
@@ -156,27 +160,7 @@ function openCommandLine (app: FastifyInstance, dataDir: string, access: LocalAc
     writeLocalAccess(dataDir, access)
     process.once('exit', () => { removeLocalAccess(dataDir, access.token) })
   } catch (error) {
-    app.log.warn(`The command line gets no credential, since DATA_DIR cannot be written: ${messageOf(error)}`)
-  }
-}
-
-/** Replaces an error of `listen` by a message that says what to change. */
-function explainListenError (error: unknown, { HOST: host, PORT: port }: Env): unknown {
-  switch (error instanceof Error && 'code' in error ? error.code : undefined) {
-    case 'EADDRINUSE':
-      return new Error(`Port ${port} on ${host} is in use already. Stop what uses it, or choose another with PORT.`)
-    case 'EACCES':
-      return new Error(`This user may not listen on port ${port}. Choose one above 1023 with PORT.`)
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-    case 'EINVAL':
-      return new Error(
-        `HOST cannot be ${JSON.stringify(host)}: it is not an address of this machine. ` +
-        '127.0.0.1 is for this machine only, 0.0.0.0 for all networks.'
-      )
-    default:
-      return error
+    app.log.warn(`The command line gets no credential. ${messageOf(error)}`)
   }
 }
 

@@ -31,7 +31,13 @@ export class Api {
     if (status < 400 && answer !== undefined) return answer as Value
     // Where tools are called, `error` is the code.
     const { message, error, code = error, errors } = answer ?? {}
-    const findings = Array.isArray(errors) ? errors.map((each: unknown) => JSON.stringify(each)).join(', ') : ''
+    const findings = findingsOf(errors).filter((each) => !String(message).includes(each)).join(', ')
+    if (this.url !== undefined && (answer === undefined || code === 'TH_NOT_FOUND')) {
+      throw new Failure(
+        `No gateway answers at ${this.url}: its answer to ${path} was ${status}. The address ends with BASE_PATH, where that is set.`,
+        exits.unreachable
+      )
+    }
     const failure = new Failure(
       typeof message === 'string' ? `${message}${findings === '' ? '' : `: ${findings}`}` : `The gateway answered ${status}`,
       status === 401 || status === 403 ? exits.forbidden : exits.failed,
@@ -47,6 +53,12 @@ export class Api {
 
   async close (): Promise<void> { await this.#close() }
 }
+
+/** What an answer finds wrong, in sentences; that of a schema is in its message. */
+const findingsOf = (errors: unknown): string[] => (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
+  if (typeof each === 'string') return [each]
+  return typeof each === 'object' && each !== null && 'message' in each && typeof each.message === 'string' ? [each.message] : []
+})
 
 function parsed (text: string): Record<string, unknown> | undefined {
   try {

@@ -12,13 +12,14 @@ import { current } from '../plugins/bundles/usage.ts'
 import { readEnvironment } from '../plugins/config/environment.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
 import { checksumOf, files, openBackup, type Description } from './backup/contents.ts'
+import { explain } from './backup/explain.ts'
 import { filesOf, pack } from './backup/pack.ts'
 import { exits, Failure } from './failure.ts'
-import { main, placesOf, print, type Places } from './backup/places.ts'
+import { main, placesOf, print, result, type Places } from './backup/places.ts'
 import { countSealed } from './backup/sealed.ts'
 import { versionOf } from './version.ts'
 
-const usage = `backup [file] [--with-key] [--force]
+const usage = `backup [file] [--with-key] [--force] [--json]
 
 Writes settings, tokens and bundles to one file. --with-key: also the key file of DATA_DIR, which opens all secrets; --force: overwrites.
 The default for the file is tool-hub-<time>.zip in this folder. The environment is that of the gateway, which may run meanwhile,
@@ -27,7 +28,11 @@ unless its database is pglite://.`
 async function run (): Promise<void> {
   const { positionals: [file, ...more], values } = parseArgs({
     allowPositionals: true,
-    options: { 'with-key': { type: 'boolean', default: false }, force: { type: 'boolean', default: false } }
+    options: {
+      'with-key': { type: 'boolean', default: false },
+      force: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false }
+    }
   })
   if (more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
@@ -38,8 +43,8 @@ async function run (): Promise<void> {
     throw new Error(`${target} exists already, and was left as it is. Name another file, or use --force.`)
   }
   const work = join(dirname(target), `.backup-${randomUUID()}`)
-  await mkdir(work, { mode: 0o700 })
   try {
+    await mkdir(work, { mode: 0o700 })
     const content = new Map<string, string>()
     const put = (name: string): string => {
       const path = join(work, content.size.toString())
@@ -66,10 +71,19 @@ async function run (): Promise<void> {
     const handle = await open(archive, 'r')
     await handle.sync().finally(async () => { await handle.close() })
     await rename(archive, target)
-    print(`The backup is ${target}. Only its owner may read it: it holds secrets${kind === 'file' ? ' in plain text' : ''}.`)
     tellOfKeys(env, values['with-key'], hasKey, sealedWith)
+    result(
+      { file: target, kind, createdAt, hasKey, sealedWith },
+      `The backup is ${target}. Only its owner may read it: it holds secrets${kind === 'file' ? ' in plain text' : ''}.`
+    )
+  } catch (error) {
+    throw explain(error, {
+      target,
+      within: dirname(target),
+      advice: 'Name a file in a folder that is there, that this user may write to, and that has room.'
+    })
   } finally {
-    await rm(work, { recursive: true, force: true })
+    await rm(work, { recursive: true, force: true }).catch(() => {})
   }
 }
 
@@ -79,7 +93,8 @@ async function putSettings ({ settings }: Places, target: string): Promise<void>
 }
 
 async function putTables (env: Env, dbUrl: string, put: (name: string) => string): Promise<void> {
-  const driver = await openDatabase({ dbUrl, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+  const startupTimeout = milliseconds(env.DB_STARTUP_TIMEOUT)
+  const driver = await openDatabase({ dbUrl, startupTimeout, info: print, warn: print, isExisting: true })
   try {
     const paths = new Map<string, string>()
     await dump(driver, async (table, lines) => {

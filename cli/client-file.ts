@@ -32,15 +32,20 @@ export async function readClientFile (
   project?: string
 ): Promise<ClientFile> {
   const document = parse(path)
-  const foreign = readForeign(document, project)
+  const folder = project === undefined ? undefined : projectOf(document, project, path)
+  const foreign = readForeign(document, folder)
   if (foreign === undefined) throw new Failure(`${path} holds no servers: neither "mcpServers" nor "servers" is in it`)
   const inputs: Record<string, string> = {}
+  const defaults: string[] = []
   const used = new Set([...JSON.stringify(foreign.servers).matchAll(/\$\{input:([^{}]*)\}/g)].map(([, id]) => id))
   const known = new Map(foreign.inputs.map((input) => [input.id, input]))
   for (const id of used) {
     if (id === undefined) continue
-    const value = await answer(known.get(id) ?? { id, isSecret: false })
-    if (value !== undefined) inputs[id] = value
+    const input = known.get(id) ?? { id, isSecret: false }
+    const value = await answer(input)
+    if (value === undefined && input.fallback !== undefined) defaults.push(id)
+    const taken = value ?? input.fallback
+    if (taken !== undefined) inputs[id] = taken
   }
   const editor = editorVariables(path)
   return {
@@ -54,8 +59,20 @@ export async function readClientFile (
       return { name, config: adopted, warnings: [...ofFile, ...warnings] }
     }),
     groups: groupsOf(document),
-    warnings: warningsOf(document, foreign, project)
+    warnings: [
+      ...defaults.map((id) => `The input ${JSON.stringify(id)} takes its default: --input ${id}=… gives it another value`),
+      ...warningsOf(document, foreign, folder)
+    ]
   }
+}
+
+/** The name of a project in a file of Claude Code. @throws Failure when it is not in it */
+function projectOf (document: unknown, project: string, path: string): string {
+  const projects = isObject(document) && isObject(document.projects) ? document.projects : {}
+  const name = [project, resolve(project)].find((each) => Object.hasOwn(projects, each))
+  if (name !== undefined) return name
+  const others = Object.keys(projects).slice(0, 10).join(', ')
+  throw new Failure(`${path} has no project ${project}${others === '' ? '' : `: those in it are ${others}`}`, exits.usage)
 }
 
 function parse (path: string): unknown {

@@ -1,5 +1,8 @@
-import { readLocalAccess } from '../plugins/config/local-file.ts'
+import { existsSync } from 'node:fs'
+import { Value } from '@sinclair/typebox/value'
+import { isSame, readLocalAccess, storedAt, type LocalAccess } from '../plugins/config/local-file.ts'
 import { readEnvironment } from '../plugins/config/environment.ts'
+import { Env } from '../schemas/env.ts'
 import { httpApi, type Api } from './api.ts'
 import { placesOf } from './backup/places.ts'
 import { exits, Failure } from './failure.ts'
@@ -14,7 +17,7 @@ export interface Where { readonly url?: string, readonly needsGateway?: boolean 
  */
 export async function connect ({ url, needsGateway = false }: Where): Promise<Api> {
   const env = environment()
-  const address = url ?? env.TOOL_HUB_URL
+  const address = url === undefined ? env.TOOL_HUB_URL : checked(url)
   if (address !== undefined) {
     if (env.TOOL_HUB_KEY === undefined) {
       throw new Failure(`TOOL_HUB_KEY is not set: ${address} needs a system key that is good for everything.`, exits.forbidden)
@@ -23,16 +26,30 @@ export async function connect ({ url, needsGateway = false }: Where): Promise<Ap
   }
   const places = placesOf(env)
   const local = await running(places.dataDir)
-  if (local) return local
+  if (local && isSame(storedAt(places.settings, env.DB_URL), local)) return httpApi(local.url, local.token)
   if (needsGateway) {
-    const sentence = `No gateway runs over ${places.settings}. Start it (tool-hub serve), or name another one with --config or --url.`
-    throw new Failure(sentence, exits.unreachable)
+    const other = local ? ` The one at ${local.url} works on ${local.database ?? local.settings}.` : ''
+    const place = env.DB_URL === undefined ? places.settings : 'the database of DB_URL'
+    const missing = env.DB_URL === undefined && !existsSync(places.settings) ? ', and there is no such file' : ''
+    throw new Failure(
+      `No gateway runs over ${place}${missing}.${other} Start it (tool-hub serve), or name another one with --config or --url.`,
+      exits.unreachable
+    )
   }
   return await (await import('./offline.ts')).offlineApi(env, places)
 }
 
+/** The address of --url, by the rule of TOOL_HUB_URL. @throws Failure, which does not show a password */
+function checked (url: string): string {
+  if (/^[^?#]*\/\/[^/?#]*@/.test(url)) {
+    throw new Failure('--url: an address with a user and a password is not taken. The system key stands in TOOL_HUB_KEY.', exits.usage)
+  }
+  if (Value.Check(Env.properties.TOOL_HUB_URL, url) && URL.canParse(url)) return url
+  throw new Failure(`--url cannot be ${JSON.stringify(url)}: expected an address as "https://hub.example.com"`, exits.usage)
+}
+
 /** The gateway whose credential is in the data folder, if it answers. */
-async function running (dataDir: string): Promise<Api | undefined> {
+async function running (dataDir: string): Promise<LocalAccess | undefined> {
   let access
   try {
     access = readLocalAccess(dataDir)
@@ -44,7 +61,7 @@ async function running (dataDir: string): Promise<Api | undefined> {
   const health: unknown = await fetch(`${access.url}/health`, { signal: AbortSignal.timeout(5_000) })
     .then(async (answer) => await answer.json())
     .catch(() => undefined)
-  return isHealth(health) && isAlive(access.pid) ? httpApi(access.url, access.token) : undefined
+  return isHealth(health) && isAlive(access.pid) ? access : undefined
 }
 
 const isHealth = (value: unknown): boolean => typeof value === 'object' && value !== null && 'servers' in value

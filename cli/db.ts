@@ -1,4 +1,5 @@
-// `npm run db:migrate|db:import|db:export`: the operator's commands for a database, configured by the same environment as the gateway.
+// `tool-hub db migrate|import|export`, in a clone also `npm run db:…`: the operator's
+// commands for a database, configured by the same environment as the gateway.
 import { writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,18 +13,17 @@ import { readSettings } from '../db/seed.ts'
 import type { Vault } from '../db/store.ts'
 import { readEnvironment } from '../plugins/config/environment.ts'
 import { openVault } from '../plugins/secrets/vault.ts'
+import { main, print, result } from './backup/places.ts'
+import { exits, Failure } from './failure.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
 
-const usage = `db:migrate                        creates or updates the tables
-db:import [file] [--replace]      stores a settings file in an empty database; --replace: replaces existing settings
-db:export [file|-] [--force]      writes the settings to a file, with secrets in plain text; --force: overwrites an existing file;
-                     [--masked]   even if secrets cannot be opened: with masks in their places, which db:import does not accept
+const usage = `db migrate                        creates or updates the tables
+db import [file] [--replace]      stores a settings file in an empty database; --replace: replaces existing settings
+db export [file|-] [--force]      writes the settings to a file, with secrets in plain text; --force: overwrites an existing file;
+                     [--masked]   even if secrets cannot be opened: with masks in their places, which db import does not accept
 
 The default for the file is SETTINGS_PATH. DB_URL names the database; ENCRYPTION_KEY or DATA_DIR has the key, as for the gateway.
-Options follow two dashes: npm run db:import -- --replace`
-
-/** Prints a message to stderr, since stdout may be the export. */
-const print = (message: string): void => { process.stderr.write(`${message}\n`) }
+In a clone, options follow two dashes: npm run db:import -- --replace`
 
 async function run (args: string[]): Promise<void> {
   const {
@@ -35,22 +35,29 @@ async function run (args: string[]): Promise<void> {
     options: {
       replace: { type: 'boolean', default: false },
       force: { type: 'boolean', default: false },
-      masked: { type: 'boolean', default: false }
+      masked: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false }
     }
   })
   const work = {
     migrate: async () => {
-      print('The tables are up to date.')
+      result({ migrated: true }, 'The tables are up to date.')
     },
     import: importFile,
     export: exportFile
   }[command ?? '']
-  if (work === undefined || more.length > 0) throw new Error(usage)
+  if (work === undefined || more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
   if (env.DB_URL === undefined) {
     throw new Error('DB_URL is not set: it names the database. Without it, the gateway keeps its settings in a file.')
   }
-  const driver = await openDatabase({ dbUrl: env.DB_URL, startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT), info: print, warn: print })
+  const driver = await openDatabase({
+    dbUrl: env.DB_URL,
+    startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
+    info: print,
+    warn: print,
+    isExisting: work === exportFile
+  })
   try {
     await work({ driver, vault: await vaultOf(env), path: file === '-' ? '-' : resolve(file ?? env.SETTINGS_PATH), ...values })
   } finally {
@@ -71,7 +78,7 @@ async function importFile ({ driver, vault, path, replace }: Task): Promise<void
   const document = await readSettings(path)
   if (document === undefined) throw new Error(`The settings file ${path} does not exist.`)
   await importDocument(driver, vault, withoutTokens(document), replace)
-  print(`${path} is stored in the database at ${driver.location}.`)
+  result({ file: path, location: driver.location }, `${path} is stored in the database at ${driver.location}.`)
 }
 
 async function exportFile ({ driver, vault, path, force, masked }: Task): Promise<void> {
@@ -99,10 +106,11 @@ async function exportFile ({ driver, vault, path, force, masked }: Task): Promis
       )
     }
   )
-  print(`The database at ${driver.location} was exported to ${path}. The file holds secrets in plain text: only its owner may read it.`)
+  result(
+    { file: path, location: driver.location },
+    `The database at ${driver.location} was exported to ${path}. The file holds secrets in plain text: only its owner may read it.`
+  )
 }
 
-run(process.argv.slice(2)).catch((error: unknown) => {
-  print(error instanceof Error ? error.message : String(error))
-  process.exitCode = 1
-})
+// Messages go to stderr, since stdout may be the export.
+main(async () => { await run(process.argv.slice(2)) })

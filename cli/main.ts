@@ -15,6 +15,14 @@ import { versionOf } from './version.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
+/** A reader that wants no more, such as head(1), is no failure: the command ends as it would have. */
+function onBrokenOutput (error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') return
+  process.stderr.write(`tool-hub: The output cannot be written (${error.code ?? error.message}).\n`)
+  process.exit(exits.failed)
+}
+for (const stream of [process.stdout, process.stderr]) stream.on('error', onBrokenOutput)
+
 const program = new Command('tool-hub')
   .description('A gateway that puts many MCP servers behind one endpoint. Without a command it is started.')
   .version(versionOf(), '-v, --version')
@@ -39,6 +47,8 @@ program.command('serve', { isDefault: true })
     if (word !== undefined) throw new Failure(unknownCommand(word, program.commands.map((command) => command.name())), exits.usage)
     if (port !== undefined) process.env.PORT = port
     if (host !== undefined) process.env.HOST = host
+    // The gateway has a log, and its own ways.
+    for (const stream of [process.stdout, process.stderr]) stream.off('error', onBrokenOutput)
     await import('../server.ts')
   })
 addServerCommands(program)

@@ -1,31 +1,44 @@
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildApp } from '../app.ts'
 import { CatalogueFiles } from '../db/json/catalogues.ts'
+import { LockHeldError } from '../db/file-lock.ts'
 import { openStorage } from '../db/open.ts'
+import type { Storage } from '../db/store.ts'
 import { newLocalToken } from '../plugins/config/local-file.ts'
 import { openVault } from '../plugins/secrets/vault.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
 import { Api } from './api.ts'
 import type { Places } from './backup/places.ts'
-import { Failure } from './failure.ts'
+import { exits, Failure } from './failure.ts'
 import { versionOf } from './version.ts'
 
 /**
  * The management API over the settings, within this process: it listens nowhere and connects to no server. The same rules hold as in the
- * gateway, which must be down: a settings file is used by one process at a time.
+ * gateway, which must be down: a settings file is used by one process at a time. Only settings that are there are worked on: a mistyped
+ * path or DB_URL makes none.
  * @throws Failure
  */
 export async function offlineApi (env: Env, places: Places): Promise<Api> {
+  if (env.DB_URL === undefined && !existsSync(places.settings)) {
+    throw new Failure(
+      `There is no settings file ${places.settings}, and none was made. Name another one with --config (SETTINGS_PATH); ` +
+      'a first start of the gateway (tool-hub serve) makes it.',
+      exits.unreachable
+    )
+  }
   const remark = (message: string): void => { process.stderr.write(`${message}\n`) }
   const localToken = newLocalToken()
+  let storage: Storage | undefined
   try {
-    const storage = await openStorage({
+    storage = await openStorage({
       settingsPath: places.settings,
       dbUrl: env.DB_URL,
       startupTimeout: milliseconds(env.DB_STARTUP_TIMEOUT),
       vault: await openVault({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }),
       warn: remark,
-      info: remark
+      info: remark,
+      isExisting: true
     })
     const app = await buildApp({
       logger: { level: 'silent' },
@@ -54,6 +67,14 @@ export async function offlineApi (env: Env, places: Places): Promise<Api> {
       return { status: statusCode, text: payload }
     }, { close: async () => { await app.close() } })
   } catch (error) {
-    throw new Failure(error instanceof Error ? error.message : String(error))
+    await storage?.store.close()
+    const { cause } = error as { cause?: unknown }
+    if (cause instanceof LockHeldError) throw new Failure(busy(cause, env, places), exits.unreachable)
+    throw new Failure(error instanceof Error ? error.message : String(error), exits.unreachable)
   }
 }
+
+/** Who holds the settings, and has not told the command line how to be reached: most often a gateway in its first second. */
+const busy = ({ pid }: LockHeldError, env: Env, { settings }: Places): string =>
+  `Process ${pid ?? '(unknown)'} works on ${env.DB_URL === undefined ? settings : 'the database of DB_URL'}: a gateway seems to be ` +
+  'starting. Try again in a moment. A gateway that listens on no loopback address is reached with --url and TOOL_HUB_KEY.'

@@ -7,13 +7,14 @@ import { parseArgs } from 'node:util'
 import { openBackup, files, type Description } from './backup/contents.ts'
 import { checkKeys } from './backup/keys.ts'
 import { exits, Failure } from './failure.ts'
-import { main, placesOf, print, type Places } from './backup/places.ts'
+import { explain } from './backup/explain.ts'
+import { main, placesOf, print, result, type Places } from './backup/places.ts'
 import { openTarget, type Target } from './backup/target.ts'
 import { current } from '../plugins/bundles/usage.ts'
 import { readEnvironment } from '../plugins/config/environment.ts'
 import type { Env } from '../schemas/env.ts'
 
-const usage = `restore <file> [--replace] [--keep-tokens] [--without-key]
+const usage = `restore <file> [--replace] [--keep-tokens] [--without-key] [--json]
 
 Puts a backup in the place of the settings, into the settings file or the database of this environment, all of it or nothing.
 --replace: there are settings, which are replaced; --keep-tokens: where there were none, tokens of the backup stay valid: no password was
@@ -25,15 +26,16 @@ async function run (): Promise<void> {
     options: {
       replace: { type: 'boolean', default: false },
       'keep-tokens': { type: 'boolean', default: false },
-      'without-key': { type: 'boolean', default: false }
+      'without-key': { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false }
     }
   })
   if (file === undefined || more.length > 0) throw new Failure(usage, exits.usage)
   const env = readEnvironment(process.env)
   const places = placesOf(env)
-  await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
   const work = join(places.dataDir, `.restore-${randomUUID()}`)
   try {
+    await mkdir(places.dataDir, { recursive: true, mode: 0o700 })
     const { description, bundles } = await openBackup(resolve(file), work)
     checkKind(description, env)
     await checkKeys(description, work, places, env, values['without-key'])
@@ -44,10 +46,19 @@ async function run (): Promise<void> {
     } finally {
       await target.close()
     }
-    print(`${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`)
     print('Keys and users that were removed since are back: look at them. Who was logged in has to log in again.')
+    result(
+      { location: target.location, createdAt: description.createdAt, kind: description.kind, bundles },
+      `${basename(file)} of ${description.createdAt} is restored to ${target.location}, with ${bundles.length} bundles.`
+    )
+  } catch (error) {
+    throw explain(error, {
+      target: `What is in ${places.dataDir} and ${dirname(places.settings)}`,
+      within: '/',
+      advice: 'Let this user write to these folders (DATA_DIR, SETTINGS_PATH), and give them room.'
+    })
   } finally {
-    await rm(work, { recursive: true, force: true })
+    await rm(work, { recursive: true, force: true }).catch(() => {})
     // Only if it is empty: then this command made it.
     await rmdir(places.dataDir).catch(() => {})
   }
@@ -56,7 +67,7 @@ async function run (): Promise<void> {
 /** @throws Error for the backup of a database that is to become a settings file */
 function checkKind ({ kind }: Description, { DB_URL: dbUrl }: Env): void {
   if (kind === 'file' || dbUrl !== undefined) return
-  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; npm run db:export makes a settings file of that.')
+  throw new Error('This is the backup of a database. Set DB_URL to restore it into one; tool-hub db export makes a settings file of that.')
 }
 
 /** Configs in a database are sealed, so the folder that they name cannot be written anew. @throws Error */

@@ -9,6 +9,13 @@ interface Holder { readonly pid: number, readonly started?: string, readonly id:
 /** Another process holds the lock. */
 export class LockHeldError extends Error {
   override readonly name = 'LockHeldError'
+  /** Undefined: it is not known which. */
+  readonly pid: number | undefined
+
+  constructor (pid: number | undefined) {
+    super(`in use by another process (pid ${pid ?? 'unknown'})`)
+    this.pid = pid
+  }
 }
 
 /**
@@ -65,11 +72,11 @@ export class FileLock {
         // The lock file exists, or the file system has no links. Reading and renaming happen in one synchronous step here. If another
         // process does the same at the same time, the last rename wins, and only that process finds its own id afterwards.
         const holder = this.#read()
-        if (holder && isAlive(holder)) throw new LockHeldError(`in use by another process (pid ${holder.pid})`)
+        if (holder && isAlive(holder)) throw new LockHeldError(holder.pid)
         renameSync(temp, this.#path)
         await sleep(100)
         const winner = this.#read()
-        if (winner?.id !== this.#own.id) throw new LockHeldError(`in use by another process (pid ${winner?.pid ?? 'unknown'})`)
+        if (winner?.id !== this.#own.id) throw new LockHeldError(winner?.pid)
       }
       this.#isHeld = true
     } finally {

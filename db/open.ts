@@ -1,7 +1,9 @@
+import type { Document } from './apply.ts'
 import { MemoryCounters } from './memory/counters.ts'
 import { FileClients } from './json/clients.ts'
 import { FileConsents } from './json/consents.ts'
 import { JsonFileStore } from './json/file.ts'
+import type { SectionFile } from './json/section.ts'
 import { FileUpstreamTokens } from './json/upstream-tokens.ts'
 import { FileTokens, withoutTokens } from './json/tokens.ts'
 import { MemoryGrants } from './memory/grants.ts'
@@ -10,7 +12,7 @@ import { MemoryUsedStates } from './memory/used-states.ts'
 import { MemoryVectors } from './memory/vectors.ts'
 import type { OpenedVectors } from './ports.ts'
 import { seed } from './seed.ts'
-import type { Storage, Vault } from './store.ts'
+import type { Storage, Store, Vault } from './store.ts'
 
 export interface StorageOptions {
   /** The settings file. An empty database is initialized with its content. */
@@ -25,41 +27,50 @@ export interface StorageOptions {
   warn: (message: string) => void
   /** Receives a message when the start must wait for the database. */
   info: (message: string) => void
+  /** The database must be there, with content: none is made, migrated or seeded. */
+  isExisting?: boolean
 }
 
 /**
  * Opens the configured storage, without loading its store. This is the only place that knows that there are several adapters.
  * @throws Error with one sentence when it cannot be opened
  */
-export async function openStorage ({ settingsPath, dbUrl, startupTimeout, vault, warn, info }: StorageOptions): Promise<Storage> {
-  if (dbUrl === undefined) {
-    const store = new JsonFileStore(settingsPath, warn)
-    const tokens = new FileTokens(store)
-    const consents = new FileConsents(store)
-    return {
-      store,
-      counters: new MemoryCounters(),
-      grants: new MemoryGrants(),
-      tokens,
-      clients: new FileClients({ file: store, tokens, consents }),
-      consents,
-      loginStates: new MemoryLoginStates(),
-      usedStates: new MemoryUsedStates(),
-      upstreamTokens: new FileUpstreamTokens(store, vault),
-      vectors: new MemoryVectors()
-    }
-  }
+export async function openStorage (options: StorageOptions): Promise<Storage> {
+  const { settingsPath, dbUrl, startupTimeout, vault, warn, info, isExisting = false } = options
+  if (dbUrl === undefined) return storageOn(new JsonFileStore(settingsPath, warn), vault)
   // Imported here, so that the drivers are not loaded where settings are kept in a file.
-  const [{ openDatabase }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
+  const [{ openDatabase, nothingAt }, { PostgresStore }, { PostgresCounters }, { openPorts }] = await Promise.all([
     import('./postgres/open.ts'),
     import('./postgres/settings/store.ts'),
     import('./postgres/ports/counters.ts'),
     import('./postgres/ports/index.ts')
   ])
-  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn })
-  const store = new PostgresStore({ driver, vault, warn, seed: async () => withoutTokens(await seed(settingsPath, warn)) })
+  const driver = await openDatabase({ dbUrl, startupTimeout, info, warn, isExisting })
+  const firstContent = async (): Promise<Document> => {
+    if (isExisting) throw new Error(nothingAt(driver.location))
+    return withoutTokens(await seed(settingsPath, warn))
+  }
+  const store = new PostgresStore({ driver, vault, warn, seed: firstContent })
   const health = (): string | undefined => store.health()
   return { store, counters: new PostgresCounters(driver, () => health() !== undefined), ...openPorts(driver, vault, health) }
+}
+
+/** The ports where the settings are one document. */
+export function storageOn (file: Store & SectionFile, vault: Vault): Storage {
+  const tokens = new FileTokens(file)
+  const consents = new FileConsents(file)
+  return {
+    store: file,
+    counters: new MemoryCounters(),
+    grants: new MemoryGrants(),
+    tokens,
+    clients: new FileClients({ file, tokens, consents }),
+    consents,
+    loginStates: new MemoryLoginStates(),
+    usedStates: new MemoryUsedStates(),
+    upstreamTokens: new FileUpstreamTokens(file, vault),
+    vectors: new MemoryVectors()
+  }
 }
 
 /**

@@ -236,7 +236,9 @@ export function readEnv (environment: Readonly<Record<string, string | undefined
   const { expected, type }: TSchema = Env.properties[problem.path as keyof Env]
   const words: unknown = expected ?? (type === 'boolean' ? 'true or false (or yes, no, on, off, 1, 0)' : undefined)
   const reason = typeof words === 'string' ? `expected ${words}` : problem.message
-  throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(environment[problem.path])}: ${reason}.`)
+  // An address may have a password in it.
+  const shown = environment[problem.path]?.replace(/\/\/[^/?#]*@/, '//…@')
+  throw new Error(`The environment variable ${problem.path} cannot be ${JSON.stringify(shown)}: ${reason}.`)
 }
 
 /** Converts the text of a variable to the type of its schema. Only digits are a number: not `1e3`, not `0x10`. */

@@ -87,6 +87,7 @@ export function adopt (raw: Json, variables: Variables = {}): Adopted {
   readVariables(adoption, variables)
   readOAuth(adoption)
   warnOfOthers(adoption)
+  warnOfOtherKinds(adoption)
   const { warnings } = adoption
   const left = warnings.length - mostWarnings
   return {
@@ -200,6 +201,35 @@ function readOAuth (adoption: Adoption): void {
     ...(scopes === undefined ? {} : { scopes }),
     ...more
   })
+}
+
+/** The gateway's own members that have no effect on a server of a kind. */
+const inert = {
+  command: { reason: 'the server is a command', members: ['url', 'headers', 'passthroughHeaders', 'oauth', 'proxy', 'openapi'] },
+  address: {
+    reason: 'the server is reached by its address',
+    members: ['command', 'args', 'env', 'cwd', 'startOnDemand', 'idleTimeoutMs', 'openapi']
+  },
+  description: { reason: 'the server is an OpenAPI description', members: ['command', 'args', 'env', 'cwd'] }
+} as const
+
+/** @returns undefined: the config is incomplete, or its type is not known, and it is refused for that */
+function kindOf ({ type, command, url }: Json): keyof typeof inert | undefined {
+  if (type === 'openapi') return 'description'
+  if (type === 'stdio' || (type === undefined && command !== undefined)) return 'command'
+  return type === 'sse' || type === 'streamable-http' || (type === undefined && url !== undefined) ? 'address' : undefined
+}
+
+function warnOfOtherKinds ({ config, warnings }: Adoption): void {
+  const kind = kindOf(config)
+  if (kind === undefined) return
+  const { reason, members } = inert[kind]
+  for (const name of members) {
+    const value = config[name]
+    const isEmpty = value === undefined || value === null || value === '' || value === false ||
+      (typeof value === 'object' && Object.keys(value).length === 0)
+    if (!isEmpty) warnings.push(`"${name}" has no effect: ${reason}`)
+  }
 }
 
 /** Members within a member, for which a warning is due as well. `openapi.security` differs by its type, and is checked elsewhere. */

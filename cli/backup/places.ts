@@ -12,13 +12,32 @@ export function placesOf ({ SETTINGS_PATH, DATA_DIR }: Pick<Env, 'SETTINGS_PATH'
   return { settings, dataDir, bundles: join(dataDir, 'bundles'), key: join(dataDir, 'encryption.key') }
 }
 
-/** Prints a message to stderr. */
-export const print = (message: string): void => { process.stderr.write(`${message}\n`) }
+/** With --json: what would be printed, for the result. */
+let remarks: string[] | undefined
 
-/** Runs a command, and prints its error as one sentence. Its exit code is that of docs/cli.md: 2 for wrong usage, else 1. */
+/** Prints a message to stderr, or keeps it for the result. */
+export const print = (message: string): void => {
+  if (remarks) remarks.push(message)
+  else process.stderr.write(`${message}\n`)
+}
+
+/** Prints the result of a command: for people as a sentence, with --json with all that was to be told. */
+export function result (value: object, sentence: string): void {
+  if (remarks) process.stdout.write(`${JSON.stringify({ ...value, remarks }, null, 2)}\n`)
+  else print(sentence)
+}
+
+/**
+ * Runs a command, and prints its error as one sentence, or as JSON with --json. Its exit code is that of docs/cli.md: 2 for wrong usage,
+ * else 1.
+ */
 export function main (run: () => Promise<void>): void {
+  const end = process.argv.indexOf('--')
+  const isJson = process.argv.slice(2, end === -1 ? undefined : end).includes('--json')
+  if (isJson) remarks = []
   run().catch((error: unknown) => {
-    print(error instanceof Error ? error.message : String(error))
+    const message = error instanceof Error ? error.message : String(error)
+    process.stderr.write(`${isJson ? JSON.stringify({ success: false, message }) : message}\n`)
     const isUsage = (errorCode(error) ?? '').startsWith('ERR_PARSE_ARGS_')
     process.exitCode = error instanceof Failure ? error.exit : isUsage ? exits.usage : exits.failed
   })

@@ -20,8 +20,13 @@ export function addCallCommand (program: Command): void {
           (await api.get<ServerRecord>(serverPath(server))).tools.find(({ name }) => name === tool) as Tool | undefined)
         const body = { toolName: tool, arguments: args }
         const path = `/api/tools/call/${segment(server)}`
-        const { data } = await api.whole<{ data: Result }>('POST', path, body).catch((error: unknown) => {
+        const { data } = await api.whole<{ data: Result }>('POST', path, body).catch(async (error: unknown) => {
           if (!(error instanceof Failure) || error.code !== 'TH_NO_SUCH') throw error
+          // One that cannot be used has no tools, as if it were not there.
+          const record = await api.get<ServerRecord>(serverPath(server)).catch(() => undefined)
+          if (record && record.status !== 'connected') {
+            throw new Failure(`${server} is ${record.status}${record.error === null ? '' : `: ${record.error}`}`, error.exit, error.code)
+          }
           throw new Failure(`${error.message}. tool-hub list shows the servers, tool-hub list ${server} its tools`, error.exit, error.code)
         })
         out.result(data, () => (data.content ?? []).map(textOf).join('\n'))

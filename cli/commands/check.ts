@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
+import type { Document } from '../../db/apply.ts'
 import { read } from '../../db/document.ts'
 import { readSettings } from '../../db/seed.ts'
-import { findChildUser } from '../../plugins/config/child-user.ts'
 import { readEnvironment } from '../../plugins/config/environment.ts'
 import { expand } from '../../plugins/upstream/links/variables.ts'
+import { doubtsOf, type Env } from '../../schemas/env.ts'
 import { placesOf } from '../backup/places.ts'
 import { outputOf } from '../context.ts'
 import { Failure } from '../failure.ts'
@@ -15,7 +16,7 @@ export function addCheckCommand (program: Command): void {
     .description('check the environment and the settings file, without starting anything')
     .action(async (_options, command: Command) => {
       const out = outputOf(command)
-      const findings = await check()
+      const findings = await check(process.env)
       const errors = findings.filter(({ level }) => level === 'error').length
       out.result({ ok: errors === 0, findings }, () => findings.length === 0
         ? out.style('green', 'All is well')
@@ -25,27 +26,42 @@ export function addCheckCommand (program: Command): void {
     })
 }
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /** What is wrong, errors first. */
-async function check (): Promise<Finding[]> {
+export async function check (environment: Environment): Promise<Finding[]> {
   const findings: Finding[] = []
-  const add = (level: Finding['level'], place: string, error: unknown): void => {
+  const add: Add = (level, place, error) => {
     findings.push({ level, place, message: error instanceof Error ? error.message : String(error) })
   }
   let env
   try {
-    env = readEnvironment(process.env)
-    findChildUser(env.CHILD_USER)
+    env = readEnvironment(environment)
   } catch (error) {
     add('error', 'environment', error)
+    return findings
   }
-  if (env === undefined) return findings
+  for (const doubt of doubtsOf(environment)) add('warning', 'environment', doubt)
+  const document = await settingsOf(env, environment, add)
+  const { rehearse } = await import('../rehearsal.ts')
+  const { errors, warnings } = await rehearse(env, placesOf(env), env.DB_URL === undefined ? document ?? {} : {}, environment)
+  for (const error of errors) add('error', 'environment', error)
+  const known = new Set(findings.map(({ message }) => message))
+  for (const warning of warnings) if (!known.has(warning)) add('warning', 'environment', warning)
+  return findings.sort((a, b) => Number(a.level === 'warning') - Number(b.level === 'warning'))
+}
+
+type Add = (level: Finding['level'], place: string, error: unknown) => void
+
+/** The settings file, with what is found in it. @returns undefined: there is none, or it cannot be used */
+async function settingsOf (env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
   if (env.DB_URL !== undefined) add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
   const { settings: path } = placesOf(env)
   try {
     const document = await readSettings(path)
     if (document === undefined) {
       if (env.DB_URL === undefined) add('warning', path, 'there is no settings file yet: the first start makes it')
-      return findings
+      return undefined
     }
     const { snapshot } = read(document, 1)
     const warned = new Set([...snapshot.servers.values()].flatMap(({ name, warnings = [] }) =>
@@ -53,7 +69,7 @@ async function check (): Promise<Finding[]> {
     for (const problem of snapshot.problems) add(warned.has(problem) ? 'warning' : 'error', path, problem)
     for (const { name, config, problem } of snapshot.servers.values()) {
       if (problem !== undefined || config.enabled === false) continue
-      for (const warning of expand(config, process.env).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
+      for (const warning of expand(config, environment).warnings) add('warning', path, `server ${JSON.stringify(name)}: ${warning}`)
     }
     for (const group of snapshot.groups.values()) {
       for (const { name } of group.members) {
@@ -61,8 +77,9 @@ async function check (): Promise<Finding[]> {
         add('warning', path, `group ${JSON.stringify(group.name)} has a server ${JSON.stringify(name)}, which is not there`)
       }
     }
+    return document
   } catch (error) {
     add('error', path, error)
+    return undefined
   }
-  return findings.sort((a, b) => Number(a.level === 'warning') - Number(b.level === 'warning'))
 }

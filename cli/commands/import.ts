@@ -1,8 +1,7 @@
 import type { Command } from 'commander'
-import { createInterface } from 'node:readline/promises'
-import { Writable } from 'node:stream'
 import type { Input } from '../../schemas/foreign-document.ts'
 import type { Api } from '../api.ts'
+import { ask, isAttended } from '../ask.ts'
 import { readClientFile, type ClientFile, type ImportedGroup } from '../client-file.ts'
 import { outputOf, withApi } from '../context.ts'
 import { exits, Failure } from '../failure.ts'
@@ -87,18 +86,7 @@ async function addGroup (api: Api, group: ImportedGroup): Promise<Result> {
 
 /** Asks a person on the terminal. Undefined: there is none. */
 async function asked ({ id, description, isSecret, fallback }: Input, path: string): Promise<string | undefined> {
-  if (path === '-' || process.stdin.isTTY !== true || process.stderr.isTTY !== true) return undefined
-  // What is typed for a secret is not shown.
-  let isMuted = false
-  const output = new Writable({ write: (chunk, _encoding, done) => { if (!isMuted) process.stderr.write(chunk); done() } })
-  const readline = createInterface({ input: process.stdin, output, terminal: true })
-  try {
-    const question = readline.question(`${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}: `)
-    isMuted = isSecret
-    const value = await question
-    if (isSecret) process.stderr.write('\n')
-    return value === '' ? fallback : value
-  } finally {
-    readline.close()
-  }
+  if (path === '-' || !isAttended()) return undefined
+  const value = await ask(`${description ?? id}${fallback === undefined ? '' : ` (${fallback})`}`, isSecret)
+  return value === '' ? fallback : value
 }

@@ -87,13 +87,22 @@ const opens = ({ accessType, allowedGroups, allowedServers }: Key): string =>
 const stateOf = ({ enabled, expiresAt }: Key): string =>
   !enabled ? 'disabled' : expiresAt !== undefined && Date.parse(expiresAt) <= Date.now() ? 'expired' : 'enabled'
 
-const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+const units: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
+
+/** A day that the calendar has: `Date` takes 31 November for 1 December. */
+function isDay (text: string): boolean {
+  const [, day = ''] = /^(\d{4}-\d{2}-\d{2})(?:$|[T ])/.exec(text) ?? []
+  const time = Date.parse(day)
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(day)
+}
 
 /** @throws Failure */
-function expiryOf (text: string): string {
-  const [, number, unit = ''] = /^([1-9][0-9]{0,5})([mhdw])$/.exec(text) ?? []
+export function expiryOf (text: string): string {
+  const [, number, unit = ''] = /^([1-9][0-9]{0,5})([smhdw])$/.exec(text) ?? []
   const time = number === undefined ? Date.parse(text) : Date.now() + Number(number) * (units[unit] ?? 0)
-  if (Number.isNaN(time)) throw new Failure('--expires: expected a time from now, as 12h, 30d, or a date, as 2027-01-31', exits.usage)
+  if (Number.isNaN(time) || (number === undefined && !isDay(text))) {
+    throw new Failure('--expires: expected a time from now, as 90s, 12h, 30d, or a date of the calendar, as 2027-01-31', exits.usage)
+  }
   if (time <= Date.now()) throw new Failure('--expires: this time is over', exits.usage)
   return new Date(time).toISOString()
 }

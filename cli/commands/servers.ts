@@ -18,7 +18,7 @@ export interface ServerRecord {
   oauth?: { authorizationUrl: string }
 }
 interface Tested extends Omit<ServerRecord, 'name' | 'config'> { connected: boolean, duration: number, warnings: string[] }
-interface Answer<Data> { data: Data, message?: string }
+interface Answer<Data> { data: Data, message?: string, warnings?: string[] }
 
 /** Time to wait for a server to connect, in ms. */
 const longestWait = 90_000
@@ -210,6 +210,8 @@ function tellLogin (out: Output, { name, oauth }: ServerRecord): void {
   else out.remark(`The address to open stands in its record: tool-hub list ${plain(name)} --json, member oauth.authorizationUrl`)
 }
 
+const withWarnings = (warnings: readonly string[]) => warnings.length > 0 ? { warnings } : {}
+
 async function add ({ api, out }: Context, name: string, config: Record<string, unknown>, options: AddOptions): Promise<void> {
   let tested: Tested | undefined
   if (options.test) {
@@ -218,25 +220,33 @@ async function add ({ api, out }: Context, name: string, config: Record<string, 
     const isReached = tested.connected || tested.status === 'oauth_required'
     if (!isReached) throw new Failure(`${name} was not added. It does not connect: ${plainLines(tested.error ?? '')}`)
   }
-  const { data, message } = await api.whole<Answer<ServerRecord>>('POST', '/api/servers', { name, config })
+  const { data, warnings = [] } = await api.whole<Answer<ServerRecord>>('POST', '/api/servers', { name, config })
+  if (!out.json) for (const warning of warnings) out.warn(warning)
   if (!options.wait) {
     const waits = tested?.status === 'oauth_required' && api.url !== undefined ? await waitFor(api, name) : undefined
     out.result(
-      { ...waits ?? data, ...(tested ? { tested } : {}) },
-      () => [message ?? '', ...tested ? [testedText(out, tested)] : []].join('\n')
+      { ...waits ?? data, ...(tested ? { tested } : {}), ...withWarnings(warnings) },
+      () => [addedText(api, data), ...tested ? [testedText(out, tested)] : []].join('\n')
     )
     if (waits) tellLogin(out, waits)
     return
   }
   if (api.url === undefined) throw new Failure(`${name} was added. The gateway is down, so it is not connected.`, exits.unreachable)
   const ready = await waitFor(api, name)
-  out.result(ready, `${plain(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`)
+  const text = `${plain(name)} is ${out.status(ready.status)}, with ${ready.tools.length} tools`
+  out.result({ ...ready, ...withWarnings(warnings) }, text)
   if (ready.status === 'connected') return
   if (ready.status !== 'oauth_required') {
     throw new Failure(`${name} was added, and is not connected: ${plainLines(ready.error ?? ready.status)}`)
   }
   tellLogin(out, ready)
   throw new Failure(`${name} was added, and waits for a login`)
+}
+
+function addedText ({ url }: Api, { name, config }: ServerRecord): string {
+  const text = `The server ${JSON.stringify(name)} was added`
+  if (config.enabled === false) return `${text}, disabled`
+  return url === undefined ? `${text}. The gateway is down: it connects when that is started` : `${text} and is connecting`
 }
 
 async function waitFor (api: Api, name: string): Promise<ServerRecord> {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { ask, isAttended } from '../ask.ts'
 import { segment, withApi } from '../context.ts'
 
 export function addUserCommands (program: Command): void {
@@ -10,7 +11,7 @@ export function addUserCommands (program: Command): void {
     .argument('<username>')
     .option('--password-stdin', 'read it from stdin; without this, a random one is made and shown')
     .action(async (username: string, { passwordStdin = false }: { passwordStdin?: boolean }, command: Command) => {
-      const newPassword = passwordStdin ? readFileSync(0, 'utf8').replace(/\r?\n$/, '') : randomPassword()
+      const newPassword = passwordStdin ? await givenPassword(username) : randomPassword()
       await withApi(command, async ({ api, out }) => {
         await api.whole('PUT', `/api/users/${segment(username)}`, { newPassword })
         const shown = passwordStdin ? undefined : newPassword
@@ -19,6 +20,10 @@ export function addUserCommands (program: Command): void {
       })
     })
 }
+
+/** From a pipe, or from a person, who does not see what is typed. */
+const givenPassword = async (username: string): Promise<string> =>
+  isAttended() ? await ask(`New password of ${username}`, true) : readFileSync(0, 'utf8').replace(/\r?\n$/, '')
 
 /** 120 random bits, with all kinds of characters that the rules for passwords ask for. */
 function randomPassword (): string {

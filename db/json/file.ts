@@ -190,7 +190,8 @@ export class JsonFileStore implements Store, SectionFile {
     } catch (error) {
       if (error instanceof LockHeldError) {
         throw new Error(
-          `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another SETTINGS_PATH.`
+          `The settings file ${this.#path} is ${error.message}. Stop that process first, or give this one another SETTINGS_PATH.`,
+          { cause: error }
         )
       }
       // Without its folder there is no file, and no change could be stored. A full disk may be mended meanwhile.

@@ -1,8 +1,12 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Driver } from './connection/driver.ts'
-import { PgliteDriver } from './connection/pglite.ts'
+import { assertUsable, PgliteDriver } from './connection/pglite.ts'
 import { PostgresJsDriver } from './connection/postgres-js.ts'
+import { tablesIn } from './connection/migrations.ts'
+import { parseAddress } from './connection/address.ts'
 import { codeOf, describeFailure, isPermanent, isUnavailable } from './connection/failures.ts'
 
 /** The folder of the migrations, which the package has as source only; compiled code runs in `dist`. */
@@ -20,16 +24,20 @@ export interface DatabaseOptions {
   info: (message: string) => void
   /** Receives warnings for the operator. */
   warn: (message: string) => void
+  /** The database must be one of Tool-Hub's, with tables of this version: none is made, and none is changed. */
+  isExisting?: boolean
 }
 
 /**
  * Opens a database and brings its tables up to date.
  * @throws Error with one sentence, without user and password, when that fails within the timeout
  */
-export async function openDatabase ({ dbUrl, startupTimeout, info, warn }: DatabaseOptions): Promise<Driver> {
-  const driver = await openDriver(dbUrl)
+export async function openDatabase ({ dbUrl, startupTimeout, info, warn, isExisting = false }: DatabaseOptions): Promise<Driver> {
+  const driver = await openDriver(dbUrl, isExisting)
+  const prepare = async (onWait: () => void): Promise<boolean> =>
+    isExisting ? await assertTables(driver) : await driver.migrate(migrations, onWait)
   try {
-    if (await migrate(driver, startupTimeout, info)) {
+    if (await reached(driver, prepare, startupTimeout, info)) {
       warn(
         `A newer version of Tool-Hub has changed the tables in the database at ${driver.location}. ` +
         'Each change by this version may lose data that the newer one keeps in them: use the newer version again, or an older backup.'
@@ -42,17 +50,64 @@ export async function openDatabase ({ dbUrl, startupTimeout, info, warn }: Datab
   }
 }
 
-/** Opens a database as it is. @throws Error with one sentence, when the URL cannot be used */
-export async function openDriver (dbUrl: string): Promise<Driver> {
+/** A database that is there, and not as it is needed. Its message says so. */
+class Unfit extends Error {}
+
+/** @returns whether a newer version has changed the tables @throws Unfit when there are none, or those of an older version */
+async function assertTables (driver: Driver): Promise<boolean> {
+  const found = await tablesIn(driver.db, migrations)
+  if (found === 'none') throw new Unfit(nothingAt(driver.location))
+  if (found === 'older') {
+    throw new Unfit(
+      `The tables in the database at ${driver.location} are those of an older version, and were left as they are. ` +
+      'Start the gateway once, which brings them up to date, or use that version.'
+    )
+  }
+  return found === 'newer'
+}
+
+/** What to do where there is no database of Tool-Hub. */
+export const nothingAt = (location: string): string =>
+  `There is no Tool-Hub database at ${location}, and none was made. Check DB_URL; a first start of the gateway (tool-hub serve) makes it.`
+
+/**
+ * Opens a database as it is.
+ * @param isExisting the folder of an embedded one must be there: none is made
+ * @throws Error with one sentence, when the URL cannot be used
+ */
+export async function openDriver (dbUrl: string, isExisting = false): Promise<Driver> {
+  const folder = folderOf(dbUrl)
+  if (folder === undefined) return new PostgresJsDriver(dbUrl)
+  if (isExisting && !existsSync(join(folder, 'PG_VERSION'))) throw new Error(nothingAt(folder))
+  return await PgliteDriver.open(folder)
+}
+
+/** Checks a URL as far as that is possible without opening the database. @throws Error with one sentence */
+export async function assertUrl (dbUrl: string): Promise<void> {
+  const folder = folderOf(dbUrl)
+  if (folder === undefined) parseAddress(dbUrl)
+  else await assertUsable(folder)
+}
+
+/** The folder of an embedded database; undefined: it is on a server. @throws Error when the URL is of neither kind */
+function folderOf (dbUrl: string): string | undefined {
   const [, folder] = /^pglite:\/\/(.*)$/s.exec(dbUrl) ?? []
   if (folder === '') throw new Error('DB_URL names no folder for the embedded database: pglite://<folder>')
-  if (folder !== undefined) return await PgliteDriver.open(folder)
-  if (/^postgres(ql)?:\/\//.test(dbUrl)) return new PostgresJsDriver(dbUrl)
+  if (folder !== undefined) return resolve(folder)
+  if (/^postgres(ql)?:\/\//.test(dbUrl)) return undefined
   throw new Error('DB_URL has an unknown scheme: use postgres://… for a server, or pglite://<folder> for an embedded database.')
 }
 
-/** Runs the migrations, again and again while the database is unavailable. @returns whether a newer version has run others */
-async function migrate (driver: Driver, startupTimeout: number, info: (message: string) => void): Promise<boolean> {
+/**
+ * Prepares a database, again and again while it is unavailable.
+ * @param prepare returns whether a newer version has run migrations; `onWait` is called when another replica runs them
+ */
+async function reached (
+  driver: Driver,
+  prepare: (onWait: () => void) => Promise<boolean>,
+  startupTimeout: number,
+  info: (message: string) => void
+): Promise<boolean> {
   const end = Date.now() + startupTimeout
   let isReported = false
   const report = (reason: string): void => {
@@ -68,13 +123,14 @@ async function migrate (driver: Driver, startupTimeout: number, info: (message: 
       report(waitsForReplica ? 'another replica is migrating the tables' : 'no answer yet')
     }, reportAfter)
     const outcome = await Promise.race([
-      driver.migrate(migrations, () => { waitsForReplica = true }).then((isNewer) => ({ isNewer }), (error: unknown) => ({ error })),
+      prepare(() => { waitsForReplica = true }).then((isNewer) => ({ isNewer }), (error: unknown) => ({ error })),
       sleep(left, { error: Object.assign(new Error(), { code: 'ETIMEDOUT' }) }, { signal: timeout.signal })
     ])
     clearTimeout(reporting)
     timeout.abort()
     if ('isNewer' in outcome) return outcome.isNewer
     const { error } = outcome
+    if (error instanceof Unfit) throw error
     if (isPermanent(error)) throw new Error(`PostgreSQL at ${driver.location} cannot be used: ${describeFailure(error)}. Check DB_URL.`)
     if (!isUnavailable(error)) {
       throw new Error(`The tables cannot be made in the database at ${driver.location}: ${describeMigrationFailure(error)}`)

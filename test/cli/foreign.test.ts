@@ -132,6 +132,16 @@ test('the files of clients become what their clients would run', async (t) => {
     assertWarnings(one.warnings, [/project \/home\/ada\/shop are left out/])
     assert.deepEqual(Object.keys((await imported(sample('claude-code-user'), '/home/ada/shop')).configs), ['everywhere', 'shop'])
   })
+  await t.test('a project that is not in the file is told, and an input that nobody answers takes its default', async (t) => {
+    await assert.rejects(imported(sample('claude-code-user'), '/nope'), /has no project \/nope: those in it are .*\/home\/ada\/shop/)
+    const temp = await mkdtemp(join(tmpdir(), 'tool-hub-inputs-'))
+    t.after(async () => { await rm(temp, { recursive: true, force: true }) })
+    const inputs = [{ id: 'pick', type: 'pickString', options: ['a', 'b'], default: 'b' }]
+    await writeFile(join(temp, 'mcp.json'), JSON.stringify({ servers: { x: { command: 'node', args: ['${input:pick}'] } }, inputs }))
+    const { configs, warnings } = await imported(join(temp, 'mcp.json'))
+    assert.deepEqual(configs, { x: { command: 'node', args: ['b'] } })
+    assertWarnings(warnings, [/The input "pick" takes its default: --input pick=…/])
+  })
   await t.test('envFile: its variables, and those of env before them', async (t) => {
     const temp = await mkdtemp(join(tmpdir(), 'tool-hub-env-'))
     t.after(async () => { await rm(temp, { recursive: true, force: true }) })
@@ -153,6 +163,13 @@ test('single members', async (t) => {
     [{ command: 'x', options: { timeout: 5, retries: 3 } }, { command: 'x', options: { timeout: 5, retries: 3 } }, [/"options.retries" is not known/]],
     [{ url: 'https://x.example', httpUrl: 'https://y.example' }, { url: 'https://x.example', httpUrl: 'https://y.example' }, [/"httpUrl" has no effect/, /"httpUrl" is not known/]],
     [{ command: 'x', env: { A: '${input:my-key}' } }, { command: 'x', env: { A: '${MY_KEY}' } }, [/asks for the input "my-key".*MY_KEY/]],
+    ...([
+      [{ url: 'https://x.example', env: { A: 'b' }, args: ['c'], cwd: '/' }, [/"args".* reached by its address/, /"env"/, /"cwd"/]],
+      [{ type: 'sse', url: 'https://x.example', command: 'x', env: {}, args: [], cwd: '', headers: { A: 'b' } }, [/"command"/]],
+      [{ command: 'x', url: 'https://x.example', headers: { A: 'b' } }, [/"url" has no effect: the server is a command/, /"headers"/]],
+      [{ command: 'x', proxy: { url: 'http://p' }, oauth: { clientId: 'a' }, headers: {} }, [/"oauth"/, /"proxy"/]],
+      [{ type: 'openapi', openapi: { url: 'https://x.example' }, headers: { A: 'b' }, env: { A: 'b' } }, [/"env".* OpenAPI/]]
+    ] as Array<[Record<string, unknown>, RegExp[]]>).map(([same, warnings]): typeof cases[number] => [same, same, warnings]),
     [{ command: '${workspaceFolder}/x' }, { command: '${workspaceFolder}/x' }, [/only an editor can fill in/]]
   ]
   for (const [given, config, warnings] of cases) {
@@ -243,13 +260,14 @@ test('the settings file of MCPHub: overrides under prefixed names, keys, groups'
 
 test('POST /api/servers/batch takes the file of a client as it is', async (t) => {
   const app = await appFor(t, { bearerKeys: [bearerKey()] })
+  const a = { url: 'https://127.0.0.1:1/mcp', type: 'streamableHttp', disabled: true, autoApprove: ['x'], env: { A: 'b' } }
   const { status, body } = await ask(app, 'POST', '/api/servers/batch', {
-    mcpServers: { a: { url: 'https://127.0.0.1:1/mcp', type: 'streamableHttp', disabled: true, autoApprove: ['x'] }, 'no/name': { command: 'x' } },
+    mcpServers: { a, 'no/name': { command: 'x' } },
     globalShortcut: 'Ctrl+Space'
   })
   assert.equal(status, 207)
   assert.deepEqual(body.data.results.map(({ name, success }: Json) => [name, success]), [['a', true], ['no/name', false]])
-  assertWarnings(body.data.results[0].warnings, [/autoApprove/])
+  assertWarnings(body.data.results[0].warnings, [/autoApprove/, /"env" has no effect/])
   assertWarnings(body.warnings, [/globalShortcut/])
   const { data: { config, status: state } } = (await ask(app, 'GET', '/api/servers/a')).body
   assert.deepEqual([config.type, config.enabled, state], ['streamable-http', false, 'disabled'])

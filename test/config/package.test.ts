@@ -32,8 +32,12 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
     assert.ok(filesIn('assets').length > 0 && filesIn('db/migrations').length > 0)
   })
 
+  await t.test('has what its texts link to', async () => {
+    for (const name of [...filesIn('docs').filter((file) => !file.endsWith('.ts')), ...filesIn('examples')]) assert.ok(files.has(name), name)
+  })
+
   await t.test('has no sources, tests or settings', async () => {
-    const allowed = /^(dist|assets|db\/migrations)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
+    const allowed = /^(dist|assets|db\/migrations|examples)\/|^docs\/.*(?<!\.ts)$|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/
     assert.deepEqual([...files].filter((name) => !allowed.test(name)), [])
   })
 })

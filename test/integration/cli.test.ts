@@ -73,6 +73,11 @@ for (const [mode, urlOf] of modes) {
       assert.match(await ok('test', 'ev'), /It connects/)
       const bad = await hubCli('call', 'ev', 'no-such-tool')
       assert.ok(bad.code === 1 || bad.code === 5, bad.err)
+      if (dbUrl === undefined) {
+        await ok('add', 'gone', '--disabled', '--', 'x')
+        assert.match((await hubCli('call', 'gone', 'echo')).err, /gone is disabled/)
+        await ok('remove', 'gone')
+      }
       const refused = await hubCli('add', 'bad', '--test', '--json', '--', process.execPath, '-e', 'process.exit(3)')
       assert.equal(refused.code, 1)
       assert.match(JSON.parse(refused.err).message, /was not added.*exit code 3/)
@@ -209,12 +214,25 @@ test('a credential file that others may read is not used', async (t) => {
   assert.match(err, /open to others/)
 })
 
+test('with the gateway down, no tables are made in a database that a mistyped DB_URL names', { timeout: 120_000 }, async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
+  t.after(async () => { await rm(folder, { recursive: true, force: true }) })
+  const settings = join(folder, 'mcp_settings.json')
+  await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
+  const { url, query } = await database(t)
+  for (const args of [['status'], ['key', 'list'], ['backup', join(folder, 'backup.zip')]]) {
+    const { code, err } = await cli({ SETTINGS_PATH: settings, HOME: folder, DB_URL: url })(...args)
+    assert.deepEqual([code, /There is no Tool-Hub database at .*, and none was made/.test(err)], [args[0] === 'backup' ? 1 : 3, true], err)
+  }
+  assert.deepEqual(await query('select table_schema from information_schema.tables where table_schema in (\'public\', \'drizzle\')'), [])
+})
+
 test('check names what is wrong', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'tool-hub-cli-'))
   t.after(async () => { await rm(folder, { recursive: true, force: true }) })
   const settings = join(folder, 'mcp_settings.json')
   await writeFile(settings, JSON.stringify({ mcpServers: { a: {}, b: { command: 'x', autoApprove: ['y'], env: { T: '${NOT_SET_HERE}' } } } }))
-  const { code, out } = await cli({ SETTINGS_PATH: settings, HOME: folder })('check', '--json')
+  const { code, out } = await cli({ SETTINGS_PATH: settings, HOME: folder, JWT_SECRET: 'x'.repeat(32) })('check', '--json')
   assert.equal(code, 1)
   const { findings } = JSON.parse(out) as { findings: Array<{ level: string, message: string }> }
   assert.deepEqual(findings.map(({ level }) => level), ['error', 'warning', 'warning'])

@@ -15,6 +15,32 @@ const migrationsRun = pgSchema(schema).table(migrationsTable, columns)
 const formerMigrationsRun = pgSchema(schema).table(formerTable, columns)
 
 /**
+ * What a database has of our tables, by the migrations that ran there. Nothing is written.
+ * @param folder of the migration files
+ * @returns `none`: it is not a database of Tool-Hub; `older`: some are missing; `newer`: unknown ones have run, those of a newer version
+ */
+export async function tablesIn (db: Db, folder: string): Promise<'none' | 'older' | 'current' | 'newer'> {
+  const { known, run } = await compare(db, folder)
+  if (run.length === 0) return 'none'
+  if ([...known].some((hash) => !run.includes(hash))) return 'older'
+  return run.some((hash) => !known.has(hash)) ? 'newer' : 'current'
+}
+
+/** The migrations of a folder, and those that have run; `existing`: the tables in the schema of both programs' records. */
+async function compare (
+  db: Db,
+  folder: string
+): Promise<{ known: ReadonlySet<string>, run: string[], existing: ReadonlySet<string | null> }> {
+  const known = new Set(readMigrationFiles({ migrationsFolder: folder }).map(({ hash }) => hash))
+  // information_schema lists only the tables that this user may read.
+  const existing = new Set((await db.select({ name: tables.name }).from(tables).where(eq(tables.schema, schema))).map(({ name }) => name))
+  const run = existing.has(migrationsTable)
+    ? await db.select().from(migrationsRun)
+    : existing.has(formerTable) ? await db.select().from(formerMigrationsRun).where(inArray(formerMigrationsRun.hash, [...known])) : []
+  return { known, existing, run: run.map(({ hash }) => hash) }
+}
+
+/**
  * Runs the migrations that have not run yet. When none is missing, nothing is written, and the right to create tables is not needed.
  * @param folder of the migration files
  * @param migrate Drizzle's `migrate` for this database
@@ -22,11 +48,8 @@ const formerMigrationsRun = pgSchema(schema).table(formerTable, columns)
  */
 export async function runMigrations (db: Db, folder: string, migrate: (config: MigrationConfig) => Promise<void>): Promise<boolean> {
   const config = { migrationsFolder: folder, migrationsSchema: schema, migrationsTable }
-  const known = new Set(readMigrationFiles(config).map(({ hash }) => hash))
-  // information_schema lists only the tables that this user may read.
-  const existing = new Set((await db.select({ name: tables.name }).from(tables).where(eq(tables.schema, schema))).map(({ name }) => name))
+  const { known, run, existing } = await compare(db, folder)
   if (!existing.has(migrationsTable) && existing.has(formerTable)) await adoptFormerTable(db, [...known])
-  const run = existing.has(migrationsTable) ? (await db.select().from(migrationsRun)).map(({ hash }) => hash) : []
   if ([...known].some((hash) => !run.includes(hash))) await migrate(config)
   return run.some((hash) => !known.has(hash))
 }

@@ -15,7 +15,7 @@ const unparsed = (text: string): string => text
  * Checks a database folder, before anything is created in it and before its mode is changed.
  * @throws Error when the folder holds something other than a database of PGlite
  */
-async function assertUsable (path: string): Promise<void> {
+export async function assertUsable (path: string): Promise<void> {
   const names = await readdir(path).catch((error: unknown): string[] => {
     if (errorCode(error) === 'ENOENT') return []
     throw new Error(`The database folder ${path} cannot be opened (${describeError(error)}). Give DB_URL a folder of its own.`)
@@ -68,7 +68,10 @@ export class PgliteDriver implements Driver {
     const lock = new FileLock(path)
     await lock.acquire().catch((error: unknown) => {
       throw error instanceof LockHeldError
-        ? new Error(`The database folder ${path} is ${error.message}. Stop that process first, or give this one another DB_URL.`)
+        ? new Error(
+          `The database folder ${path} is ${error.message}. Stop that process first, or give this one another DB_URL.`,
+          { cause: error }
+        )
         : new FolderError(dirname(path), 'DB_URL', error)
     })
     try {

@@ -1,0 +1,105 @@
+// What `serve` would say of an environment and its settings: the same steps, over settings that cannot be written. No server is connected,
+// no database asked, and no request served.
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { buildApp, type AppOptions } from '../app.ts'
+import type { Document } from '../db/apply.ts'
+import { CatalogueFiles } from '../db/json/catalogues.ts'
+import { FrozenFile } from '../db/json/frozen.ts'
+import { storageOn } from '../db/open.ts'
+import type { SocialLogins } from '../db/ports.ts'
+import { assertUrl } from '../db/postgres/open.ts'
+import { findChildUser } from '../plugins/config/child-user.ts'
+import { explainListenError } from '../plugins/config/listen-error.ts'
+import { assertFolder } from '../plugins/config/local-file.ts'
+import { openKeyRing, type KeyRing } from '../plugins/secrets/ring.ts'
+import { SealedVault } from '../plugins/secrets/vault.ts'
+import { milliseconds, type Env } from '../schemas/env.ts'
+import type { Places } from './backup/places.ts'
+import { versionOf } from './version.ts'
+
+export interface Remarks {
+  /** Why the gateway would not start. */
+  readonly errors: string[]
+  /** What it would log as a warning. */
+  readonly warnings: string[]
+}
+
+const messageOf = (error: unknown): string => error instanceof Error ? error.message : String(error)
+
+/** @param document the settings; those of a database are not looked at: it is empty then */
+export async function rehearse (
+  env: Env,
+  places: Places,
+  document: Document,
+  environment: AppOptions['environment']
+): Promise<Remarks> {
+  const remarks: Remarks = { errors: [], warnings: [] }
+  const { errors, warnings } = remarks
+  /** Runs a step: each of them is tried, whatever the others say. */
+  const attempt = async <Result>(work: () => Result | Promise<Result>, found = errors): Promise<Result | undefined> => {
+    try {
+      return await work()
+    } catch (error) {
+      found.push(messageOf(error))
+      return undefined
+    }
+  }
+  const keys = await attempt(async () => await openKeyRing({ dataDir: places.dataDir, encryptionKey: env.ENCRYPTION_KEY }))
+  const { DB_URL: dbUrl } = env
+  if (dbUrl !== undefined) await attempt(async () => { await assertUrl(dbUrl) })
+  await attempt(async () => { await listenBriefly(env) })
+  await attempt(() => { assertFolder(places.dataDir) }, warnings)
+  const childUser = await attempt(() => findChildUser(env.CHILD_USER))
+  await attempt(async () => {
+    const app = await buildApp({
+      logger: { level: 'warn', stream: { write: (line: string) => { warnings.push(sentenceOf(line)) } } },
+      storage: storageFor(env, document, keys ?? await openKeyRing({ dataDir: places.dataDir })),
+      // In folders that are not there: what is in those of the gateway may be in use.
+      catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
+      bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
+      version: versionOf(),
+      env,
+      initTimeout: milliseconds(env.INIT_TIMEOUT),
+      requestTimeout: milliseconds(env.REQUEST_TIMEOUT),
+      drainTimeout: 1,
+      environment,
+      childUser,
+      connects: false
+    })
+    try {
+      await app.ready()
+    } finally {
+      await app.close()
+    }
+  })
+  return remarks
+}
+
+/** Social login is for databases only. What it keeps there is not asked for before somebody logs in. */
+const storageFor = (env: Env, document: Document, keys: KeyRing) => ({
+  ...storageOn(new FrozenFile(document), new SealedVault(keys)),
+  ...(env.DB_URL === undefined ? {} : { socialLogins: {} as SocialLogins })
+})
+
+/** The sentence of a line of the log, with that of its error. */
+function sentenceOf (line: string): string {
+  const { msg = '', err } = JSON.parse(line) as { msg?: string, err?: { message?: string } }
+  return err?.message === undefined || msg.includes(err.message) ? msg : `${msg}: ${err.message}`
+}
+
+/** Whether HOST can be listened on. The port is any that is free: a gateway may use its own at the moment. @throws Error */
+async function listenBriefly (env: Env): Promise<void> {
+  const server = createServer()
+  try {
+    server.listen({ host: env.HOST, port: 0 })
+    await once(server, 'listening')
+  } catch (error) {
+    throw explainListenError(error, env)
+  } finally {
+    server.close()
+  }
+}

@@ -1,0 +1,60 @@
+// The address of a gateway elsewhere, and the time at which a key expires: what is taken, and what is said otherwise.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { test } from 'tap'
+import { Api } from '../../cli/api.ts'
+import { expiryOf } from '../../cli/commands/keys.ts'
+import { connect } from '../../cli/connect.ts'
+import { exits, Failure } from '../../cli/failure.ts'
+import { readEnv } from '../../schemas/env.ts'
+
+const fails = (exit: number, pattern: RegExp) => (error: unknown): boolean => {
+  assert.ok(error instanceof Failure)
+  assert.deepEqual([error.exit, pattern.test(error.message), /pw/.test(error.message)], [exit, true, false], error.message)
+  return true
+}
+
+test('--url', async (t) => {
+  const former = process.env
+  t.after(() => { process.env = former })
+  process.env = { ...former, TOOL_HUB_KEY: 'thk_x' }
+  for (const url of ['http://user:pw@127.0.0.1:4100', 'http://user:pw@x y', 'user//u:pw@x']) {
+    await assert.rejects(connect({ url }), fails(exits.usage, /a user and a password is not taken.*TOOL_HUB_KEY/))
+  }
+  for (const url of ['foo', 'ftp://a', 'http://', 'http://a:b', 'http://a?b']) await assert.rejects(connect({ url }), fails(exits.usage, /--url cannot be/))
+  process.env.TOOL_HUB_URL = 'http://user:pw@127.0.0.1'
+  await assert.rejects(connect({}), fails(exits.usage, /TOOL_HUB_URL cannot be "http:\/\/…@127/))
+  delete process.env.TOOL_HUB_URL
+  const server = createServer((_request, response) => {
+    response.statusCode = 404
+    response.end(JSON.stringify({ success: false, message: 'There is nothing at this path', code: 'TH_NOT_FOUND' }))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => { server.close() })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/foo`
+  const api = await connect({ url })
+  await assert.rejects(api.get('/api/servers'), fails(exits.unreachable, new RegExp(`No gateway answers at ${url}: its answer to /api/servers was 404`)))
+})
+
+test('what an answer finds wrong is told once, and not as JSON', async () => {
+  const answer = (body: object): Api => new Api(async () => ({ status: 400, text: JSON.stringify(body) }), {})
+  const weak = { message: 'The password needs a digit', errors: ['The password needs a digit', 'and a letter'] }
+  await assert.rejects(answer(weak).get('/'), { message: 'The password needs a digit: and a letter' })
+  const schema = { message: 'body.kind must be one of user, system', errors: [{ path: '/kind', params: { a: 1 } }] }
+  await assert.rejects(answer(schema).get('/'), { message: 'body.kind must be one of user, system' })
+})
+
+test('an address in a variable is shown without its password', async () => {
+  assert.throws(() => readEnv({ REGISTRY_URL: 'ftp://user:pw@x' }), (error: Error) => !error.message.includes('pw'))
+})
+
+test('--expires', async () => {
+  for (const wrong of ['2026-11-31', '2027-02-29', '2027-13-01', 'soon', '2027', '0d', '5', '']) {
+    assert.throws(() => expiryOf(wrong), fails(exits.usage, /a date of the calendar/), wrong)
+  }
+  assert.equal(expiryOf('2996-02-29'), '2996-02-29T00:00:00.000Z')
+  assert.equal(expiryOf('2997-01-31T12:00:00+02:00'), '2997-01-31T10:00:00.000Z')
+  assert.ok(Math.abs(Date.parse(expiryOf('90s')) - Date.now() - 90_000) < 1_000)
+})

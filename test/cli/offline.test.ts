@@ -1,0 +1,97 @@
+// The command line with the gateway down works on the settings that are there, and makes none: a mistyped path or DB_URL leaves no trace.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { placesOf } from '../../cli/backup/places.ts'
+import { connect } from '../../cli/connect.ts'
+import { Failure, exits } from '../../cli/failure.ts'
+import { offlineApi } from '../../cli/offline.ts'
+import { FileLock } from '../../db/file-lock.ts'
+import { storedAt, writeLocalAccess } from '../../plugins/config/local-file.ts'
+import { readEnv } from '../../schemas/env.ts'
+import { temporaryFolder } from '../fakes/store-file.ts'
+import { emptyFolder } from '../helpers/database.ts'
+
+const opened = async (environment: Record<string, string>): Promise<void> => {
+  const env = readEnv(environment)
+  const api = await offlineApi(env, placesOf(env))
+  await api.close()
+}
+const isUnreachable = (pattern: RegExp) => (error: unknown): boolean =>
+  error instanceof Failure && error.exit === exits.unreachable && pattern.test(error.message)
+
+test('a settings file or an embedded database that is not there is told, and not made', async (t) => {
+  const folder = await temporaryFolder(t)
+  const settings = join(folder, 'mcp_settings.json')
+  await assert.rejects(opened({ SETTINGS_PATH: join(folder, 'typo/other.json') }), isUnreachable(/There is no settings file .*other\.json.*--config/))
+  await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
+  const typo = join(folder, 'typo')
+  await assert.rejects(
+    opened({ SETTINGS_PATH: settings, DB_URL: `pglite://${typo}` }),
+    isUnreachable(/There is no Tool-Hub database at .*typo, and none was made.*DB_URL.*tool-hub serve/)
+  )
+  assert.deepEqual(readdirSync(folder), ['mcp_settings.json'])
+  await opened({ SETTINGS_PATH: settings })
+})
+
+test('the credential of a gateway over other settings is not used', async (t) => {
+  const folder = await temporaryFolder(t)
+  const health = createServer((_request, response) => { response.end(JSON.stringify({ servers: {} })) }).listen(0, '127.0.0.1')
+  await once(health, 'listening')
+  t.after(() => { health.close() })
+  const { port } = health.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const [ours, other] = [join(folder, 'mcp_settings.json'), join(folder, 'other.json')]
+  const former = { ...process.env }
+  t.after(() => { process.env = former })
+  const urlFor = async (settings: string, dbUrl = ''): Promise<string | undefined> => {
+    Object.assign(process.env, { SETTINGS_PATH: settings, DB_URL: dbUrl })
+    return (await connect({ needsGateway: true })).url
+  }
+  const write = (dbUrl?: string): void => {
+    writeLocalAccess(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storedAt(ours, dbUrl) })
+  }
+  write()
+  await symlink(ours, join(folder, 'link.json'))
+  await writeFile(ours, '{}')
+  assert.equal(await urlFor(ours), url)
+  assert.equal(await urlFor(join(folder, 'link.json')), url)
+  await assert.rejects(urlFor(other), isUnreachable(/No gateway runs over .*other\.json, and there is no such file\. The one at .* works on /))
+  await assert.rejects(urlFor(ours, 'postgres://a:secret@db/hub'), isUnreachable(/No gateway runs over the database of DB_URL/))
+  write('postgres://a:secret@db/hub?sslmode=require')
+  assert.equal(await urlFor(ours, 'postgres://b:other@db/hub'), url)
+  assert.equal(await urlFor(ours), url, 'the gateway over this file, wherever it keeps its settings')
+  await assert.rejects(urlFor(ours, 'postgres://a:secret@db/second'), (error: unknown) =>
+    isUnreachable(/works on db\/hub/)(error) && !/secret/.test(String(error)))
+  assert.doesNotMatch(await readFile(join(folder, '.tool-hub/command-line.json'), 'utf8'), /secret/)
+})
+
+test('while a gateway starts, that is said', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [settings, data] = [join(folder, 'mcp_settings.json'), join(folder, 'pg')]
+  await writeFile(settings, '{}')
+  await cp(await emptyFolder(), data, { recursive: true })
+  for (const [path, env] of [[settings, {}], [data, { DB_URL: `pglite://${data}` }]] as const) {
+    const lock = new FileLock(path)
+    await lock.acquire()
+    const said = new RegExp(`Process ${process.pid} works on .*: a gateway seems to be starting\\. Try again`)
+    await assert.rejects(opened({ SETTINGS_PATH: settings, ...env }), isUnreachable(said))
+    lock.release()
+  }
+})
+
+test('an embedded database that holds nothing yet takes nothing of the settings file', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [settings, data] = [join(folder, 'mcp_settings.json'), join(folder, 'pg')]
+  await writeFile(settings, JSON.stringify({ mcpServers: { a: { command: 'x' } } }))
+  await cp(await emptyFolder(), data, { recursive: true })
+  const open = async (): Promise<void> => { await opened({ SETTINGS_PATH: settings, DB_URL: `pglite://${data}` }) }
+  await assert.rejects(open(), isUnreachable(/There is no Tool-Hub database at/))
+  await assert.rejects(open(), isUnreachable(/There is no Tool-Hub database at/), 'the first one has closed it')
+  assert.equal(existsSync(join(folder, '.tool-hub')), false)
+})
