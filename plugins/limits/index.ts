@@ -294,6 +294,11 @@ export const limits = {
   requestDepth: 200,
   /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */
   steppedBody: 64 * 1024,
+  /**
+   * Max parameters of a query, or fields of a form; beyond: 400. What reads them compares each with all others in places, as the library
+   * of the authorization server does.
+   */
+  parameters: 1_000,
   /** Max members of one object in such a body; beyond: 400. */
   requestMembers: 10_000,
   /** Max values in a server's config, its OpenAPI description apart; beyond: 400. */
