@@ -451,8 +451,8 @@ export const limits = {
     waiting: 64 * 1024 * 1024,
     /** Max time to compress one result, in ms; beyond: it stays as it is. */
     time: 10_000,
-    /** Max heap of the thread that compresses, in MB. */
-    heap: 1_024,
+    /** Max heap of the thread that compresses, in MB; beyond: the result stays as it is. */
+    heap: 256,
     /** Max time that the thread may be idle, in ms; beyond: it ends. */
     idle: 60_000,
     /** Max size of all originals that are kept, in bytes; beyond: the oldest of the principal that holds most are forgotten. */
