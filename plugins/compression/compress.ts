@@ -56,13 +56,14 @@ const longestToken = 16
 /** The longest rendering of at most `max` tokens; undefined where even the shortest has more. */
 export function fit (renderings: Renderings | undefined, max: number, count: CountTokens): string | undefined {
   if (renderings === undefined) return undefined
+  const most = Math.max(0, max * longestToken)
   let fitting: string | undefined
   let low = 0
   let high = renderings.highest
   while (low <= high) {
     const level = Math.floor((low + high) / 2)
-    const text = renderings.render(level)
-    if (text.length <= max * longestToken && count(text, max) <= max) {
+    const text = renderings.render(level, most)
+    if (text !== undefined && text.length <= most && count(text, max) <= max) {
       fitting = text
       low = level + 1
     } else high = level - 1

@@ -1,5 +1,5 @@
 import { linesOf } from './strategies/lines.ts'
-import { hitsByFile } from './strategies/search.ts'
+import { Hits } from './strategies/search.ts'
 import type { StrategyName } from './strategies/strategy.ts'
 
 /** How many lines are looked at. */
@@ -27,8 +27,9 @@ export function detect (text: string): StrategyName {
   const lines = linesOf(start.slice(0, 200_000)).slice(0, looked).filter((line) => line.trim() !== '')
   const share = (test: (line: string) => boolean): number => lines.filter(test).length / lines.length
   if (share((line) => hasTime.test(line)) > 0.3 || share((line) => hasLevel.test(line)) > 0.4) return 'log'
-  const hits = hitsByFile(lines)
-  if (hits.reduce((sum, file) => sum + file.hits.length, 0) / lines.length > 0.6 && hits.every(({ path }) => isPath(path))) return 'search'
+  const hits = new Hits()
+  for (const line of lines) hits.read(line)
+  if (hits.total / lines.length > 0.6 && hits.files.every(({ path }) => isPath(path))) return 'search'
   if (endsWithFailure(text)) return 'log'
   // Lines that say the same again are a log. Lines that are alike and differ in their figures may be a table, whose rows all count.
   return lines.length > 30 && new Set(lines).size < lines.length / 3 ? 'log' : 'text'

@@ -63,8 +63,9 @@ function shortened (
   count: CountTokens
 ): { text: string, original: string } | undefined {
   if (original === undefined || count(original, options.minTokens) < options.minTokens) return undefined
-  const text = fit(plainJson(original), options.maxOutputTokens, count) ?? plainJson(original).render(0)
-  return text.length < original.length ? { text, original } : undefined
+  const renderings = plainJson(original)
+  const text = fit(renderings, options.maxOutputTokens, count) ?? renderings.render(0, 2 * original.length)
+  return text !== undefined && text.length < original.length ? { text, original } : undefined
 }
 
 const linkTo = ({ text, mimeType }: Original, uri: string): string =>

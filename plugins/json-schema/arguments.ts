@@ -13,7 +13,7 @@ import { accepts, typesOf, type SchemaType } from './schema-types.ts'
  */
 export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
   const { properties, additional } = shapeOf(schema)
-  const context: ConversionContext = { root: schema, eager, isElement: false }
+  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: mostFailures } }
   return Object.fromEntries(
     Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)])
   )
@@ -22,12 +22,17 @@ export function convertArguments (schema: unknown, args: Readonly<Record<string,
 /** The order in which types are tried, the most specific first. Numbers come before booleans, which also take `1` and `0`. */
 const conversionOrder: readonly SchemaType[] = ['null', 'integer', 'number', 'boolean', 'object', 'array']
 
+/** Max texts that are tried as JSON and are none: each costs more than a hundred others. Further ones stay texts. */
+const mostFailures = 1_000
+
 interface ConversionContext {
   /** The schema that references are resolved in. */
   readonly root: unknown
   readonly eager: boolean
   /** The text is an element of a comma-separated list, so that commas do not make it an array. */
   readonly isElement: boolean
+  /** How many more texts may turn out not to be JSON. */
+  readonly failures: { left: number }
 }
 
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
@@ -59,7 +64,7 @@ function toType (type: SchemaType, text: string, schema: unknown, context: Conve
     case 'boolean': return toBoolean(text)
     case 'null': return text === 'null' ? null : undefined
     case 'object': {
-      const value = parseJson(text)
+      const value = parseJson(text, context)
       return isObject(value) ? value : undefined
     }
     case 'array': return toArray(text, schema, context)
@@ -67,7 +72,8 @@ function toType (type: SchemaType, text: string, schema: unknown, context: Conve
   }
 }
 
-const isDecimal = (text: string): boolean => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)
+/** No two parts of the pattern take the same digits: a long text would be read anew from each of them. */
+const isDecimal = (text: string): boolean => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)
 
 function toBoolean (text: string): boolean | undefined {
   if (text === 'true' || text === '1') return true
@@ -75,7 +81,7 @@ function toBoolean (text: string): boolean | undefined {
 }
 
 function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
-  const value = parseJson(text)
+  const value = parseJson(text, context)
   if (Array.isArray(value)) return value
   if (context.isElement) return undefined
   if (text === '') return []
@@ -111,11 +117,12 @@ function arraySchemasIn (schema: unknown, root: unknown, visited: Set<unknown>):
 }
 
 /** The value of a JSON text; undefined where it is not valid, is nested too deeply, or holds a number that would lose digits. */
-function parseJson (text: string): unknown {
-  if (isDeeperThan(text, limits.requestDepth)) return undefined
+function parseJson (text: string, { failures }: ConversionContext): unknown {
+  if (failures.left <= 0 || isDeeperThan(text, limits.requestDepth)) return undefined
   try {
     return inexactNumber(text) === undefined ? JSON.parse(text) : undefined
   } catch {
+    failures.left--
     return undefined
   }
 }

@@ -11,6 +11,17 @@ export type Validator = (args: Record<string, unknown>) => string[]
 /** Runs work synchronously with a timeout in ms; undefined: the work exceeds it, or is not started. */
 export type RunWithTimeout = <Result>(timeout: number, work: () => Result) => Result | undefined
 
+export interface Effort {
+  /** Whether arguments are so large that their first error is enough. */
+  readonly isLarge: (args: Record<string, unknown>) => boolean
+  /**
+   * Validates arguments, with a timeout where they or the schema need one, which costs more than most validations.
+   * @returns undefined where the schema makes it slow
+   * @throws where the arguments do
+   */
+  readonly work: (args: Record<string, unknown>, validate: () => string[]) => string[] | undefined
+}
+
 /** Max errors that are put into words: a large value may have as many as it has parts. */
 const maxErrors = 100
 
@@ -35,7 +46,6 @@ function toRegExp (pattern: string, flags: string): RegExp | undefined {
 }
 
 const options: Options = {
-  allErrors: true,
   strict: false,
   // An argument may have the name of a property that every object inherits.
   ownProperties: true,
@@ -51,11 +61,12 @@ const options: Options = {
 
 /** One Ajv instance for each dialect. */
 interface AjvInstances { readonly draft2020: Ajv2020, readonly draft7: Ajv }
-let instances: AjvInstances | undefined
+/** Those that find all errors, and those that stop at the first. */
+const instances: { all?: AjvInstances, first?: AjvInstances } = {}
 
 /** Instances that have compiled before: the first compilation loads what the others use. */
-function newInstances (): AjvInstances {
-  const made = { draft2020: new Ajv2020(options), draft7: new Ajv(options) }
+function newInstances (allErrors: boolean): AjvInstances {
+  const made = { draft2020: new Ajv2020({ ...options, allErrors }), draft7: new Ajv({ ...options, allErrors }) }
   compile({ type: 'object', properties: { text: { type: 'string' } }, required: ['text'] }, made)
   return made
 }
@@ -70,33 +81,36 @@ const maxParameters = 100
  * schema that is neither, or refers to other documents, the usable parts are used. A schema over the size limit, or one that takes too
  * long, accepts everything: the upstream validates the arguments anyway.
  * @param size length of the schema's text, in characters
- * @param isCheap whether these arguments are validated fast, so that no timeout is needed, which costs more than most validations
+ * @param effort how arguments are validated
  */
-export function createValidator (
-  schema: unknown,
-  size: number,
-  runWithTimeout: RunWithTimeout,
-  isCheap: (args: Record<string, unknown>) => boolean
-): Validator {
+export function createValidator (schema: unknown, size: number, runWithTimeout: RunWithTimeout, effort: Effort): Validator {
   if (!isObject(schema) || size > limits.checkedSchema) return acceptAll
   let validator: Validator | undefined
+  let first: Validator | undefined
   return (args) => {
-    const validate = validator ??= compileWithTimeout(schema, runWithTimeout)
+    const validate = validator ??= compileWithTimeout(schema, runWithTimeout, 'all')
     if (!validate) return []
-    return isCheap(args) ? validate(args) : runWithTimeout(limits.schemaCpu.validation, () => validate(args)) ?? []
+    if (!effort.isLarge(args)) return effort.work(args, () => validate(args)) ?? []
+    // A large list may have an error for each of its elements.
+    const validateFirst = first ??= compileWithTimeout(schema, runWithTimeout, 'first') ?? validate
+    return effort.work(args, () => validateFirst(args)) ?? []
   }
 }
 
-function compileWithTimeout (schema: Record<string, unknown>, runWithTimeout: RunWithTimeout): Validator | undefined {
+function compileWithTimeout (
+  schema: Record<string, unknown>,
+  runWithTimeout: RunWithTimeout,
+  errors: 'all' | 'first'
+): Validator | undefined {
   let isStarted = false
   // Before the work, which takes the owner's CPU time.
-  const ajv = instances ??= newInstances()
+  const ajv = instances[errors] ??= newInstances(errors === 'all')
   const validator = runWithTimeout(limits.schemaCpu.compilation, () => {
     isStarted = true
     return compile(schema, ajv) ?? compileByParameter(schema, ajv)
   })
   // A compilation that was stopped leaves the instances in an unknown state.
-  if (!validator && isStarted) instances = undefined
+  if (!validator && isStarted) instances[errors] = undefined
   return validator
 }
 

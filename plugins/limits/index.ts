@@ -294,6 +294,11 @@ export const limits = {
   requestDepth: 200,
   /** Bodies of the management API up to this length, in characters, are parsed at once; longer ones in steps (`largeWork`). */
   steppedBody: 64 * 1024,
+  /**
+   * Max parameters of a query, or fields of a form; beyond: 400. What reads them compares each with all others in places, as the library
+   * of the authorization server does.
+   */
+  parameters: 1_000,
   /** Max members of one object in such a body; beyond: 400. */
   requestMembers: 10_000,
   /** Max values in a server's config, its OpenAPI description apart; beyond: 400. */
@@ -355,17 +360,23 @@ export const limits = {
   checkedSchema: 256 * 1024,
   /**
    * Input schemas that are validated without a timeout, since their cost is known (`plugins/json-schema/weight.ts`). `schema`: max size of
-   * one, in characters; `depth`: max nesting of one; `work`: max weight of one times the size of the arguments. Beyond: with a timeout.
+   * one, in characters; `depth`: max nesting of one; `work`: max weight of one times the size of the arguments; `largeWork`: the same in a
+   * turn of the caller's. Beyond: with a timeout. `small`: max size of arguments that are not at fault where a schema of unknown cost
+   * takes too long; beyond: 400.
    */
-  untimedChecks: { schema: 32 * 1024, depth: 32, work: 4_096 },
+  untimedChecks: { schema: 32 * 1024, depth: 32, work: 4_096, largeWork: 2_000_000, small: 1_024 },
   /**
    * CPU time of compiling the input schemas of one owner's servers and of validating by them with a timeout. `perSecond`: max CPU time per
    * second, in ms; `burst`: max CPU time at once, in ms, of one request as well; beyond: only the servers validate. Of users' servers, what
    * takes longer than `slice`, in ms, and all that is stopped, counts `longer` times. `validation`: max CPU time of reading or validating
    * the arguments of one call, in ms; `compilation`: that of compiling one schema, of users' servers as much as a validation; beyond: only
-   * the server validates. `owners`: max owners whose time is counted; beyond: the oldest that spent nothing lately is forgotten.
+   * the server validates. `largeArguments`: max CPU time of reading or validating large arguments, in ms, of users' servers as much as a
+   * validation, from a second budget of the same size; beyond: 400. `owners`: max owners whose time is counted; beyond: the oldest that
+   * spent nothing lately is forgotten.
    */
-  schemaCpu: { perSecond: 80, burst: 100, slice: 10, longer: 8, validation: 20, compilation: 100, owners: 10_000 },
+  schemaCpu: {
+    perSecond: 80, burst: 100, slice: 10, longer: 8, validation: 20, largeArguments: 50, compilation: 100, owners: 10_000
+  },
   /** Max OpenAPI documents cached; beyond: the least recently used one is dropped, and built again on demand. */
   documents: 64,
   /** Max size of those documents together, in bytes; beyond: the least recently used ones are dropped. */
@@ -446,8 +457,8 @@ export const limits = {
     waiting: 64 * 1024 * 1024,
     /** Max time to compress one result, in ms; beyond: it stays as it is. */
     time: 10_000,
-    /** Max heap of the thread that compresses, in MB. */
-    heap: 1_024,
+    /** Max heap of the thread that compresses, in MB; beyond: the result stays as it is. */
+    heap: 256,
     /** Max time that the thread may be idle, in ms; beyond: it ends. */
     idle: 60_000,
     /** Max size of all originals that are kept, in bytes; beyond: the oldest of the principal that holds most are forgotten. */

@@ -17,7 +17,9 @@ export function fromQuery (search: string): Record<string, unknown> {
     const key = decoded(name)
     const known = args.get(key)
     const next = decoded(value)
-    args.set(key, known === undefined ? next : [known, next].flat())
+    if (known === undefined) args.set(key, next)
+    else if (typeof known === 'string') args.set(key, [known, next])
+    else known.push(next)
   }
   return Object.fromEntries(args)
 }

@@ -8,6 +8,7 @@ import { errors } from '../errors/list.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { CpuBudgets } from '../json-schema/time-budget.ts'
 import { limits } from '../limits/index.ts'
+import { turns } from '../limits/turns.ts'
 import { defaultOwner } from '../users/username.ts'
 import { Disconnect } from './disconnect.ts'
 import { callerOf, PlainExchange } from './exchange.ts'
@@ -41,6 +42,7 @@ export class Tools {
   readonly #sessions: RestSessions
   readonly #calls: InFlightCalls
   readonly #cpuBudgets = new CpuBudgets()
+  readonly #largeArguments = new CpuBudgets()
 
   constructor (gateway: Gateway, access: Access, ownHeaders: OwnHeaders) {
     this.#gateway = gateway
@@ -125,8 +127,10 @@ export class Tools {
     if (isWord) delete query.group
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(view, server, tool)
     const input = this.#inputOf(server, tool)
-    const given = body === undefined ? query : await fromBody(body, ownerOf(caller.principal, caller.address))
-    return await this.#run(caller, view, server, input, { name: exposed, arguments: input ? fitting(input, given) : given })
+    const owner = ownerOf(caller.principal, caller.address)
+    const given = body === undefined ? query : await fromBody(body, owner)
+    const args = !input ? given : input.isLarge(given) ? await fittingInTurns(input, given, owner) : fitting(input, given)
+    return await this.#run(caller, view, server, input, { name: exposed, arguments: args })
   }
 
   /** Access may have ended: calls that would not be begun any more end, and sessions. */
@@ -158,9 +162,9 @@ export class Tools {
 
   /** The input of a tool, by its own name. */
   #inputOf (server: string, tool: string): ToolInput | undefined {
-    return inputOf(this.#gateway.catalogue(server), tool, () => {
+    return inputOf(this.#gateway.catalogue(server), tool, (isLarge) => {
       const owner = this.#ownerOf(server)
-      return this.#cpuBudgets.of(owner, owner === defaultOwner)
+      return (isLarge ? this.#largeArguments : this.#cpuBudgets).of(owner, owner === defaultOwner)
     })
   }
 
@@ -229,13 +233,37 @@ export class Tools {
 const mostReadings = 20
 
 /** Arguments as the tool takes them. @throws InvalidInput that names those that do not fit */
-function fitting ({ read, check }: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
+function fitting (input: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
+  const steps = stepsToFit(input, given)
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** The same for large arguments, in turns of their caller. @throws InvalidInput, ShareError */
+async function fittingInTurns (input: ToolInput, given: Record<string, unknown>, owner: string): Promise<Record<string, unknown>> {
+  return await turns.run(owner, async (pause) => {
+    const steps = stepsToFit(input, given)
+    for (;;) {
+      const { done, value } = steps.next()
+      await pause()
+      if (done) return value
+    }
+  })
+}
+
+/** Reads and checks arguments, step by step. @returns arguments as the tool takes them @throws InvalidInput */
+function * stepsToFit ({ read, check, isLarge }: ToolInput, given: Record<string, unknown>): Generator<undefined, Record<string, unknown>> {
   let args = read(given, false)
+  yield
   let problems = check(args)
   if (problems.length === 0) return args
-  // A text that a pattern or a length keeps out may be the number that fits.
-  const others = Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
+  yield
+  // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too long.
+  const others = isLarge(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
   for (const other of others.slice(0, mostReadings)) {
+    yield
     const tried = Object.fromEntries([...Object.entries(args), other])
     const left = check(tried)
     if (left.length < problems.length) { args = tried; problems = left }

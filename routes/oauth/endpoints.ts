@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { readText } from '../../plugins/body/index.ts'
+import { boundForm } from '../../plugins/body/query.ts'
 import { oauthPageError } from '../../plugins/errors/index.ts'
 import { handOver } from '../../plugins/oauth/provider/hand-over.ts'
 
@@ -9,7 +10,7 @@ const maxForm = 64 * 1024
 /** The endpoints that the library answers: authorization, token (RFC 6749) and revocation (RFC 7009). */
 const routes: FastifyPluginAsync = async (app) => {
   app.removeAllContentTypeParsers()
-  // The library reads bodies itself.
+  // The library reads bodies itself, of those for /token and /revoke 1,000 fields.
   app.addContentTypeParser('*', (_request, _payload, done) => { done(null) })
   const answer = async (request: FastifyRequest, reply: FastifyReply, url = request.url): Promise<void> => {
     const issuer = app.oauth.issuer(request)
@@ -29,7 +30,7 @@ const routes: FastifyPluginAsync = async (app) => {
     // Where a browser goes on after a page.
     authorization.get('/authorize/:uid', { config, exposeHeadRoute: false }, async (request, reply) => { await answer(request, reply) })
     authorization.post('/authorize', { config, onRequest }, async (request, reply) => {
-      const query = await readText(request.raw, maxForm)
+      const query = boundForm(await readText(request.raw, maxForm))
       request.raw.method = 'GET'
       await answer(request, reply, `${request.url.split('?')[0] ?? ''}?${query}`)
     })

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import { oauthPageError } from '../../plugins/errors/index.ts'
 import { errors } from '../../plugins/errors/list.ts'
 import { readText } from '../../plugins/body/index.ts'
+import { boundForm } from '../../plugins/body/query.ts'
 import { newCsrfKey, type Answer, type BrowserRequest, type Fields } from '../../plugins/oauth/interactions.ts'
 import { issuerPath } from '../../plugins/oauth/issuer.ts'
 import { addressTo } from '../../plugins/oauth/provider/hand-over.ts'
@@ -17,7 +18,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.setErrorHandler(oauthPageError(app.pages))
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/x-www-form-urlencoded', async (_request: FastifyRequest, payload: FastifyRequest['raw']) =>
-    fieldsOf(await readText(payload, maxForm)))
+    fieldsOf(boundForm(await readText(payload, maxForm))))
   app.addHook('onRequest', (request, _reply, done) => {
     app.auth.origin(request)
     done()
@@ -80,6 +81,11 @@ export default routes
 
 /** The fields of a form; of those that are sent twice, none. */
 function fieldsOf (text: string): Fields {
-  const query = new URLSearchParams(text)
-  return Object.fromEntries([...query].filter(([name]) => query.getAll(name).length === 1))
+  const fields = new Map<string, string>()
+  const repeated = new Set<string>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (fields.has(name)) repeated.add(name)
+    fields.set(name, value)
+  }
+  return Object.fromEntries([...fields].filter(([name]) => !repeated.has(name)))
 }

@@ -12,6 +12,7 @@ import { originRules } from '../../plugins/auth/origin.ts'
 import { exposureSigns } from '../../plugins/auth/warn-open.ts'
 import { trustedProxies } from '../../plugins/config/trust-proxy.ts'
 import { limits } from '../../plugins/limits/index.ts'
+import { fromQuery } from '../../plugins/tools/given.ts'
 import { readEnv, type Env } from '../../schemas/env.ts'
 import { appFor } from '../helpers/app.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -463,6 +464,54 @@ test('a query with escapes that are no UTF-8 is refused, after who asks', async 
   assert.equal((await ask('/api/audit?cursor=%ff')).status, 403)
   assert.equal((await ask('/api/nothing?x=%ff')).status, 404)
   assert.equal((await ask('/api/openapi.json?title=%E2%82%AC+%2B')).status, 200)
+})
+
+test('a query or form of too many parameters is refused on every route, before anybody reads it', async (t) => {
+  const { app, url } = await start(t, { settings: { systemConfig: { oauthServer: { enabled: true } } } })
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const most = limits.parameters
+  const requests: Array<[what: string, ask: (parameters: string) => Promise<Response>]> = [
+    ...['/oauth/authorize', '/api/tools/nope/echo', '/api/group/tools/nope/echo', '/api/activities', '/api/servers', '/health', '/mcp', '/nope']
+      .map((path): typeof requests[number] => [path, async (parameters) => await fetch(`${url}${path}?${parameters}`)]),
+    ['POST a tool', async (query) => await fetch(`${url}/api/tools/nope/echo?${query}`, { method: 'POST' })],
+    ...['/oauth/authorize', '/oauth/interaction/nope/login'].map((path): typeof requests[number] =>
+      [`POST ${path}`, async (body) => await fetch(`${url}${path}`, { method: 'POST', headers, body })])
+  ]
+  for (const [what, ask] of requests) {
+    const reply = await ask('m&'.repeat(most))
+    assert.equal(reply.status, 400, what)
+    assert.equal(reply.headers.get('x-content-type-options'), 'nosniff', what)
+    assert.match(await reply.text(), /The (query|form) has more than 1000 parameters/, what)
+    assert.doesNotMatch(await (await ask('m&'.repeat(most - 1))).text(), /more than 1000 parameters/, what)
+  }
+  // The bodies of these are read by the library.
+  for (const path of ['/oauth/authorize', '/oauth/token', '/oauth/revoke']) {
+    for (const body of ['a&'.repeat(28_000), Array.from({ length: 8_000 }, (_, n) => `a${n}`).join('&')]) {
+      const before = process.cpuUsage()
+      const reply = await app.inject({ method: 'POST', url: path, headers, payload: body })
+      const { user, system } = process.cpuUsage(before)
+      assert.equal(reply.statusCode, 400, path)
+      assert.ok(user + system < 300_000, `${path}: ${(user + system) / 1_000} ms`)
+    }
+  }
+})
+
+test('reading a query takes time in proportion to it, whatever is repeated', async () => {
+  const cpu = (query: string): number => {
+    let least = Infinity
+    for (let run = 0; run < 3; run++) {
+      const before = process.cpuUsage()
+      fromQuery(query)
+      const { user, system } = process.cpuUsage(before)
+      least = Math.min(least, (user + system) / 1_000)
+    }
+    return least
+  }
+  assert.deepEqual(fromQuery('a=1&b&a=2&a=3&b=+%2B'), { a: ['1', '2', '3'], b: ['', ' +'] })
+  for (const parameter of ['m&', 'm=1&', `${'n'.repeat(20)}=&`]) {
+    const [small, large] = [cpu(parameter.repeat(5_000)), cpu(parameter.repeat(20_000))]
+    assert.ok(large < 10 * small + 50, `${parameter}: ${small} and ${large} ms`)
+  }
 })
 
 test('a body of another type: what to send, in every dialect', async (t) => {

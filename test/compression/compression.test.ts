@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { FastifyInstance } from 'fastify'
 import { test, type Test } from 'tap'
+import { Compressor } from '../../plugins/compression/compressor.ts'
 import { Originals } from '../../plugins/compression/originals.ts'
 import type { FinishedCall } from '../../plugins/gateway/hooks.ts'
 import { startUpstream, tool } from '../fakes/fault-http.ts'
@@ -103,6 +104,25 @@ void test('the event loop turns while 10 MB are compressed', async (t) => {
   clearInterval(timer)
   assert.match(text(result), /^\[compressed/)
   assert.ok(turns > 20, `${turns} turns`)
+})
+
+void test('a result of 6 MB takes the heap of the thread that compresses, and no more', async (t) => {
+  const options = { strategy: 'auto', minTokens: 2_000, maxOutputTokens: 1_200, structuredContent: false, uriPrefix: 'x://' } as const
+  const failures: unknown[] = []
+  const compressor = new Compressor((reason) => { failures.push(reason) })
+  t.after(() => { compressor.close() })
+  for (const unit of ['@@ -1,1 +1,1 @@\n+a\n-b\n', 'a.c:1:b\n']) {
+    const text = unit.repeat(6_000_000 / unit.length)
+    const result = JSON.stringify({ content: [{ type: 'text', text }] })
+    const before = process.memoryUsage.rss()
+    let most = before
+    const timer = setInterval(() => { most = Math.max(most, process.memoryUsage.rss()) }, 10)
+    const answer = await compressor.compress({ result, options }, 'ann')
+    clearInterval(timer)
+    assert.deepEqual(failures, [], unit)
+    assert.match(answer?.result ?? '', /\[compressed/, unit)
+    assert.ok(most - before < 300 * 1024 * 1024, `${unit}: ${Math.round((most - before) / 1024 / 1024)} MiB`)
+  }
 })
 
 void test('originals: an hour, a bound in bytes, and who holds most loses first', async () => {

@@ -79,9 +79,9 @@ test('the size of a value is counted up to the bound', async () => {
 })
 
 /** The input of a tool with this schema, of a server of its own. */
-function toInput (schema: unknown, cpu = new CpuBudget()): ToolInput {
+function toInput (schema: unknown, cpu = new CpuBudget(), large = new CpuBudget()): ToolInput {
   const tools = [{ key: 'tool', text: JSON.stringify({ name: 'tool', inputSchema: schema }) }]
-  const input = inputOf({ lists: { tools } } as unknown as Catalogue, 'tool', () => cpu)
+  const input = inputOf({ lists: { tools } } as unknown as Catalogue, 'tool', (isLarge) => isLarge ? large : cpu)
   assert.ok(input)
   return input
 }
@@ -109,6 +109,7 @@ const heavy: Array<[name: string, schema: object, part: unknown]> = [
   ['a union of objects', { items: { anyOf: names(50).map((name) => ({ required: [name], properties: { [name]: {} } })) } }, {}],
   ['a pattern', { items: pattern('^[a-z0-9]+x{50}$') }, 'x'.repeat(500)],
   ['unknown names', { items: { additionalProperties: false } }, { a: 1, b: 2, c: 3 }],
+  ['texts that are no JSON', { items: { type: ['object', 'array'] } }, '{x}'],
   ['texts as lists', { items: { type: 'array', items: { type: ['integer', 'boolean'] } } }, '1,2,3,4,5,6,7,8,9']
 ]
 
@@ -124,13 +125,67 @@ test('large arguments are validated within 50 ms of CPU by every schema whose co
       ({ [only ?? 'parts']: Array.from({ length: count }, () => part) })
     const mostParts = Math.floor(1024 * 1024 / (JSON.stringify(part).length + 1))
     check(argsOf(1))
+    /** Arguments that are read and checked, or refused as too large. */
+    const use = (args: Record<string, unknown>): void => {
+      try {
+        check(read(args, true))
+      } catch (error) {
+        assert.match(String(error), /too large to be checked in time/)
+      }
+    }
     const largest = Math.max(...[0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 1].map((share) => {
       const args = argsOf(Math.ceil(mostParts * share))
       // The shortest of several: the machine has other work, too.
-      return Math.min(...[1, 2, 3].map(() => cpuOf(() => { check(read(args, true)) })))
+      return Math.min(...[1, 2, 3].map(() => cpuOf(() => { use(args) })))
     }))
     t.comment(`${name}: ${largest.toFixed(1)} ms`)
     assert.ok(largest < 2 * 75, `${name}: ${largest} ms`)
+  }
+})
+
+test('arguments of any size are checked, or refused, and do not keep those of others from being checked', async () => {
+  const simple = { type: 'object', properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'integer' } } } }
+  const wrong = ['n must be number']
+  const pads: Array<[what: string, pad: unknown]> = [
+    ['a long text', 'x'.repeat(1_000_000)],
+    ['many texts', Array.from({ length: 3_000 }, () => 'x')],
+    ['very many texts', Array.from({ length: 200_000 }, () => 'x')],
+    ['many objects', Array.from({ length: 60_000 }, () => ({ a: [1] }))]
+  ]
+  for (const cpu of [new CpuBudget(), new CpuBudget(true)]) {
+    const { read, check, isLarge } = toInput(simple, cpu)
+    for (const [what, pad] of pads) {
+      assert.deepEqual(check(read({ n: 'abc', pad }, false)), wrong, what)
+      assert.deepEqual(check(read({ n: 1, pad }, false)), [], what)
+      assert.equal(isLarge({ n: 1, pad }), true, what)
+    }
+    assert.deepEqual(check(read({ n: `${'0'.repeat(100_000)}x` }, false)), wrong)
+    assert.deepEqual(check({ list: [...Array.from({ length: 100_000 }, () => 1), 'x'] }), ['list.100000 must be integer'])
+    assert.equal(isLarge({ n: 1 }), false)
+  }
+  // Of a schema whose cost is not known, large arguments are checked or refused, whatever has been tried before.
+  const { read, check } = toInput({ ...simple, properties: { ...simple.properties, set: { uniqueItems: true } } })
+  const set = Array.from({ length: 20_000 }, (_, n) => ({ n }))
+  for (let n = 0; n < 12; n++) {
+    assert.throws(() => check(read({ n: 1, set }, false)), /too large to be checked in time/)
+    try {
+      assert.deepEqual(check(read({ n: 'abc', set }, false)), wrong)
+    } catch (error) {
+      assert.match(String(error), /too large to be checked in time/)
+    }
+  }
+  assert.deepEqual(check(read({ n: 'abc' }, false)), wrong, 'small ones have a budget of their own')
+  const { check: trapped } = toInput({ properties: { ...simple.properties, text: pattern('^(a+)+$') } })
+  assert.deepEqual(trapped({ n: 'abc', ...{ text: `${'a'.repeat(60)}!` } }), [], 'a hostile schema keeps nobody from calling the tool')
+})
+
+test('reading a text as a number takes time in proportion to it', async () => {
+  const { read } = toInput({ type: 'object', properties: { n: { type: 'number' }, list: { type: 'array', items: { type: 'number' } } } })
+  for (const [name, text] of [['n', '0'], ['n', '1.'], ['n', '9e'], ['list', '0'], ['list', '1,'], ['list', '['], ['list', '"\\']] as const) {
+    const cpu = (length: number): number =>
+      Math.min(...[1, 2, 3].map(() => cpuOf(() => { read({ [name]: `${text.repeat(length / text.length)}x` }, true) })))
+    const [small, large] = [cpu(20_000), cpu(80_000)]
+    assert.ok(large < 10 * small + 50, `${name} ${text}: ${small} and ${large} ms`)
   }
 })
 

@@ -1,34 +1,38 @@
-import { inTurns, linesOf, short } from './lines.ts'
-import { counted, figure, type Strategy } from './strategy.ts'
+import { eachLine, inTurns, short } from './lines.ts'
+import { bounds, counted, figure, type Strategy } from './strategy.ts'
 
-interface Hunk { header: string, changes: string[] }
-interface FileDiff { path: string, headers: string[], hunks: Hunk[], added: number, removed: number }
+/** `changes`: the first ones; `count`: of all. */
+interface Hunk { header: string, changes: string[], count: number }
+/** `hunks`: the first ones; `count`: of all. */
+interface FileDiff { path: string, headers: string[], hunks: Hunk[], count: number, added: number, removed: number }
 
 const longestChange = 300
 
+/** How much of a line is looked at, in characters. */
+const looked = 1_000
+
 /** Keeps the files' and hunks' headers and the changed lines; what stands around them goes first, then the later changes of each hunk. */
 export const diff: Strategy = (text) => {
-  const files = filesOf(linesOf(text))
+  const { files, others, added, removed } = filesOf(text)
   if (files.length === 0) return undefined
   const hunks = files.flatMap(({ hunks }) => hunks)
   const order = inTurns(hunks.map(({ changes }) => changes.length))
-  const added = files.reduce((sum, file) => sum + file.added, 0)
-  const removed = files.reduce((sum, file) => sum + file.removed, 0)
-  const head = `${counted(files.length, 'file')} changed, +${figure(added)} -${figure(removed)}`
+  const head = `${counted(files.length + others, 'file')} changed, +${figure(added)} -${figure(removed)}`
   return {
     // First the files, a line for each; then the changes.
     highest: files.length + order.length,
-    render: (level) => {
-      if (level <= files.length) {
-        const left = files.length - level
-        return [head, ...files.slice(0, level).map(summary), ...(left > 0 ? [`… ${counted(left, 'more file')}`] : [])].join('\n')
-      }
+    render: (level, most) => {
+      // A file takes six characters, a change one.
+      if (level > most || (level > files.length && files.length * 6 > most)) return undefined
+      const left = files.length + others - Math.min(level, files.length)
+      const more = left > 0 ? [`… ${counted(left, 'more file')}`] : []
+      if (level <= files.length) return [head, ...files.slice(0, level).map(summary), ...more].join('\n')
       const kept = new Map<Hunk, number>()
       for (const [index] of order.slice(0, level - files.length)) {
         const hunk = hunks[index]
         if (hunk) kept.set(hunk, (kept.get(hunk) ?? 0) + 1)
       }
-      return [head, ...files.map((file) => written(file, kept))].join('\n')
+      return [head, ...files.map((file) => written(file, kept)), ...more].join('\n')
     }
   }
 }
@@ -42,49 +46,72 @@ function written (file: FileDiff, kept: ReadonlyMap<Hunk, number>): string {
   for (const hunk of shown) {
     const count = kept.get(hunk) ?? 0
     parts.push(hunk.header, ...hunk.changes.slice(0, count).map((line) => short(line, longestChange)))
-    if (hunk.changes.length > count) parts.push(`… ${counted(hunk.changes.length - count, 'more changed line')}`)
+    if (hunk.count > count) parts.push(`… ${counted(hunk.count - count, 'more changed line')}`)
   }
-  const hidden = file.hunks.length - shown.length
+  const hidden = file.count - shown.length
   if (hidden > 0) parts.push(`… ${counted(hidden, 'more hunk')}`)
   return parts.join('\n')
 }
 
+/** More headers than a file has in any diff. */
+const maxHeaders = 20
+
 /** Headers of a file that say what happened to it. */
 const fileHeader = /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
 
-function filesOf (lines: readonly string[]): FileDiff[] {
-  const files: FileDiff[] = []
+/** What a diff says: the first of its files, how many more there are, and the changed lines of all. */
+interface Changes { files: FileDiff[], others: number, added: number, removed: number }
+
+function filesOf (text: string): Changes {
+  const found: Changes = { files: [], others: 0, added: 0, removed: 0 }
+  const left = { hunks: bounds.groups, changes: bounds.items }
   let file: FileDiff | undefined
   let hunk: Hunk | undefined
   let before = ''
   const begin = (): FileDiff => {
     hunk = undefined
-    const begun: FileDiff = { path: '', headers: [], hunks: [], added: 0, removed: 0 }
-    files.push(begun)
+    const begun: FileDiff = { path: '', headers: [], hunks: [], count: 0, added: 0, removed: 0 }
+    if (found.files.length < bounds.groups) found.files.push(begun)
+    else found.others++
     return begun
   }
-  for (const [index, line] of lines.entries()) {
-    const isOldName = line.startsWith('--- ') && lines[index + 1]?.startsWith('+++ ') === true
-    const isGit = line.startsWith('diff --git ')
+  const readHunk = (file: FileDiff, line: string): void => {
+    file.count++
+    hunk = { header: '', changes: [], count: 0 }
+    before = ''
+    if (left.hunks === 0) return
+    left.hunks--
+    hunk.header = short(line)
+    file.hunks.push(hunk)
+  }
+  const readChange = (file: FileDiff, hunk: Hunk, line: string): void => {
+    const kind = line.startsWith('+') ? 'added' : 'removed'
+    file[kind]++
+    found[kind]++
+    hunk.count++
+    if (left.changes === 0 || hunk.changes.length >= bounds.inGroup) return
+    left.changes--
+    hunk.changes.push(line)
+  }
+  eachLine(text, (start, end, next) => {
+    const isOldName = text.startsWith('--- ', start) && text.startsWith('+++ ', next)
+    const isGit = text.startsWith('diff --git ', start)
     // Without `diff --git`, the old name is a file's first line.
     if (isGit || (isOldName && !before.startsWith('diff --git ') && (hunk !== undefined || file === undefined))) file = begin()
-    if (isGit || isOldName) before = line
-    if (file === undefined) continue
-    if (line.startsWith('@@')) {
-      hunk = { header: short(line), changes: [] }
-      file.hunks.push(hunk)
-      before = ''
-    } else if (hunk === undefined) {
-      if (!fileHeader.test(line)) continue
+    if (isGit || isOldName) before = text.slice(start, Math.min(end, start + looked))
+    if (file === undefined) return true
+    if (text.startsWith('@@', start)) readHunk(file, text.slice(start, end))
+    else if (hunk !== undefined) {
+      if (text.startsWith('+', start) || text.startsWith('-', start)) readChange(file, hunk, text.slice(start, end))
+    } else {
+      const line = text.slice(start, Math.min(end, start + looked))
+      if (file.headers.length >= maxHeaders || !fileHeader.test(line)) return true
       file.headers.push(short(line))
       file.path = pathOf(line) ?? file.path
-    } else if (line.startsWith('+') || line.startsWith('-')) {
-      hunk.changes.push(line)
-      if (line.startsWith('+')) file.added++
-      else file.removed++
     }
-  }
-  return files
+    return true
+  })
+  return found
 }
 
 function pathOf (header: string): string | undefined {

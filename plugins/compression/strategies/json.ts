@@ -1,8 +1,10 @@
-import { elementsOf, isDeeperThan, membersOf } from '../../../protocol/json.ts'
+import { isDeeperThan } from '../../../protocol/json.ts'
+import { JsonScanner } from '../../../protocol/json-scanner.ts'
 import { cut } from '../../../protocol/text.ts'
-import { linesOf } from './lines.ts'
+import { Containers, TooCostly } from './containers.ts'
+import { eachLine } from './lines.ts'
 import { schemaOf } from './schema.ts'
-import { counted, figure, type Renderings, type Strategy } from './strategy.ts'
+import { bounds, counted, figure, type Renderings, type Strategy } from './strategy.ts'
 
 /** How much of a value is written: items of an array, keys of an object, characters of a string, levels below the top. */
 interface Amount { items: number, keys: number, characters: number, depth: number }
@@ -30,67 +32,129 @@ export const json: Strategy = (text) => {
  */
 export const plainJson = (text: string): Renderings => renderingsOf(text, true)
 
-const renderingsOf = (text: string, isPlain: boolean): Renderings => ({
-  highest,
-  render: (level) => written(text, amountOf(level), isPlain)
-})
+function renderingsOf (text: string, isPlain: boolean): Renderings {
+  const containers = new Containers(text)
+  return {
+    highest,
+    render: (level, most) => {
+      try {
+        return new Writer(containers, isPlain, most).write(text, amountOf(level))
+      } catch (error) {
+        if (error instanceof TooLong || error instanceof TooCostly) return undefined
+        throw error
+      }
+    }
+  }
+}
 
 /** A JSON text, as it is; lines of one JSON object each as an array. */
 function valueOf (text: string): string | undefined {
   const trimmed = text.trim()
   if (!/^[[{]/.test(trimmed) || isDeeperThan(trimmed, deepest)) return undefined
   if (isJson(trimmed)) return trimmed
-  const lines = linesOf(trimmed).filter((line) => line.trim() !== '')
-  return lines.length > 1 && lines.every((line) => line.startsWith('{') && isJson(line)) ? `[${lines.join(',')}]` : undefined
+  let lines = 0
+  let isValid = true
+  eachLine(trimmed, (start, end) => {
+    const line = trimmed.slice(start, end)
+    if (line.trim() === '') return true
+    isValid = ++lines <= bounds.rows && line.startsWith('{') && isJson(line)
+    return isValid
+  })
+  return isValid && lines > 1 ? `[${trimmed.replace(/\n\s*/g, ',')}]` : undefined
 }
+
+/** Texts from this length on are checked without making values of them, which may take fifty times their memory. */
+const large = 64 * 1024
 
 function isJson (text: string): boolean {
   try {
-    JSON.parse(text)
+    if (text.length < large) JSON.parse(text)
+    else new JsonScanner(text, deepest, none, 0).step(Infinity)
     return true
   } catch {
     return false
   }
 }
 
-/** A value, shortened. Numbers, and strings that are short enough, keep their bytes. */
-function written (text: string, amount: Amount, isPlain: boolean): string {
-  const first = text.charAt(0)
-  if (first === '[') return writtenArray(elementsOf(text), amount, isPlain)
-  if (first === '{') return writtenObject(text, amount, isPlain)
-  return first === '"' ? writtenString(text, amount.characters) : text
-}
+const none: ReadonlySet<string> = new Set()
+
+/** Thrown where a rendering gets longer than is of use. */
+class TooLong extends Error {}
 
 const below = (amount: Amount): Amount => ({ ...amount, depth: amount.depth - 1, items: Math.ceil(amount.items / 2) })
 
-function writtenArray (elements: readonly string[], amount: Amount, isPlain: boolean): string {
-  if (!isPlain && amount.depth === 0 && elements.length > 0) return JSON.stringify(`[… ${counted(elements.length, 'item')} …]`)
-  const write = (element: string): string => written(element, below(amount), isPlain)
-  // A line about one missing item is no shorter than the item.
-  if (elements.length <= amount.items + 1) return `[${elements.map(write).join(',')}]`
-  const tail = Math.floor(amount.items / 4)
-  const sample = [...elements.slice(0, amount.items - tail), ...elements.slice(elements.length - tail)].map(write)
-  if (isPlain) return `[${sample.join(',')}]`
-  const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
-  const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
-  const summary = `${counted(elements.length, 'item')}, each ${schemaOf(elements)}; ${shown}`
-  return `[${[JSON.stringify(summary), ...sample].join(',')}]`
-}
+/** Writes one rendering. Numbers, and strings that are short enough, keep their bytes. */
+class Writer {
+  readonly #containers: Containers
+  readonly #isPlain: boolean
+  /** In characters. */
+  #left: number
 
-function writtenObject (text: string, amount: Amount, isPlain: boolean): string {
-  const members = membersOf(text)
-  if (!isPlain && amount.depth === 0 && members.length > 0) return JSON.stringify(`{… ${counted(members.length, 'key')} …}`)
-  const shown = isPlain ? members : members.slice(0, amount.keys)
-  const parts = shown.map(({ keyStart, start, end }) => {
-    const key = text.slice(keyStart, start).replace(/\s*:\s*$/, ':')
-    return `${key}${written(text.slice(start, end), below(amount), isPlain)}`
-  })
-  const hidden = members.slice(shown.length)
-  if (hidden.length > 0) {
-    const names = hidden.slice(0, amount.keys).map(({ key }) => key).join(', ')
-    parts.push(`"…":${JSON.stringify(`${counted(hidden.length, 'more key')}: ${cut(names, 8 * amount.keys)}`)}`)
+  /** @param most max length, in characters */
+  constructor (containers: Containers, isPlain: boolean, most: number) {
+    this.#containers = containers
+    this.#isPlain = isPlain
+    this.#left = most
   }
-  return `{${parts.join(',')}}`
+
+  /** A value, shortened. @throws TooLong, TooCostly */
+  write (text: string, amount: Amount): string {
+    const first = text.charAt(0)
+    if (first === '[') return this.#array(text, amount)
+    if (first === '{') return this.#object(text, amount)
+    return this.#told(first === '"' ? writtenString(text, amount.characters) : text)
+  }
+
+  /** Counts what is written, and what stands around it. */
+  #told (part: string): string {
+    this.#left -= part.length + 1
+    if (this.#left < 0) throw new TooLong()
+    return part
+  }
+
+  #array (text: string, amount: Amount): string {
+    const { count, at } = this.#containers.elements(text)
+    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#told(JSON.stringify(`[… ${counted(count, 'item')} …]`))
+    this.#told('')
+    const parts: string[] = []
+    const write = (from: number, to: number): void => {
+      for (let index = from; index < to; index++) parts.push(this.write(at(index), below(amount)))
+    }
+    // A line about one missing item is no shorter than the item.
+    if (count <= amount.items + 1) {
+      write(0, count)
+      return `[${parts.join(',')}]`
+    }
+    const tail = Math.floor(amount.items / 4)
+    if (!this.#isPlain) {
+      const last = tail === 0 ? '' : ` and the last ${figure(tail)}`
+      const shown = amount.items === 0 ? 'none shown' : `the first ${figure(amount.items - tail)}${last} shown`
+      parts.push(this.#told(JSON.stringify(`${counted(count, 'item')}, each ${schemaOf(text, this.#containers)}; ${shown}`)))
+    }
+    write(0, amount.items - tail)
+    write(count - tail, count)
+    return `[${parts.join(',')}]`
+  }
+
+  #object (text: string, amount: Amount): string {
+    const { first, count } = this.#containers.members(text)
+    if (!this.#isPlain && amount.depth === 0 && count > 0) return this.#told(JSON.stringify(`{… ${counted(count, 'key')} …}`))
+    // A value that a program reads has all its keys.
+    if (this.#isPlain && count > first.length) throw new TooCostly()
+    this.#told('')
+    const shown = this.#isPlain ? first : first.slice(0, amount.keys)
+    const parts = shown.map(({ keyStart, start, end }) => {
+      const key = this.#told(text.slice(keyStart, start).replace(/\s*:\s*$/, ':'))
+      return `${key}${this.write(text.slice(start, end), below(amount))}`
+    })
+    const hidden = first.slice(shown.length, shown.length + amount.keys)
+    if (hidden.length > 0) {
+      const names = hidden.map(({ key }) => key).join(', ')
+      const more = `${counted(count - shown.length, 'more key')}: ${cut(names, 8 * amount.keys)}`
+      parts.push(this.#told(`"…":${JSON.stringify(more)}`))
+    }
+    return `{${parts.join(',')}}`
+  }
 }
 
 function writtenString (text: string, characters: number): string {

@@ -4,8 +4,31 @@ import { counted } from './strategy.ts'
 /** Longest line that is kept whole, in characters. */
 const longestLine = 400
 
-/** The lines of a text, without their ends. */
+/** The lines of a short text, without their ends. */
 export const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/)
+
+/**
+ * The lines of a text, one after the other.
+ * @param visit gets where a line begins and ends, without its end of line, and where the next one begins; false: that was enough
+ */
+export function eachLine (text: string, visit: (start: number, end: number, next: number) => boolean): void {
+  for (let start = 0; ;) {
+    const found = text.indexOf('\n', start)
+    const last = found === -1 ? text.length : found
+    const end = found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : last
+    const next = last + 1
+    // The text's last end of line begins no line.
+    if (!visit(start, end, next) || next >= text.length) return
+    start = next
+  }
+}
+
+/** The line that begins at an index, without its end. */
+export function lineAt (text: string, start: number): string {
+  const found = text.indexOf('\n', start)
+  if (found === -1) return text.slice(start)
+  return text.slice(start, found > start && text.charCodeAt(found - 1) === 0x0d ? found - 1 : found)
+}
 
 /** A line, cut where it is very long. */
 export function short (line: string, longest = longestLine): string {
@@ -15,23 +38,22 @@ export function short (line: string, longest = longestLine): string {
 }
 
 /**
- * Some of the lines, in order, with a mark where lines are missing.
+ * Some of the entries of a text, in order, with a mark where lines are missing.
  * @param kept the indexes of the entries, ascending
- * @param write the text of an entry
  * @param total how many entries there are
- * @param sizeOf how many lines an entry stands for
+ * @param write the text of an entry
+ * @param linesBefore how many lines stand before an entry; for `total`, all lines
  */
 export function withGaps (
   kept: readonly number[],
   total: number,
   write: (index: number) => string,
-  sizeOf: (index: number) => number
+  linesBefore: (index: number) => number
 ): string {
   const parts: string[] = []
   let next = 0
   const gap = (end: number): void => {
-    let missing = 0
-    for (let index = next; index < end; index++) missing += sizeOf(index)
+    const missing = linesBefore(end) - linesBefore(next)
     if (missing > 0) parts.push(`… ${counted(missing, 'line')} left out …`)
   }
   for (const index of kept) {

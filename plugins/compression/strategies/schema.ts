@@ -1,19 +1,24 @@
-import { elementsOf, membersOf } from '../../../protocol/json.ts'
 import { cut } from '../../../protocol/text.ts'
+import type { Containers } from './containers.ts'
 
 /** How many items are looked at, how many keys are told, and how deep. */
 const bounds = { items: 50, keys: 30, depth: 3, characters: 600 }
 
-/** What the items of an array look like, in the notation of TypeScript: `{id: number, name?: string, tags: string[]}`. */
-export function schemaOf (elements: readonly string[]): string {
+/**
+ * What the items of an array look like, in the notation of TypeScript: `{id: number, name?: string, tags: string[]}`.
+ * @throws TooCostly
+ */
+export function schemaOf (array: string, containers: Containers): string {
+  const { count, at } = containers.elements(array)
   // Odd, so that it does not meet every other item only.
-  const step = Math.floor(elements.length / bounds.items) | 1
-  const sample = elements.filter((_, index) => index % step === 0)
-  const schema = typeOf(sample, bounds.depth)
+  const step = Math.floor(count / bounds.items) | 1
+  const sample: string[] = []
+  for (let index = 0; index < count; index += step) sample.push(at(index))
+  const schema = typeOf(sample, bounds.depth, containers)
   return schema.length <= bounds.characters ? schema : `${cut(schema, bounds.characters)}…`
 }
 
-function typeOf (texts: readonly string[], depth: number): string {
+function typeOf (texts: readonly string[], depth: number, containers: Containers): string {
   const types = new Set<string>()
   const objects: string[] = []
   const arrays: string[] = []
@@ -23,19 +28,25 @@ function typeOf (texts: readonly string[], depth: number): string {
     else if (first === '[') arrays.push(text)
     else types.add(first === '"' ? 'string' : first === 't' || first === 'f' ? 'boolean' : first === 'n' ? 'null' : 'number')
   }
-  if (objects.length > 0) types.add(depth === 0 ? 'object' : typeOfObjects(objects, depth))
+  if (objects.length > 0) types.add(depth === 0 ? 'object' : typeOfObjects(objects, depth, containers))
   if (arrays.length > 0) {
-    const elements = depth === 0 ? [] : arrays.flatMap((text) => elementsOf(text).slice(0, 5))
-    const type = elements.length === 0 ? 'unknown' : typeOf(elements, depth - 1)
+    const elements = depth === 0 ? [] : arrays.flatMap((text) => firstOf(text, containers))
+    const type = elements.length === 0 ? 'unknown' : typeOf(elements, depth - 1, containers)
     types.add(type.includes(' | ') ? `(${type})[]` : `${type}[]`)
   }
   return types.size === 0 ? 'unknown' : [...types].join(' | ')
 }
 
-function typeOfObjects (objects: readonly string[], depth: number): string {
+/** The first elements of an array. */
+function firstOf (array: string, containers: Containers): string[] {
+  const { count, at } = containers.elements(array)
+  return Array.from({ length: Math.min(count, 5) }, (_, index) => at(index))
+}
+
+function typeOfObjects (objects: readonly string[], depth: number, containers: Containers): string {
   const values = new Map<string, string[]>()
   for (const text of objects) {
-    for (const { key, start, end } of membersOf(text)) {
+    for (const { key, start, end } of containers.members(text).first) {
       const known = values.get(key)
       if (known) known.push(text.slice(start, end))
       else if (values.size < bounds.keys) values.set(key, [text.slice(start, end)])
@@ -43,7 +54,7 @@ function typeOfObjects (objects: readonly string[], depth: number): string {
   }
   const parts = [...values].map(([key, texts]) => {
     const name = /^[\w$]+$/.test(key) ? key : JSON.stringify(cut(key, 60))
-    return `${name}${texts.length < objects.length ? '?' : ''}: ${typeOf(texts, depth - 1)}`
+    return `${name}${texts.length < objects.length ? '?' : ''}: ${typeOf(texts, depth - 1, containers)}`
   })
   return `{${parts.join(', ')}}`
 }

@@ -1,7 +1,8 @@
-import { inTurns, linesOf, short } from './lines.ts'
-import { counted, type Strategy } from './strategy.ts'
+import { eachLine, inTurns, short } from './lines.ts'
+import { bounds, counted, figure, type Strategy } from './strategy.ts'
 
-interface FileHits { path: string, hits: string[] }
+/** `hits`: the first ones; `count`: of all. */
+interface FileHits { path: string, hits: string[], count: number }
 
 /** `path:12:text`, `path:12:5:text`, `path-12-text` of grep and its kin; also with the letter of a Windows drive. */
 const hit = /^((?:[A-Za-z]:)?[^:\n]{1,500}?)[:-](\d{1,9})(?::\d{1,9})?[:-](.*)$/
@@ -10,28 +11,40 @@ const headedHit = /^(\d{1,9})[:-](.*)$/
 
 const longestHit = 200
 
+/** How much of a line is looked at, in characters. */
+const looked = 1_000
+
 /** Keeps the first hits of each file, as many as fit, and says how many there are. */
 export const search: Strategy = (text) => {
-  const files = hitsByFile(linesOf(text))
+  const found = new Hits()
+  eachLine(text, (start, end) => {
+    found.read(text.slice(start, end))
+    return true
+  })
+  const { files, others, total } = found
   if (files.length === 0) return undefined
-  const total = files.reduce((sum, { hits }) => sum + hits.length, 0)
   const order = inTurns(files.map(({ hits }) => hits.length))
-  const head = `${counted(total, 'hit')} in ${counted(files.length, 'file')}`
+  const allFiles = others === 0 ? counted(files.length, 'file') : `more than ${figure(files.length)} files`
+  const head = `${counted(total, 'hit')} in ${allFiles}`
   return {
     highest: order.length,
-    render: (level) => {
+    render: (level, most) => {
+      // A hit takes five characters, with its number.
+      if (level * 5 > most) return undefined
       const kept = new Map<number, number>()
       for (const [file] of order.slice(0, level)) kept.set(file, (kept.get(file) ?? 0) + 1)
       const parts = [head]
-      for (const [index, count] of [...kept].sort(([a], [b]) => a - b)) {
-        const { path = '', hits = [] } = files[index] ?? {}
-        parts.push(path, ...hits.slice(0, count).map((each) => `  ${short(each, longestHit)}`))
-        if (hits.length > count) parts.push(`  … ${counted(hits.length - count, 'more hit')}`)
+      let shown = 0
+      for (const [index, shownHits] of [...kept].sort(([a], [b]) => a - b)) {
+        const { path = '', hits = [], count = 0 } = files[index] ?? {}
+        parts.push(path, ...hits.slice(0, shownHits).map((each) => `  ${short(each, longestHit)}`))
+        if (count > shownHits) parts.push(`  … ${counted(count - shownHits, 'more hit')}`)
+        shown += count
       }
-      const hidden = files.filter((_, index) => !kept.has(index))
-      if (hidden.length > 0) {
-        const hits = hidden.reduce((sum, file) => sum + file.hits.length, 0)
-        parts.push(`… ${counted(hidden.length, 'more file')} with ${counted(hits, 'hit')}`)
+      const hidden = files.length - kept.size
+      if (hidden > 0 || others > 0) {
+        const more = others > 0 ? `more than ${counted(hidden, 'more file')}` : counted(hidden, 'more file')
+        parts.push(`… ${more} with ${counted(total - shown, 'hit')}`)
       }
       return parts.join('\n')
     }
@@ -39,21 +52,42 @@ export const search: Strategy = (text) => {
 }
 
 /** The hits, by file, in the order of their first. */
-export function hitsByFile (lines: readonly string[]): FileHits[] {
-  const files = new Map<string, FileHits>()
-  let heading: string | undefined
-  const add = (path: string, text: string): void => {
-    const file = files.get(path) ?? { path, hits: [] }
-    file.hits.push(text)
-    files.set(path, file)
-  }
-  for (const line of lines) {
-    const headed = headedHit.exec(line)
-    if (headed && heading !== undefined) { add(heading, `${headed[1]}: ${headed[2]?.trim()}`); continue }
-    const found = hit.exec(line)
-    if (found) add(found[1] ?? '', `${found[2]}: ${found[3]?.trim()}`)
+export class Hits {
+  readonly #files = new Map<string, FileHits>()
+  #heading: string | undefined
+  #kept = 0
+  total = 0
+  /** Hits of files beyond the bound. */
+  others = 0
+
+  get files (): FileHits[] { return [...this.#files.values()] }
+
+  read (line: string): void {
+    const start = line.slice(0, looked)
+    const headed = this.#heading === undefined ? null : headedHit.exec(start)
+    if (headed && this.#heading !== undefined) {
+      this.#add(this.#heading, headed, line)
+      return
+    }
+    const found = hit.exec(start)
+    if (found) this.#add(found[1] ?? '', [found[0], found[2] ?? '', found[3] ?? ''], line)
     // A path on a line of its own may be a heading.
-    heading = found || line.trim() === '' || line.length > 500 || line === '--' ? undefined : line
+    this.#heading = found || line.trim() === '' || line.length > 500 || line === '--' ? undefined : line
   }
-  return [...files.values()]
+
+  #add (path: string, [whole = '', number = '', text = '']: readonly string[], line: string): void {
+    this.total++
+    let file = this.#files.get(path)
+    if (!file) {
+      if (this.#files.size >= bounds.groups) {
+        this.others++
+        return
+      }
+      this.#files.set(path, file = { path, hits: [], count: 0 })
+    }
+    file.count++
+    if (this.#kept >= bounds.items || file.hits.length >= bounds.inGroup) return
+    this.#kept++
+    file.hits.push(`${number}: ${line.slice(whole.length - text.length).trim()}`)
+  }
 }

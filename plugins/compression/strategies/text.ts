@@ -4,7 +4,8 @@ import { counted, type Strategy } from './strategy.ts'
 /** Keeps the head and the tail, two thirds and one third, ended at lines where one ends near. */
 export const text: Strategy = (text) => ({
   highest: text.length,
-  render: (level) => {
+  render: (level, most) => {
+    if (level > most) return undefined
     const head = headOf(text, Math.ceil(level * 2 / 3))
     const tail = tailOf(text.slice(head.length), Math.floor(level / 3))
     const missing = text.length - head.length - tail.length
