@@ -100,7 +100,7 @@ export class Servers {
     return this.#record(principal, visible(this.#settings.current, principal, name))
   }
 
-  /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, LimitReached */
+  /** Adds a server; it connects in the background. @throws InvalidInput, Forbidden, ShareUsed */
   async create (principal: Principal, name: string, config: Record<string, unknown>): Promise<ServerRecord> {
     await this.#settings.change((snapshot) => {
       checkNewName(snapshot, principal, name, 'name')
@@ -304,4 +304,4 @@ export class Servers {
 
 /** Whether an error says why a server cannot be stored. */
 const isRefusal = (error: unknown): error is Error =>
-  error instanceof errors.InvalidInput || error instanceof errors.Forbidden || error instanceof errors.LimitReached
+  [errors.InvalidInput, errors.Forbidden, errors.LimitReached, errors.ShareUsed].some((kind) => error instanceof kind)

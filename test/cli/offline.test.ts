@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { cp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -56,6 +56,7 @@ test('the credential of a gateway over other settings is not used', async (t) =>
   const write = (dbUrl?: string): void => {
     writeLocalAccess(join(folder, '.tool-hub'), { url, token: 't', pid: process.pid, ...storedAt(ours, dbUrl) })
   }
+  await mkdir(join(folder, '.tool-hub'))
   write()
   await symlink(ours, join(folder, 'link.json'))
   await writeFile(ours, '{}')

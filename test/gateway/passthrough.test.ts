@@ -370,7 +370,7 @@ test('our secrets and the values of variables go nowhere that they should not', 
   for (const canary of Object.values(canaries)) assert.ok(!received.includes(canary), canary)
 
   await until(
-    async () => /dying of/.test(await (await fetch(`${hub.url}/api/servers/dies`, { headers: { authorization: `Bearer ${KEY}` } })).text()),
+    async () => /dying of \$\{FOO\}/.test(await (await fetch(`${hub.url}/api/servers/dies`, { headers: { authorization: `Bearer ${KEY}` } })).text()),
     10_000
   )
   const auth = { authorization: `Bearer ${KEY}` }
