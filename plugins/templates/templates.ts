@@ -122,7 +122,8 @@ export class Templates {
       const { warnings } = await this.#groups.create(principal, { name, description, servers })
       return { type: 'group', name, action: 'created', ...(warnings.length === 0 ? {} : { message: warnings.join('. ') }) }
     } catch (error) {
-      if (!(error instanceof errors.InvalidInput) && !(error instanceof errors.LimitReached)) throw error
+      const isRefusal = [errors.InvalidInput, errors.LimitReached, errors.ShareUsed].some((refusal) => error instanceof refusal)
+      if (!isRefusal || !(error instanceof Error)) throw error
       return { type: 'group', name, action: 'failed', message: error.message }
     }
   }
