@@ -142,7 +142,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
-      if (isRenamed) checkNewName(snapshot, principal, newName, 'newName')
+      if (isRenamed) checkNewName(snapshot, principal, newName, 'newName', name)
       const change = toStore(snapshot, principal, name, config, this.#usersMayRun)
       return [isRenamed ? { ...change, rename: newName } : change]
     }, principal)
@@ -304,4 +304,5 @@ export class Servers {
 
 /** Whether an error says why a server cannot be stored. */
 const isRefusal = (error: unknown): error is Error =>
-  error instanceof errors.InvalidInput || error instanceof errors.Forbidden || error instanceof errors.LimitReached
+  error instanceof errors.InvalidInput || error instanceof errors.Forbidden || error instanceof errors.LimitReached ||
+  error instanceof errors.ShareUsed
