@@ -1,15 +1,22 @@
 import type { TSchema } from '@sinclair/typebox'
-import { Value } from '@sinclair/typebox/value'
+import { Value, ValueErrorType, type ValueError } from '@sinclair/typebox/value'
 
 /** The first violation of a schema: its path, and a message about what is expected. Undefined: the value is valid. */
 export function problemOf (schema: TSchema, value: unknown): { path: string, message: string } | undefined {
   const error = Value.Errors(schema, value).First()
-  if (!error) return undefined
-  const choices: unknown = error.schema.enum
-  return {
-    path: error.path.slice(1).replaceAll('/', '.'),
-    message: Array.isArray(choices)
-      ? `expected one of ${choices.join(', ')}`
-      : `${error.message.charAt(0).toLowerCase()}${error.message.slice(1)}`
-  }
+  return error && { path: error.path.slice(1).replaceAll('/', '.'), message: messageOf(error) }
 }
+
+/** The description of a member says what is wanted, where it is missing or does not match a regular expression. */
+function messageOf ({ schema, type, message }: ValueError): string {
+  const choices: unknown = schema.enum
+  if (Array.isArray(choices)) return `expected one of ${choices.join(', ')}`
+  if (schema.description !== undefined) {
+    if (type === ValueErrorType.StringPattern) return `expected ${asClause(schema.description)}`
+    if (type === ValueErrorType.ObjectRequiredProperty) return `expected required property: ${asClause(schema.description)}`
+  }
+  return asClause(message)
+}
+
+/** A sentence with a small letter at its beginning, unless that begins an abbreviation. */
+const asClause = (sentence: string): string => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase())

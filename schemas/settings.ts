@@ -13,8 +13,11 @@ export const GroupMember = Type.Object({
 })
 export type GroupMember = Static<typeof GroupMember>
 
+/** Its description is told where a person wrote an entry without one. */
+const Id = Type.String({ minLength: 1, description: 'A UUID, for example from `uuidgen`' })
+
 export const Group = Type.Object({
-  id: Type.String({ minLength: 1 }),
+  id: Id,
   name: Type.String({ minLength: 1 }),
   description: Type.Optional(Type.String()),
   servers: Type.Array(Type.Union([Type.String(), GroupMember])),
@@ -24,7 +27,7 @@ export type Group = Static<typeof Group>
 
 /** A credential for the MCP endpoints. It has a `token` if a person wrote it into the settings file, else a `tokenHash` (SHA-256, hex). */
 export const BearerKey = Type.Object({
-  id: Type.String({ minLength: 1 }),
+  id: Id,
   name: Type.String(),
   token: Type.Optional(Type.String({ minLength: 1 })),
   tokenHash: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
@@ -55,12 +58,32 @@ export const Routing = Type.Object({
   enableGlobalRoute: Type.Optional(Type.Boolean({ default: true })),
   enableGroupNameRoute: Type.Optional(Type.Boolean({ default: true })),
   enableBearerAuth: Type.Optional(Type.Boolean({ default: true })),
-  bearerAuthHeaderName: Type.Optional(Type.String({ default: 'Authorization', pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$" })),
+  bearerAuthHeaderName: Type.Optional(
+    Type.String({
+      default: 'Authorization',
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$",
+      description: 'The name of an HTTP header, without a colon or spaces, such as `X-Api-Key`'
+    })
+  ),
   bearerAuthKey: Type.Optional(Type.String()),
-  jsonBodyLimit: Type.Optional(Type.String({ default: '1mb', pattern: '^[0-9]+(\\.[0-9]+)? *([kKmMgG]?[bB])?$' })),
+  jsonBodyLimit: Type.Optional(
+    Type.String({
+      default: '1mb',
+      pattern: '^[0-9]+(\\.[0-9]+)? *([kKmMgG]?[bB])?$',
+      description: 'A number of bytes, with or without a unit, such as `1048576`, `500kb` or `10mb`'
+    })
+  ),
   skipAuth: Type.Optional(Type.Boolean({ default: false }))
 })
 export type Routing = Static<typeof Routing>
+
+export const NameSeparator = Type.Optional(
+  Type.String({
+    default: '-',
+    pattern: '^[!-~]{1,8}$',
+    description: '1 to 8 printable ASCII characters, without spaces, that stand between a server and its item'
+  })
+)
 
 export const SystemConfig = Type.Object({
   routing: Type.Optional(Routing),
@@ -74,7 +97,7 @@ export const SystemConfig = Type.Object({
       pythonIndexUrl: Type.Optional(Type.String())
     })
   ),
-  nameSeparator: Type.Optional(Type.String({ default: '-', pattern: '^[!-~]{1,8}$' })),
+  nameSeparator: NameSeparator,
   enableSessionRebuild: Type.Optional(Type.Boolean({ default: false })),
   // Members as other programs write them are kept: `OAuthServer` says which of them count.
   oauthServer: Type.Optional(Type.Record(Type.String(), Type.Unknown())),

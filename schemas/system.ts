@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { OAuthServer } from './oauth.ts'
-import { Routing } from './settings.ts'
+import { NameSeparator, Routing } from './settings.ts'
 import { StringEnum } from './string-enum.ts'
 
 const Switch = (value: boolean, description?: string) => Type.Optional(Type.Boolean({ default: value, description }))
@@ -39,13 +39,7 @@ export const SystemSections = Type.Object(
       })
     ),
     mcpRouter: Type.Optional(Type.Object({ apiKey: Text(), referer: Text(), title: Text(), baseUrl: Text() })),
-    nameSeparator: Type.Optional(
-      Type.String({
-        default: '-',
-        pattern: '^[!-~]{1,8}$',
-        description: 'Between a server and its item: 1 to 8 printable ASCII characters'
-      })
-    ),
+    nameSeparator: NameSeparator,
     enableSessionRebuild: Switch(false),
     oauthServer: Type.Optional(OAuthServer)
   },

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs'
-import { chmod, open, readlink, realpath, rm, stat } from 'node:fs/promises'
+import { chmod, open, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import type { BigIntStats } from 'node:fs'
 import { backupOf, recover, tidy, writeInPlace } from './recovery.ts'
@@ -73,6 +73,17 @@ export class Disk {
   /** Restores a file that an interrupted write in place left incomplete. @returns whether that was the case */
   async recover (): Promise<boolean> {
     return await recover(await this.realPath()) !== undefined
+  }
+
+  /** The backup of the file; undefined: there is none that can be read. */
+  async backup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
+    const path = backupOf(await this.realPath())
+    try {
+      const { mtime: time } = await stat(path)
+      return { path, bytes: await readFile(path), time }
+    } catch {
+      return undefined
+    }
   }
 
   /** Sets the mode of the file to 0600, and removes leftovers of interrupted writes. For a valid file whose lock this process holds. */

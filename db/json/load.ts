@@ -38,7 +38,7 @@ export async function loadDocument ({ disk, path, isLocked, recover }: LoadOptio
   try {
     document = parse(found.bytes, path)
   } catch (error) {
-    if (!await recover()) throw error
+    if (!await recover()) throw await withBackup(error, disk, path)
     found = await withReadError(disk.read(), path)
     if (found === undefined) throw error
     document = parse(found.bytes, path)
@@ -47,4 +47,20 @@ export async function loadDocument ({ disk, path, isLocked, recover }: LoadOptio
   disk.remember(found)
   if (isLocked) await disk.tidy()
   return { document, problems }
+}
+
+/** Adds to the error of a file that does not parse how to go back to its backup, if that is whole. */
+async function withBackup (error: unknown, disk: Disk, path: string): Promise<unknown> {
+  const backup = await disk.backup()
+  if (backup === undefined || !(error instanceof Error)) return error
+  try {
+    parse(backup.bytes, backup.path)
+  } catch {
+    return error
+  }
+  return new Error(
+    `${error.message} Beside it is a whole backup, ${backup.path}, written ${backup.time.toISOString()}: ` +
+    `to go back to it, without the changes since, copy it over ${path} and start again.`,
+    { cause: error }
+  )
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Activity } from '../../db/ports.ts'
 import { RpcError } from '../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import { saysError } from '../../protocol/tool-result.ts'
 import { keyOf } from '../access/author.ts'
 import type { Principal } from '../access/view.ts'
 import type { FinishedCall } from '../gateway/hooks.ts'
@@ -61,9 +62,6 @@ const inputOf = (method: string, paramsText: string): string | undefined =>
 /** The user of a call. A system key acts as its owner, and as `system` without one; undefined: the caller has no name. */
 export const usernameOf = ({ username, kind, user, key }: Principal): string | undefined =>
   username ?? (kind === 'system-key' ? user === key ? 'system' : user : undefined)
-
-/** Whether a result says that its tool failed. */
-export const saysError = (output: string): boolean => output.includes('"isError"') && memberOf(output, 'isError') === 'true'
 
 /** The first text of a failed result. */
 function messageOf (output: string, payloads: boolean): string {

@@ -161,8 +161,10 @@ async function unpack (archive: string, unpacked: string, signal: AbortSignal): 
 function toHttpError (error: unknown): unknown {
   if (error instanceof ArchiveError) return new errors.InvalidBundle(error.message)
   const code = codeOf(error)
-  if (code === 'ENOSPC' || code === 'EDQUOT') return new errors.StorageFull()
-  if (code === 'EIO') return new errors.DiskFailing()
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new errors.StorageFull('the bundle was not stored. Free some space where DATA_DIR is, then upload it again')
+  }
+  if (code === 'EIO') return new errors.DiskFailing('the bundle was not stored')
   const isSystems = code !== undefined && error instanceof Error && ('syscall' in error || error instanceof FolderError)
   return isSystems ? new errors.StorageAway(`DATA_DIR cannot be written (${code})`) : error
 }

@@ -21,6 +21,8 @@ const rpcCodes: Readonly<Record<string, number>> = {
 const statusOf = (error: FastifyError): number =>
   error.validation ? 400 : error.statusCode !== undefined && error.statusCode >= 400 ? error.statusCode : 500
 
+const unchanged = 'the settings were not changed'
+
 /**
  * Our own error for a media type that is not supported, which says more than Fastify's; for a share that is used up; and for a storage that
  * cannot be used.
@@ -34,7 +36,7 @@ function ours<Failure extends FastifyError | ShareError | StorageError> (
     const { server } = request
     const isKnown = server.hasDecorator('settings') && server.settings.problem !== undefined
     request.log[isKnown ? 'debug' : 'warn']({ err: error }, 'the storage could not be used for a request')
-    return error.failing ? new errors.DiskFailing() : error.full ? new errors.StorageFull() : new errors.DataAway()
+    return error.failing ? new errors.DiskFailing(unchanged) : error.full ? new errors.StorageFull(unchanged) : new errors.DataAway()
   }
   if (error instanceof ShareError) return error.isOwners ? new errors.ShareUsed(error.message) : new errors.LimitReached(error.message)
   const known = error as Exclude<Failure, ShareError | StorageError>

@@ -1,5 +1,5 @@
 import type { Snapshot } from '../../db/store.ts'
-import { newNameProblem } from '../../schemas/names.ts'
+import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import type { Group } from '../../schemas/settings.ts'
 import type { Principal } from '../access/view.ts'
 import { groupNamed, takesPlace } from '../access/visibility.ts'
@@ -19,7 +19,7 @@ export function checkName (snapshot: Snapshot, principal: Principal, { id, name 
   if (problem !== undefined) throw new errors.InvalidInput(`"name": ${problem}`)
   const other = groupNamed(snapshot, name) ?? snapshot.groups.get(name)
   if (other && other.id !== id) throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)} already`)
-  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(name)) {
+  if (looksLikeId(name)) {
     throw new errors.InvalidInput('"name" must not look like an id')
   }
   if (snapshot.servers.has(name) && !principal.isAdmin) {

@@ -1,6 +1,7 @@
 import fp from 'fastify-plugin'
+import { saysError } from '../../protocol/tool-result.ts'
 import { keyOf } from '../access/author.ts'
-import { messageOfError, saysError, usernameOf } from '../activities/describe.ts'
+import { messageOfError, usernameOf } from '../activities/describe.ts'
 import type { FinishedCall } from '../gateway/hooks.ts'
 
 /** Max length of a name or URI in a line, in characters; beyond: it is cut. */

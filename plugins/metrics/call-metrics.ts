@@ -1,10 +1,10 @@
 import type { Registry } from 'prom-client'
 
-/** The outcome of a request: a result, an error of its server or of the gateway, or no answer. */
-export type Outcome = 'ok' | 'error' | 'failure'
+/** The outcome of a request: a result, one that says that its tool failed, an error of its server or of the gateway, or no answer. */
+export type Outcome = 'ok' | 'tool_error' | 'error' | 'failure'
 
 const methods = ['tools/call', 'prompts/get', 'resources/read', 'completion/complete', 'other'] as const
-const outcomes: readonly Outcome[] = ['ok', 'error', 'failure']
+const outcomes: readonly Outcome[] = ['ok', 'tool_error', 'error', 'failure']
 /** Upper bounds of the latency buckets, in seconds. */
 const bounds = [0.005, 0.02, 0.1, 0.5, 2, 10, 60]
 /** Max servers with labels of their own; the others are counted together, so that new names cannot fill the memory. */

@@ -1,5 +1,6 @@
 import fp from 'fastify-plugin'
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
+import { saysError } from '../../protocol/tool-result.ts'
 import { makeView, type Principal } from '../access/view.ts'
 import { CallMetrics } from './call-metrics.ts'
 
@@ -77,7 +78,9 @@ export default fp(async (app) => {
     }
   })
 
-  app.gateway.addHook('onDone', ({ provider, exchange, outcome, duration }) => {
+  app.gateway.addHook('onDone', ({ provider, exchange, outcome: given, output, duration }) => {
+    // As activities and traces have it.
+    const outcome = given === 'ok' && output !== undefined && saysError(output) ? 'tool_error' : given
     calls.add(provider, exchange.method, outcome, duration / 1_000)
   })
   app.gateway.addHook('onQuestion', (server) => { questions.inc({ server: calls.label(server) }) })

@@ -1,21 +1,49 @@
+import { foldName } from '../../db/invariants.ts'
 import { jsonSize } from '../../db/json-size.ts'
 import type { Snapshot } from '../../db/store.ts'
-import { newNameProblem } from '../../schemas/names.ts'
+import { looksLikeId, newNameProblem } from '../../schemas/names.ts'
 import { errors } from '../errors/list.ts'
 import type { Principal } from '../access/view.ts'
 import { groupNamed, takesPlace } from '../access/visibility.ts'
 import { limits } from '../limits/index.ts'
 import { defaultOwner } from '../users/username.ts'
 
+/** How many servers have a name, by the name without its case. Kept with the servers, since an import checks many names. */
+const foldedNames = new WeakMap<Snapshot['servers'], Map<string, number>>()
+
+function countFolded ({ servers }: Snapshot, folded: string): number {
+  let counts = foldedNames.get(servers)
+  if (!counts) {
+    counts = new Map()
+    for (const name of servers.keys()) counts.set(foldName(name), (counts.get(foldName(name)) ?? 0) + 1)
+    foldedNames.set(servers, counts)
+  }
+  return counts.get(folded) ?? 0
+}
+
 /**
- * Checks a name that a server is about to get.
+ * Checks a name that a server is about to get. That of a user's must not be taken for another: neither by its case nor for an id.
  * @param place the member of the request that holds it
+ * @param former the server's name until now, if it has one
  * @throws InvalidInput
  */
-export function checkNewName (snapshot: Snapshot, principal: Principal, name: string, place: 'name' | 'newName'): void {
+export function checkNewName (
+  snapshot: Snapshot,
+  principal: Principal,
+  name: string,
+  place: 'name' | 'newName',
+  former?: string
+): void {
   const problem = newNameProblem(name)
   if (problem !== undefined) throw new errors.InvalidInput(`"${place}": ${problem}`)
   if (snapshot.servers.has(name)) throw new errors.InvalidInput(`There is a server named ${JSON.stringify(name)} already`)
+  if (looksLikeId(name)) throw new errors.InvalidInput(`"${place}" must not look like an id`)
+  const folded = foldName(name)
+  const others = countFolded(snapshot, folded) - (former !== undefined && foldName(former) === folded ? 1 : 0)
+  if (!principal.isAdmin && others > 0) {
+    const sentence = `There is a server whose name differs from ${JSON.stringify(name)} only by case`
+    throw new errors.InvalidInput(`${sentence}; only an admin may add such a name`)
+  }
   if (!principal.isAdmin && groupNamed(snapshot, name)) {
     throw new errors.InvalidInput(`There is a group named ${JSON.stringify(name)}; only an admin may give a server its name`)
   }

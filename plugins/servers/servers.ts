@@ -142,7 +142,7 @@ export class Servers {
     await this.#settings.change((snapshot) => {
       managed(snapshot, principal, name)
       const isRenamed = newName !== undefined && newName !== name
-      if (isRenamed) checkNewName(snapshot, principal, newName, 'newName')
+      if (isRenamed) checkNewName(snapshot, principal, newName, 'newName', name)
       const change = toStore(snapshot, principal, name, config, this.#usersMayRun)
       return [isRenamed ? { ...change, rename: newName } : change]
     }, principal)

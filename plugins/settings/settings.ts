@@ -193,12 +193,14 @@ async function pauseAfter (changes: readonly Change[]): Promise<void> {
 /** To whom a change is counted: the user, with all of the user's keys; or another principal. */
 const ownerOf = (by: Principal | string): string => typeof by === 'string' ? by : by.username ?? by.key
 
+const unchanged = 'the settings were not changed'
+
 /** The HTTP error for an error of the store. */
 function toHttpError (error: unknown): unknown {
   if (error instanceof Invalid) return new errors.InvalidChange(error.message)
   if (!(error instanceof StorageError)) return error
-  if (error.failing) return new errors.DiskFailing()
-  return error.full ? new errors.StorageFull() : new errors.StorageAway(error.message)
+  if (error.failing) return new errors.DiskFailing(unchanged)
+  return error.full ? new errors.StorageFull(unchanged) : new errors.StorageAway(error.message)
 }
 
 /** Checks that a principal did not lose its credential or its rights while its request was in progress. @throws Unauthorized, Forbidden */

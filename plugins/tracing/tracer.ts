@@ -8,7 +8,8 @@ import {
   BasicTracerProvider, BatchSpanProcessor, ConsoleSpanExporter, type ReadableSpan, type SpanExporter
 } from '@opentelemetry/sdk-trace-base'
 import { RpcError } from '../../protocol/errors.ts'
-import { isObject, memberOf } from '../../protocol/json.ts'
+import { isObject } from '../../protocol/json.ts'
+import { saysError } from '../../protocol/tool-result.ts'
 import type { TraceContext } from '../../protocol/trace-context.ts'
 import type { FinishedCall, GatewayCall } from '../gateway/hooks.ts'
 import { Outage, type Tell } from '../limits/outage.ts'
@@ -126,7 +127,7 @@ export class CallTracer {
     if (!(given instanceof CallTrace)) return
     const { span } = given
     // A tool that failed answers with a result that says so.
-    const failed = outcome === 'ok' && output?.includes('"isError"') === true && memberOf(output, 'isError') === 'true'
+    const failed = outcome === 'ok' && output !== undefined && saysError(output)
     span.setAttribute('toolhub.outcome', failed ? 'tool_error' : outcome)
     if (failed) span.setAttribute('error.type', 'tool_error')
     if (error !== undefined) {

@@ -22,11 +22,20 @@ function remarksOn (leftOut: readonly string[], bundles: readonly string[]): { m
   return sentences.length === 0 ? {} : { message: sentences.join('. ') }
 }
 
-/** A sentence about the variables of new servers. */
-const needing = (names: readonly string[]): string => names.length === 0
-  ? 'The template was imported'
-  : 'The template was imported. Its servers need these environment variables of the gateway, which are filled in for admins\' servers ' +
-    `only: ${names.join(', ')}`
+/** What became of an import, and the variables that the new servers need. */
+function resultOf ({ details }: Imported, variables: readonly string[]): string {
+  const has = (action: Imported['details'][number]['action']): boolean => details.some((each) => each.action === action)
+  const cause = '`details` says why'
+  const result = has('created')
+    ? has('failed') ? `A part of the template was imported: ${cause} the rest was not` : 'The template was imported'
+    : has('failed')
+      ? `Nothing of the template was imported: ${cause}`
+      : has('skipped') ? 'Nothing was imported: all names of the template exist already' : 'The template is empty: nothing was imported'
+  return variables.length === 0
+    ? result
+    : `${result}. Its servers need these environment variables of the gateway, which are filled in for admins' servers only: ` +
+      variables.join(', ')
+}
 
 const routes: FastifyPluginAsyncTypebox = async (app) => {
   const count: onRequestAsyncHookHandler = async (request) => {
@@ -80,7 +89,7 @@ const routes: FastifyPluginAsyncTypebox = async (app) => {
   }, async (request, reply) => {
     const { variables, ...data } = await app.templates.import(principalOf(request), request.body)
     if (data.details.some(({ action }) => action === 'failed')) reply.code(207)
-    return { success: true as const, data, message: needing(variables) }
+    return { success: true as const, data, message: resultOf(data, variables) }
   })
 }
 export default routes

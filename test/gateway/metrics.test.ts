@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import type { Env } from '../../schemas/env.ts'
-import { startUpstream, tool } from '../fakes/fault-http.ts'
+import { Refusal, startUpstream, tool } from '../fakes/fault-http.ts'
 import { appFor } from '../helpers/app.ts'
 import { KEY, OTHER, otherKey, settings } from '../helpers/client.ts'
 import { bearerKey, until, type Cleanup } from '../helpers/hub.ts'
@@ -65,4 +65,23 @@ test('metrics: the names that dashboards know, the build, and which server is up
 test('metrics: METRICS=off closes them', async (t) => {
   const { read } = await started(t, 'off')
   for (const token of [undefined, KEY]) assert.equal((await read(token)).status, 404)
+})
+
+test('metrics: what activities count as an error is none of the calls that are ok', async (t) => {
+  const upstream = await startUpstream(t, {
+    tools: [tool('echo'), tool('fails'), tool('breaks')],
+    on: ({ method, params }) =>
+      method !== 'tools/call'
+        ? undefined
+        : params.name === 'fails'
+          ? { content: [], isError: true }
+          : params.name === 'breaks' ? new Refusal(-32000, 'broken') : { content: [{ type: 'text', text: '"isError":true' }], isError: false }
+  })
+  const app = await appFor(t, settings({ one: { url: upstream.url } }))
+  await until(() => app.upstreams.counts().connected === 1)
+  const session = await openSession(app, '/mcp', KEY)
+  for (const name of ['echo', 'fails', 'fails', 'breaks']) await session.request('tools/call', { name: `one-${name}`, arguments: { message: 'x' } })
+  const { body } = await app.inject({ url: '/metrics', headers: { authorization: `Bearer ${KEY}` } })
+  const counts = [...body.matchAll(/^toolhub_calls_total\{server="one",method="tools\/call",outcome="(\w+)"\} (\d+)$/gm)]
+  assert.deepEqual(counts.map(([, outcome, count]) => [outcome, count]), [['ok', '1'], ['tool_error', '2'], ['error', '1']])
 })

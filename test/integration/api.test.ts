@@ -704,6 +704,9 @@ test('the management API', async (t) => {
       'prompts',
       'resources'
     ]) { refused(await admin.ask('POST', '/servers', { name, config }), 400, name) }
+    const id = await admin.ask('POST', '/servers', { name: '33333333-3333-4333-8333-33333333333A', config })
+    refused(id, 400)
+    assert.equal(at(id.body, 'message'), '"name" must not look like an id')
     for (const name of ['a', '10', 'with inner space', 'Größe.1_2-3', '日本語', 'x'.repeat(128), 'é'.normalize('NFC')]) {
       assert.equal((await admin.add(name, config)).name, name)
       assert.equal((await admin.server(name)).name, name)
@@ -1528,6 +1531,27 @@ test('a user who is no admin', async (t) => {
     const taken = await bob.ask('PUT', '/servers/own', { config: { url: 'https://mcp.example.com/mcp', owner: 'admin' } })
     assert.ok(taken.status === 400 || taken.status === 403 || at(await admin.server('own'), 'config', 'owner') === 'bob', taken.text)
     assert.equal(at(await admin.server('own'), 'config', 'owner'), 'bob')
+  })
+
+  await t.test('takes no name that is another\'s but for its case, or an id', async () => {
+    const config = { url: 'https://mcp.example.com/mcp', enabled: false }
+    for (const name of ['SHARED', 'Own']) {
+      for (const answer of [
+        await bob.ask('POST', '/servers', { name, config }),
+        await bob.ask('POST', '/servers/test', { name, config })
+      ]) {
+        refused(answer, 400, name)
+        assert.match(answer.text, /differs from .* only by case; only an admin/)
+      }
+    }
+    refused(await bob.ask('PUT', '/servers/own', { config, newName: 'Shared' }), 400)
+    refused(await bob.ask('POST', '/servers', { name: '33333333-3333-4333-8333-333333333333', config }), 400)
+    // Its own name may be written anew, and an admin may do what a user may not.
+    await admin.add('bobs', { ...config, owner: 'bob' })
+    fine(await bob.ask('PUT', '/servers/bobs', { config, newName: 'BOBS' }))
+    fine(await bob.ask('DELETE', '/servers/BOBS'))
+    await admin.add('SHARED', config)
+    fine(await admin.ask('DELETE', '/servers/SHARED'))
   })
 
   await t.test('stores nothing that runs a command', async () => {

@@ -5,6 +5,7 @@ import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import { test, type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { BundleFolder } from '../../plugins/bundles/folder.ts'
@@ -447,4 +448,17 @@ test('a server whose bundle is missing, or lacks values, says so', async (t) => 
     const { data } = (await app.inject({ url: '/api/servers/gone', headers: { authorization: `Bearer ${KEY}` } })).json<{ data: Json }>()
     return /"gone" is not in DATA_DIR/.test(String(data.error))
   })
+})
+
+test('a full disk is named, with what to do', async (t) => {
+  const app = await start(t, await rootFor(t))
+  for (const [code, message] of [
+    ['ENOSPC', 'The disk is full: the bundle was not stored. Free some space where DATA_DIR is, then upload it again'],
+    ['EIO', 'The disk reports errors: the bundle was not stored']
+  ] as const) {
+    const refused = mock.method(BundleFolder.prototype, 'makeTemporary', async () => { throw Object.assign(new Error(code), { code, syscall: 'write' }) })
+    const answer = await injectBundle(app, KEY, multipartOf(zip(bundleEntries({}))))
+    refused.mock.restore()
+    assert.deepEqual([answer.statusCode, at(answer.json(), 'message')], [507, message])
+  }
 })

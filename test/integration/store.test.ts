@@ -35,6 +35,15 @@ function onFile (
   })
 }
 
+onFile('a refusal names a whole backup, and no other', '{"mcpServers": {"a"', async ({ store, path }) => {
+  const refused = async (): Promise<string> => await store.load().then(() => 'loaded', ({ message }: Error) => message)
+  await writeFile(`${path}.bak`, '{"mcpServers"')
+  assert.doesNotMatch(await refused(), /backup/)
+  await writeFile(`${path}.bak`, '{"mcpServers": {}}')
+  assert.match(await refused(), /not valid JSON.* whole backup, \S+\.bak, written \S+Z: to go back to it, .*copy it over \S+ and start again\.$/)
+  assert.equal(await readFile(path, 'utf8'), '{"mcpServers": {"a"')
+})
+
 for (const [what, content, word] of [
   ['cut off', '{"mcpServers": {"a"', 'not valid JSON'],
   ['an excerpt', '{"token": "secret" oops}', 'not valid JSON'],

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { read } from '../../db/document.ts'
 import { StorageError, type Server, type Snapshot, type Store } from '../../db/store.ts'
 import type { Principal } from '../../plugins/access/view.ts'
 import { limits } from '../../plugins/limits/index.ts'
@@ -158,4 +159,23 @@ test('a look-up that fails or hangs refuses nobody for long', async () => {
   await new FreshLookUps({ refresh: async () => await new Promise(() => {}) }).request()
   clearInterval(alive)
   assert.ok(Date.now() - start < limits.freshLookUps.timeout + 1_000)
+})
+
+test('what is wrong in a settings file is said in words, not as a regular expression', async () => {
+  for (const [systemConfig, expected] of [
+    [{ nameSeparator: 'a b' }, /^"nameSeparator": expected 1 to 8 printable ASCII characters, without spaces/],
+    [{ routing: { jsonBodyLimit: '5 megs' } }, /^"routing\.jsonBodyLimit": expected a number of bytes, .* such as `1048576`, `500kb` or `10mb`$/],
+    [{ routing: { bearerAuthHeaderName: 'X Key' } }, /^"routing\.bearerAuthHeaderName": expected the name of an HTTP header/]
+  ] as const) {
+    assert.throws(() => read({ systemConfig }, 1), ({ message }: Error) => {
+      assert.match(message.replace('"systemConfig" cannot be used: ', ''), expected)
+      return true
+    })
+  }
+})
+
+test('an entry without an id is told what an id is', async () => {
+  const { snapshot: { problems } } = read({ groups: [{ name: 'a', servers: [] }], bearerKeys: [{ name: 'b', token: 'plain-secret' }] }, 1)
+  assert.deepEqual(problems, ['groups', 'bearerKeys'].map((section) =>
+    `"${section}" entry 1 is ignored: "id": expected required property: a UUID, for example from \`uuidgen\``))
 })

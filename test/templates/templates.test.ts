@@ -269,6 +269,7 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
       requiredEnvVars: []
     })
     assert.equal(imported.statusCode, 207, imported.body)
+    assert.match(at(imported.json(), 'message') as string, /^A part of the template was imported: `details` says why the rest was not\. .*JWT_SECRET$/)
     assert.deepEqual((at(imported.json(), 'data', 'details') as Json[]).map(({ type, name, action }) => [type, name, action]), [
       ['server', 'fine', 'created'],
       ['server', 'shell', 'failed'],
@@ -289,12 +290,26 @@ test('nobody gets more by a template', { timeout: 60_000 }, async (t) => {
     assert.match(imported.body, /ALLOW_USER_STDIO/)
   })
 
+  await t.test('and is told what became of it', async () => {
+    for (const [servers, status, message] of [
+      [{ shell: { command: 'sh' }, nothing: 'x' }, 207, /^Nothing of the template was imported: `details` says why$/],
+      [{ shell: { command: 'sh' }, bobs: { url: 'https://example.com/mcp' } }, 207, /^Nothing of the template was imported/],
+      [{ bobs: { url: 'https://example.com/mcp' } }, 200, /^Nothing was imported: all names of the template exist already$/],
+      [{}, 200, /^The template is empty/],
+      [{ told: { url: 'https://example.com/mcp', enabled: false } }, 200, /^The template was imported$/]
+    ] as const) {
+      const imported = await ann('POST', '/templates/import', { version: '1.0', name: 'x', servers, groups: [] })
+      assert.equal(imported.statusCode, status, imported.body)
+      assert.match(at(imported.json(), 'message') as string, message)
+    }
+  })
+
   await t.test('a user has no more servers and groups by it than otherwise', async () => {
     const servers = Object.fromEntries(Array.from({ length: limits.serversPerUser + 1 }, (_, each) => [`s${each}`, { url: 'https://example.com/mcp', enabled: false }]))
     const groups = Array.from({ length: limits.groupsPerUser + 1 }, (_, each) => ({ name: `g${each}`, servers: [] }))
     const imported = await apiOf(app, 'bob')('POST', '/templates/import', { version: '1.0', name: 'x', servers, groups })
     const details = at(imported.json(), 'data', 'details') as Json[]
-    assert.equal(imported.statusCode, 207)
+    assert.equal(imported.statusCode, 207, imported.body)
     // Bob has one server already.
     assert.deepEqual(details.filter(({ action }) => action === 'failed').map(({ name }) => name), ['s99', 's100', 'g100'])
   })
