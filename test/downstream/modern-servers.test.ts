@@ -50,6 +50,19 @@ test('a server that does not say who it is', async (t) => {
   assert.equal(at((await ask(`${hub.url}/mcp`, 'tools/list')).message, 'result', '_meta', `${prefix}serverInfo`, 'name'), 'tool-hub')
 })
 
+test('a server that is away: its route is discovered all the same, and its requests say so', async (t) => {
+  const hub = await startHub(t, { settings: settings({ away: { url: 'http://127.0.0.1:9/mcp' } }) })
+  const url = `${hub.url}/mcp/away`
+  const { status, message } = await ask(url, 'server/discover')
+  assert.equal(status, 200)
+  assert.deepEqual(Object.keys(message.result?.capabilities as Json).sort(), ['completions', 'logging', 'prompts', 'resources', 'tools'])
+  for (const [method, params] of [['tools/list', {}], ['tools/call', { name: 'x' }]] as const) {
+    const { error } = (await ask(url, method, params)).message
+    assert.equal(error?.code, -32001, method)
+    assert.match(error.message, /^Server "away" is not connected/)
+  }
+})
+
 test('tools that clients of earlier revisions cannot read', async (t) => {
   const server = await startBareModern(t, [
     plain,
