@@ -63,6 +63,24 @@ test('a server that is away: its route is discovered all the same, and its reque
   }
 })
 
+test('a resource that is not there has the code of the client\'s era', async (t) => {
+  const errors: Record<string, Json> = {
+    'r://none': { code: -32602, message: 'Resource not found', data: { uri: 'r://none' } },
+    'r://more': { code: -32602, message: 'Invalid params', data: { uri: 'r://more', x: 1 } },
+    'r://bare': { code: -32602, message: 'Invalid params' }
+  }
+  const server = await startBareModern(t, [], ({ method, params }) =>
+    method === 'resources/read' ? { error: errors[String(params.uri)] ?? {} } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const client = await agent(t, url)
+  for (const [uri, legacy] of [['r://none', -32002], ['r://more', -32602], ['r://bare', -32602]] as const) {
+    await assert.rejects(client.readResource({ uri }), { code: legacy, data: errors[uri]?.data }, uri)
+    assert.deepEqual((await ask(url, 'resources/read', { uri })).message.error, errors[uri])
+  }
+})
+
 test('tools that clients of earlier revisions cannot read', async (t) => {
   const server = await startBareModern(t, [
     plain,
