@@ -12,6 +12,7 @@ import { defaultOwner } from '../users/username.ts'
 import { Disconnect } from './disconnect.ts'
 import { callerOf, PlainExchange } from './exchange.ts'
 import { fromBody, fromQuery } from './given.ts'
+import { ofHop, withoutHop } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import type { OwnHeaders } from './own-headers.ts'
 import { RestSessions } from './sessions.ts'
@@ -64,7 +65,7 @@ export class Tools {
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
     }
-    return withMembers(result, { toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
+    return withMembers(result, { ...ofHop(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
 
   /** @throws NoSuch for a server that this principal does not see, or a prompt that it is known not to have */
@@ -88,7 +89,7 @@ export class Tools {
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
     // It is not parsed: it may have many megabytes.
-    const text = result.startsWith('{') ? result : '{}'
+    const text = result.startsWith('{') ? withoutHop(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
 
@@ -106,7 +107,7 @@ export class Tools {
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
     }
-    return result
+    return withoutHop(result)
   }
 
   /**
@@ -126,7 +127,7 @@ export class Tools {
     const exposed = this.#exposed(view, server, tool) ?? await this.#exposedLater(view, server, tool)
     const input = this.#inputOf(server, tool)
     const given = body === undefined ? query : await fromBody(body, ownerOf(caller.principal, caller.address))
-    return await this.#run(caller, view, server, input, { name: exposed, arguments: input ? fitting(input, given) : given })
+    return withoutHop(await this.#run(caller, view, server, input, { name: exposed, arguments: input ? fitting(input, given) : given }))
   }
 
   /** Access may have ended: calls that would not be begun any more end, and sessions. */
