@@ -3,11 +3,19 @@
 // for other text their result is unspecified, but they return.
 
 /** One member of an object's text: the decoded key, where the key begins, and the range of the value: `text.slice(start, end)`. */
-export interface Member { key: string, keyStart: number, start: number, end: number }
+export interface Member {
+  key: string
+  keyStart: number
+  start: number
+  end: number
+  /** How many members its own value has, where that was asked for, and the value is an object. */
+  size?: number
+}
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COMMA = 0x2c
+const BRACE = 0x7b
 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 
@@ -60,11 +68,19 @@ function decoded (name: string): string {
   }
 }
 
-/** The members of an object, in order; empty when the text is not an object. */
-export function membersOf (text: string): Member[] {
+/**
+ * The members of an object, in order; empty when the text is not an object.
+ * @param sized the key whose own members are counted on the way
+ */
+export function membersOf (text: string, sized?: string): Member[] {
   const members: Member[] = []
-  let at = skipSpace(text, 0)
-  if (text.charCodeAt(at) !== 0x7b) return members
+  const at = skipSpace(text, 0)
+  if (text.charCodeAt(at) === BRACE) readMembers(text, at, members, sized)
+  return members
+}
+
+/** Adds the members of the object that begins at `at`. @returns the index behind it */
+function readMembers (text: string, at: number, members: Member[], sized?: string): number {
   at = skipSpace(text, at + 1)
   while (text.charCodeAt(at) === QUOTE) {
     const keyStart = at
@@ -72,13 +88,26 @@ export function membersOf (text: string): Member[] {
     const name = text.slice(keyStart + 1, at - 1)
     const key = name.includes('\\') ? decoded(name) : name
     const start = skipSpace(text, skipSpace(text, at) + 1)
-    const end = skipValue(text, start)
-    members.push({ key, keyStart, start, end })
+    let end: number
+    if (key === sized && text.charCodeAt(start) === BRACE) {
+      const own: Member[] = []
+      end = readMembers(text, start, own)
+      members.push({ key, keyStart, start, end, size: own.length })
+    } else {
+      end = skipValue(text, start)
+      members.push({ key, keyStart, start, end })
+    }
     at = skipSpace(text, end)
     if (text.charCodeAt(at) !== COMMA) break
     at = skipSpace(text, at + 1)
   }
-  return members
+  return at + 1
+}
+
+/** The object's text with each member once: of a repeated key, the last one, as with `JSON.parse`. */
+export function withoutRepeats (text: string): string {
+  const members = new Map(membersOf(text).map(({ key, keyStart, end }) => [key, text.slice(keyStart, end)]))
+  return `{${[...members.values()].join()}}`
 }
 
 /** The text of one member's value; of a repeated key, the last one, as with `JSON.parse`. */

@@ -1,5 +1,6 @@
 // Large messages, read in steps: nothing of them is made a value that nobody looks at, and nobody else waits for them meanwhile.
 import { RpcError } from './errors.ts'
+import type { Member } from './json.ts'
 import { JsonScanner, TooDeep } from './json-scanner.ts'
 import { malformed, messageOf, notMessages, parseMessage, type Malformed, type Message } from './message.ts'
 
@@ -94,14 +95,19 @@ async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, 
     if (member !== undefined) value[key] = member.startsWith('{') ? {} : null
   }
   const params = textOf('params')
-  if (params !== undefined) value.params = params.startsWith('{') ? await toParams(params, maxDepth, pause) : null
-  return messageOf(value, textOf)
+  if (params?.startsWith('{') !== true) {
+    if (params !== undefined) value.params = null
+    return messageOf(value, textOf)
+  }
+  const { members } = await scanned(params, maxDepth, membersOfParams, pause)
+  value.params = toParams(params, members)
+  return messageOf(value, textOf, members.length)
 }
 
 /** The params of a large message: those members that somebody reads, of which the large ones are parsed when they are read. */
-async function toParams (text: string, maxDepth: number, pause: Pause): Promise<Record<string, unknown>> {
+function toParams (text: string, members: readonly Member[]): Record<string, unknown> {
   const params: Record<string, unknown> = {}
-  for (const { key, start, end } of (await scanned(text, maxDepth, membersOfParams, pause)).members) {
+  for (const { key, start, end } of members) {
     const parse = (): unknown => JSON.parse(text.slice(start, end))
     const isSmall = end - start <= small
     let value = isSmall ? parse() : undefined

@@ -1,5 +1,5 @@
 import { code, RpcError } from './errors.ts'
-import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, smallMemberOf } from './json.ts'
+import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, smallMemberOf, withMembers, withoutRepeats, type Member } from './json.ts'
 
 export type RequestId = string | number
 
@@ -70,27 +70,29 @@ export const notMessages = {
 
 function toMessage (value: unknown, text: string): Message {
   if (!isObject(value)) throw notMessages.isNoObject()
-  const members = membersOf(text)
+  const members = membersOf(text, 'params')
+  const find = (key: string): Member | undefined => members.findLast((each) => each.key === key)
   return messageOf(value, (key) => {
-    const member = members.findLast((each) => each.key === key)
+    const member = find(key)
     return member && text.slice(member.start, member.end)
-  })
+  }, find('params')?.size)
 }
 
 /**
  * A message by its members.
  * @param value whose `params`, `result` and `error` are undefined where there are no such members
  * @param textOf the text of a member
+ * @param size how many members the text of `params` has, repeated ones included, of those that `params` may have
  * @throws RpcError -32600
  */
-export function messageOf (value: Readonly<Record<string, unknown>>, textOf: (key: string) => string | undefined): Message {
+export function messageOf (value: Readonly<Record<string, unknown>>, textOf: (key: string) => string | undefined, size = 0): Message {
   if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
   if (typeof value.method === 'string') {
     if (value.params !== undefined && !isObject(value.params)) {
       throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
     }
     const params = value.params ?? {}
-    const paramsText = textOf('params') ?? '{}'
+    const paramsText = readOnce(params, textOf('params') ?? '{}', size)
     if (value.id === undefined) return { kind: 'notification', method: value.method, params, paramsText }
     if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method: value.method, params, paramsText }
@@ -100,6 +102,18 @@ export function messageOf (value: Readonly<Record<string, unknown>>, textOf: (ke
   if (value.result !== undefined) return { kind: 'response', id, resultText: textOf('result') ?? 'null' }
   if (isObject(value.error)) return { kind: 'response', id, errorText: textOf('error') ?? '{}' }
   throw new RpcError(code.invalidRequest, 'Invalid request: a message has a "method", a "result" or an "error"')
+}
+
+/**
+ * The text of params with each member once, those of `ref` as well: what is passed on says nothing else than what was checked here,
+ * whichever of two members another parser reads.
+ */
+function readOnce (params: Readonly<Record<string, unknown>>, paramsText: string, size: number): string {
+  const text = size > Object.keys(params).length ? withoutRepeats(paramsText) : paramsText
+  const { ref } = params
+  if (!isObject(ref)) return text
+  const refText = memberOf(text, 'ref') ?? '{}'
+  return membersOf(refText).length > Object.keys(ref).length ? withMembers(text, { ref: withoutRepeats(refText) }) : text
 }
 
 /** The text of a request. */

@@ -19,12 +19,17 @@ const anything = {
   completions: {}
 }
 
-/** @param serverInfo the gateway's own, as JSON text @throws RpcError when the route's only server is not available */
+/**
+ * @param serverInfo the gateway's own, as JSON text
+ * @param mayBeAway the route's only server may be one of which nothing is known: anything is announced then
+ * @throws RpcError when it must not, and is
+ */
 export async function describe (
   { surfaces, providers, resolver }: GatewayParts,
   view: View,
   client: Client,
-  serverInfo: string
+  serverInfo: string,
+  mayBeAway: boolean
 ): Promise<Description> {
   let surface = surfaces.of(view, client)
   const unknown = surface.providers.filter((name) => !surface.capabilities.has(name))
@@ -34,7 +39,7 @@ export async function describe (
   }
   // A client that has to log in there first learns so from its next request: its session is where it hears of the end of that.
   const waits = view.scope.kind === 'server' && providers.get(view.scope.name)?.refusal?.(client) !== undefined
-  if (!waits) resolver.mustBeKnown(view, surface, client)
+  if (!waits && !mayBeAway) resolver.mustBeKnown(view, surface, client)
   // Servers that come later may have anything, so a route without any announces everything.
   const hasServers = surfaces.visible(view).some(({ server }) => server.unprefixed !== true || view.scope.kind === 'server')
   const isComplete = hasServers && surface.capabilities.size === surface.providers.length

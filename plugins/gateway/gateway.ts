@@ -110,9 +110,13 @@ export class Gateway {
     for (const { provider } of this.#parts.surfaces.sections(view, client)) provider?.notify?.(client, method, paramsText)
   }
 
-  /** The identity of a route. Waits for providers whose lists are unknown. @throws RpcError when its only server is not available */
-  async describe (view: View, client: Client): Promise<Description> {
-    return await describe(this.#parts, view, client, this.#serverInfo)
+  /**
+   * The identity of a route. Waits for providers whose lists are unknown.
+   * @param mayBeAway also of a route whose only server is not available, and has left nothing that is known
+   * @throws RpcError when it is so, and must not be
+   */
+  async describe (view: View, client: Client, mayBeAway = false): Promise<Description> {
+    return await describe(this.#parts, view, client, this.#serverInfo, mayBeAway)
   }
 
   /**

@@ -13,6 +13,7 @@ import { defaultOwner } from '../users/username.ts'
 import { Disconnect } from './disconnect.ts'
 import { callerOf, PlainExchange } from './exchange.ts'
 import { fromBody, fromQuery } from './given.ts'
+import { ofHop, withoutHop } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
 import type { OwnHeaders } from './own-headers.ts'
 import { RestSessions } from './sessions.ts'
@@ -66,7 +67,7 @@ export class Tools {
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the result of a tool`)
     }
-    return withMembers(result, { toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
+    return withMembers(result, { ...ofHop(result), toolName: JSON.stringify(name), arguments: JSON.stringify(args) })
   }
 
   /** @throws NoSuch for a server that this principal does not see, or a prompt that it is known not to have */
@@ -90,7 +91,7 @@ export class Tools {
     )
     const result = (await this.#send(caller, view, server, 'prompts/get', { name, arguments: texts })).trimStart()
     // It is not parsed: it may have many megabytes.
-    const text = result.startsWith('{') ? result : '{}'
+    const text = result.startsWith('{') ? withoutHop(result) : '{}'
     return memberOf(text, 'messages')?.startsWith('[') === true ? text : withMembers(text, { messages: '[]' })
   }
 
@@ -108,7 +109,7 @@ export class Tools {
     if (!result.trimStart().startsWith('{')) {
       throw new errors.UpstreamFailed(`Server ${JSON.stringify(server)} answered with something that is not the content of a resource`)
     }
-    return result
+    return withoutHop(result)
   }
 
   /**
@@ -130,7 +131,7 @@ export class Tools {
     const owner = ownerOf(caller.principal, caller.address)
     const given = body === undefined ? query : await fromBody(body, owner)
     const args = !input ? given : input.isLarge(given) ? await fittingInTurns(input, given, owner) : fitting(input, given)
-    return await this.#run(caller, view, server, input, { name: exposed, arguments: args })
+    return withoutHop(await this.#run(caller, view, server, input, { name: exposed, arguments: args }))
   }
 
   /** Access may have ended: calls that would not be begun any more end, and sessions. */

@@ -140,6 +140,9 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
   /** An error. One that is about the gateway's own hop means nothing to the client: it is corrected, or told in other words. */
   #refused (call: Call, response: Response, errorText: string): Promise<Changes> | undefined {
     const error = toRpcError(errorText)
+    if (error.code === code.invalidParams && call.exchange?.canSuspend !== true && namesMissing(call.method, errorText)) {
+      response.errorText = withMembers(errorText, { code: String(code.resourceNotFound) })
+    }
     if (!isModernCode(error.code)) return undefined
     if (error.code === modernCode.headerMismatch && call.method === 'tools/call' && !this.#corrected.has(call)) {
       this.#corrected.add(call)
@@ -289,6 +292,16 @@ function withObject (result: string): string {
   const isTold = elementsOf(memberOf(result, 'content') ?? '[]', 1).length > 0
   const content = isTold ? undefined : { content: JSON.stringify([{ type: 'text', text: value }]) }
   return withMembers(result, { structuredContent: undefined, ...content })
+}
+
+/**
+ * Whether -32602 says that there is no such resource, for which clients of earlier revisions know a code of its own: its data is the URI,
+ * and nothing else (SEP-2164).
+ */
+function namesMissing (method: string, errorText: string): boolean {
+  if (method !== 'resources/read') return false
+  const data = smallMemberOf(errorText, 'data')
+  return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
 }
 
 /** The text of an error for the client in place of one that is about the gateway's own hop. */

@@ -1,6 +1,7 @@
 // Servers of the modern era (MCP 2026-07-28) that do what the official SDK would not, and what clients of both eras are shown of them.
 import assert from 'node:assert/strict'
 import { test } from 'tap'
+import { withoutHop } from '../../plugins/tools/hop.ts'
 import { startBareModern } from '../fakes/bare-modern.ts'
 import { agent, at, connected, KEY, settings, type Json, type Message } from '../helpers/client.ts'
 import { startHub } from '../helpers/hub.ts'
@@ -48,6 +49,58 @@ test('a server that does not say who it is', async (t) => {
     assert.equal(at(message, 'result', '_meta'), undefined, method)
   }
   assert.equal(at((await ask(`${hub.url}/mcp`, 'tools/list')).message, 'result', '_meta', `${prefix}serverInfo`, 'name'), 'tool-hub')
+})
+
+test('a server that is away: its route is discovered all the same, and its requests say so', async (t) => {
+  const hub = await startHub(t, { settings: settings({ away: { url: 'http://127.0.0.1:9/mcp' } }) })
+  const url = `${hub.url}/mcp/away`
+  const { status, message } = await ask(url, 'server/discover')
+  assert.equal(status, 200)
+  assert.deepEqual(Object.keys(message.result?.capabilities as Json).sort(), ['completions', 'logging', 'prompts', 'resources', 'tools'])
+  for (const [method, params] of [['tools/list', {}], ['tools/call', { name: 'x' }]] as const) {
+    const { error } = (await ask(url, method, params)).message
+    assert.equal(error?.code, -32001, method)
+    assert.match(error.message, /^Server "away" is not connected/)
+  }
+})
+
+test('a resource that is not there has the code of the client\'s era', async (t) => {
+  const errors: Record<string, Json> = {
+    'r://none': { code: -32602, message: 'Resource not found', data: { uri: 'r://none' } },
+    'r://more': { code: -32602, message: 'Invalid params', data: { uri: 'r://more', x: 1 } },
+    'r://bare': { code: -32602, message: 'Invalid params' }
+  }
+  const server = await startBareModern(t, [], ({ method, params }) =>
+    method === 'resources/read' ? { error: errors[String(params.uri)] ?? {} } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const url = `${hub.url}/mcp/s`
+  const client = await agent(t, url)
+  for (const [uri, legacy] of [['r://none', -32002], ['r://more', -32602], ['r://bare', -32602]] as const) {
+    await assert.rejects(client.readResource({ uri }), { code: legacy, data: errors[uri]?.data }, uri)
+    assert.deepEqual((await ask(url, 'resources/read', { uri })).message.error, errors[uri])
+  }
+})
+
+test('plain HTTP callers get the result without what it says of its way here', async (t) => {
+  const hop = { resultType: 'complete', ttlMs: 5, cacheScope: 'public' }
+  let _meta: Json = { [`${prefix}serverInfo`]: { name: 's', version: '1' } }
+  const server = await startBareModern(t, [plain], ({ method }) =>
+    method === 'tools/call' ? { result: { ...hop, content: [], extra: 1, _meta } } : undefined)
+  const hub = await startHub(t, { settings: settings({ s: { url: server.url } }) })
+  await connected(hub, 1)
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const post = async (path: string, body: Json): Promise<Json> =>
+    await (await fetch(`${hub.url}${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json() as Json
+  for (const left of [undefined, { x: 1 }]) {
+    const own = { content: [], extra: 1, ...(left && { _meta: left }) }
+    assert.deepEqual(await post('/api/tools/s/plain', {}), own)
+    const { data } = await post('/api/tools/call/s', { toolName: 'plain', arguments: {} })
+    assert.deepEqual(data, { ...own, toolName: 'plain', arguments: {} })
+    _meta = { ..._meta, x: 1 }
+  }
+  // Of servers of earlier revisions they are the server's own.
+  assert.equal(withoutHop('{"ttlMs":1, "_meta":{}}'), '{"ttlMs":1, "_meta":{}}')
 })
 
 test('tools that clients of earlier revisions cannot read', async (t) => {

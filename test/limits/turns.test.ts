@@ -57,6 +57,7 @@ test('a large message is read as a small one is', async () => {
     `{"jsonrpc":"2.0","id":"7","result":{"content":[${filler}]}}`,
     `{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":${filler}}}`,
     `{"jsonrpc":"2.0","method":"notifications/x","params":{"name":${filler}}}`,
+    `{"jsonrpc":"2.0","id":7,"method":"x","params":{"name":"x","arguments":${filler},"name":"y","ref":{"uri":"a","uri":"b"}}}`,
     `[{"jsonrpc":"2.0","id":1,"result":${filler}},{"jsonrpc":"2.0","id":1},{"jsonrpc":"2.0","id":2,"result":{}}]`
   ]
   for (const text of texts) {

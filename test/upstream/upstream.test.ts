@@ -1554,13 +1554,30 @@ test('how often one owner causes processes to be started has a bound', async (t)
     pool?.take({ key: `session ${n}`, affinity: 'session', capabilityClass: '{}' }, new PlainClient(`${owner} ${n}`, owner, owner, true, owner))
   const { burst, interval } = limits.childStarts
   for (let n = 0; n < burst; n++) take(n % 2 === 0 ? one : other, n, 'ann')
-  assert.throws(() => take(one, 100, 'ann'), /You cause processes of server "one" faster than one caller may/)
+  const isFaster = { reason: 'share', message: /You cause processes of server "one" faster than one caller may/ }
+  assert.throws(() => take(one, 100, 'ann'), isFaster)
   assert.ok(one && one.all.length === 1 + limits.childrenPerOwner, 'an idle one stays')
   take(one, 101, 'ben')
   mock.timers.tick(interval)
   take(one, 102, 'ann')
   assert.throws(() => take(one, 103, 'ann'), /faster/)
   assert.equal(take(one, 102, 'ann'), one.all.at(-1), 'what is there is used')
+})
+
+test('an owner who has all of his connections in use is told that it is his share, all others that it is the bound', async () => {
+  const { linksPerServer } = limits
+  const pool = new Pool({ isProcess: false, children: new Children(), idleTimeout: 60_000, server: 'one', base: baseKey })
+  const take = (owner: string): Slot => {
+    const key = `session ${pool.all.length}`
+    const slot = pool.take({ key, affinity: 'session', capabilityClass: '{}' }, new PlainClient(key, owner, owner, true, owner))
+    // As while a call runs.
+    Object.defineProperty(slot, 'idle', { value: false })
+    return slot
+  }
+  while (pool.all.length < linksPerServer * 3 / 4) take('ann')
+  assert.throws(() => take('ann'), { reason: 'share', message: /^You use as many connections to server "one"/ })
+  for (let n = 0; pool.all.length < linksPerServer; n++) take(`other ${n}`)
+  assert.throws(() => take('ben'), { reason: 'limit', message: /all in use/ })
 })
 
 test('how often lists are read again has a bound for each user, and for each server of an admin', async (t) => {

@@ -253,7 +253,8 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (isObject(meta) && meta[instanceKey] === instance) throw new RpcError(code.invalidRequest, ownAddress)
       const client = this.leases.first(view, address, declared, capabilitiesText)
-      const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client)
+      // There is no session that could not begin: the requests that follow say that a server is away, until it is there.
+      const { capabilities: { tasks: _, ...capabilities }, instructions } = await gateway.describe(view, client, true)
       const result = discovered({
         supportedVersions: JSON.stringify(supportedVersions),
         capabilities: JSON.stringify(capabilities),

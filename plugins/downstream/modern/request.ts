@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ClientCapabilities } from '../../../protocol/capabilities.ts'
 import { supportedVersions } from '../../../protocol/era.ts'
 import { code, RpcError } from '../../../protocol/errors.ts'
-import { isObject, membersOf, withMembers, type Member } from '../../../protocol/json.ts'
+import { isObject, membersOf, type Member } from '../../../protocol/json.ts'
 import { isLegacyVersion } from '../../../protocol/legacy/versions.ts'
 import { isLevel, type Level } from '../../../protocol/listener.ts'
 import type { Request } from '../../../protocol/message.ts'
@@ -110,14 +110,10 @@ const maxKept = 16 * 1024
 /** The params without the members of the envelope; all others keep their bytes. */
 function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
   const members = membersOf(paramsText)
-  const at = members.findLastIndex(({ key }) => key === '_meta')
+  const at = members.findIndex(({ key }) => key === '_meta')
   const meta = members[at]
   if (!meta) return { text: paramsText, capabilitiesText: '{}' }
   const { rest, capabilitiesText } = partsOf(paramsText.slice(meta.start, meta.end), paramsText.length <= maxKept)
-  // Of several, the last counts here; a server may read the first, which would be one that nobody has looked at.
-  if (members.findIndex(({ key }) => key === '_meta') !== at) {
-    return { text: withMembers(paramsText, { _meta: rest === '' ? undefined : `{${rest}}` }), capabilitiesText }
-  }
   const text = rest === ''
     ? withoutMember(paramsText, members, at, meta)
     : `${paramsText.slice(0, meta.start)}{${rest}}${paramsText.slice(meta.end)}`

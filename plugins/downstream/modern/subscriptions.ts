@@ -64,7 +64,7 @@ export class Subscriptions {
 
   /** The part of a filter that can be honoured: lists that the route has, and resources that were subscribed to in time. */
   async #accept (subscription: Subscription, filter: Filter, address: string): Promise<Filter> {
-    const { capabilities } = await this.#gateway.describe(subscription.view, subscription)
+    const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
     const has = (name: string): boolean => isObject(capabilities[name])
     const accepted = new Set<string>()
     const subscribing = Promise.all(filter.resourceSubscriptions.map(async (uri) => {

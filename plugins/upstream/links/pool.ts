@@ -79,7 +79,7 @@ export class Pool {
     // One that takes an idle one's place costs as much as any other: processes would be started and ended without end.
     if (isProcess && !children.mayStart(owner)) {
       const sentence = `You cause processes of server ${JSON.stringify(server)} faster than one caller may; try again later`
-      throw new RpcError(code.unavailable, sentence, 'limit')
+      throw new RpcError(code.unavailable, sentence, 'share')
     }
     this.#makeRoom(owner)
     if (isProcess) children.start(owner)
@@ -136,19 +136,20 @@ export class Pool {
     const hasAllHere = own.length >= (isProcess ? limits.childrenPerOwner : most)
     const hasAll = isProcess && children.of(owner) >= limits.allChildrenPerOwner
     if (hasAllHere || hasAll || isCrowded) {
-      this.#evict(own, `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, or try again later`)
+      const sentence = `You use as many connections to server ${JSON.stringify(server)} as one caller may; end some, or try again later`
+      this.#evict(own, sentence, 'share')
     } else if (this.#slots.size >= most) {
-      this.#evict(this.all, `Server ${JSON.stringify(server)} has ${most} connections, all in use; try again later`)
+      this.#evict(this.all, `Server ${JSON.stringify(server)} has ${most} connections, all in use; try again later`, 'limit')
     }
   }
 
   /** Ends the link that has been idle for longest. @throws RpcError -32001 with the sentence when all are in use */
-  #evict (candidates: readonly Slot[], sentence: string): void {
+  #evict (candidates: readonly Slot[], sentence: string, reason: 'share' | 'limit'): void {
     let oldest: Slot | undefined
     for (const slot of candidates) {
       if (slot !== this.base && slot.idle && (slot.link?.lastUsed ?? 0) < (oldest?.link?.lastUsed ?? Infinity)) oldest = slot
     }
-    if (!oldest) throw new RpcError(code.unavailable, sentence, 'limit')
+    if (!oldest) throw new RpcError(code.unavailable, sentence, reason)
     void this.#end(oldest)
   }
 
