@@ -186,8 +186,13 @@ export class HttpExchange implements AnswerHandlers {
       if (id === undefined || (message.id !== id && message.id !== null)) continue
       this.#isAnswered = true
       connection.receiver?.message({ ...message, id }, id)
-      if (this.#streams) connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.abort(); this.#done() })
+      if (this.#streams) connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.#closeStream() })
     }
+  }
+
+  /** Closes a stream that has brought its answer, once what has arrived meanwhile is read: the event loop may have been held. */
+  #closeStream (): void {
+    setImmediate(() => { this.abort(); this.#done() })
   }
 
   /** The whole answer was read. @param text its body, unless it was a stream */

@@ -1856,11 +1856,11 @@ test('the system configuration', async (t) => {
     assert.deepEqual(await onDisk(hub), before)
   })
 
-  await t.test('a section that is no object, a pattern in the words of the refusal', async () => {
+  await t.test('a section that is no object, what a pattern wants in words', async () => {
     for (const section of ['routing', 'install', 'smartRouting', 'toolResultCompression', 'mcpRouter', 'oauthServer']) {
       for (const value of [[], 7, 'text']) refused(await put({ [section]: value }), 400, section)
     }
-    assert.match((await put({ routing: { bearerAuthHeaderName: 'a b' } })).text, /0-9A-Za-z-/, 'as it is')
+    assert.match((await put({ routing: { bearerAuthHeaderName: 'a b' } })).text, /expected the name of an HTTP header, without a colon or spaces/)
   })
 
   await t.test('the older names of the embeddings API are understood', async () => {
