@@ -6,7 +6,7 @@ import type { newWorld } from '../fakes/legacy-bridge.ts'
 import { startLegacyBridge } from '../fakes/legacy-bridge.ts'
 import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, text, within, type Json, type Message } from '../helpers/client.ts'
-import { bearerKey, startHub, tsServer, until, type Cleanup, type Hub } from '../helpers/hub.ts'
+import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
 import { isModern } from '../../plugins/downstream/modern/request.ts'
 import { complete } from '../../plugins/downstream/modern/result.ts'
@@ -357,23 +357,6 @@ test('a question parks a call; its answers resume it', async (t) => {
     const both = await Promise.all([retry(url, 'slow', asked, answers), retry(url, 'slow', asked, answers)])
     assert.deepEqual(both.map(({ message }) => text(message.result)), ['accept Ann', 'accept Ann'])
   })
-})
-
-test('questions on a link of a user are put to the user, whichever of his calls they are for', async (t) => {
-  const hub = await startHub(t, {
-    settings: settings({ s: { ...tsServer('test/fakes/legacy-bridge.ts'), isolation: 'user' } }, { bearerKeys: [bearerKey(), otherKey()] })
-  })
-  await connected(hub, 1)
-  const url = `${hub.url}/mcp/s`
-  // One of them may be asked for all, and those go on with its answers.
-  const answered = async (asked: Answer): Promise<string> => {
-    const { result } = asked.message
-    if (result?.resultType !== 'input_required') return text(result)
-    const keys = Object.keys(result.inputRequests as Json)
-    return await answered(await retry(url, 'form', asked, Object.fromEntries(keys.map((key) => [key, accepted]))))
-  }
-  const ended = await Promise.all(Array.from({ length: 3 }, async () => await answered(await call(url, 'form'))))
-  assert.deepEqual(ended, ['accept Ann', 'accept Ann', 'accept Ann'])
 })
 
 test('a call whose tool is not shown any more is not taken up, and its answer is not told again', async (t) => {

@@ -55,24 +55,10 @@ function recipientOf ({ tasks, owner }: Slot, link: Link, origin: Origin, params
   })
 }
 
-/**
- * The call on which a question is put where each user has a link: the latest that is attached, if all that is under way there is one
- * caller's, who may have several clients. A modern one has as many as it has calls.
- */
-function callOfUser ({ key: { affinity }, tasks }: Slot, link: Link, params: Record<string, unknown>): Call | undefined {
-  if (affinity !== 'user' || taskOf(params) !== undefined) return undefined
-  const clients = [...link.openCalls.map(({ client }) => client), ...tasks.workersOn(link)]
-  // Callers without credentials are one principal, and not one owner.
-  const callers = new Set(clients.map(({ principal, owner, id }) => JSON.stringify([principal ?? id, owner ?? id])))
-  return callers.size === 1 ? link.openCalls.findLast(({ exchange }) => exchange !== undefined) : undefined
-}
-
 /** Puts an upstream's question to the one client that it is for. @throws RpcError to answer the upstream with */
 export async function dispatchQuestion (deps: DispatchDeps, slot: Slot, link: Link, question: Question, origin: Origin): Promise<Response> {
   const { name, contested, onQuestion } = deps
-  const found = recipientOf(slot, link, origin, question.params)
-  const own = found.kind === 'contested' ? callOfUser(slot, link, question.params) : undefined
-  const target = own ? { kind: 'call' as const, call: own } : found
+  const target = recipientOf(slot, link, origin, question.params)
   if (target.kind === 'over') throw new RpcError(code.invalidRequest, `The request that ${question.method} belongs to is over`)
   if (target.kind === 'contested') contested()
   if (target.kind === 'contested' || target.kind === 'idle') {
