@@ -812,7 +812,7 @@ test('bearer keys are changed', async (t) => {
     for (let n = rows(await eve('GET', '/auth/keys')).length; n < limits.keysPerUser; n++) {
       data(await eve('POST', '/auth/keys', { name: `key ${n}` }), 201)
     }
-    assert.equal(refused(await eve('POST', '/auth/keys', { name: 'one more' }), 503).code, 'TH_LIMIT_REACHED')
+    assert.equal(refused(await eve('POST', '/auth/keys', { name: 'one more' }), 429).code, 'TH_SHARE_USED')
     data(await bob('POST', '/auth/keys', { name: 'another user' }), 201)
   })
 })
