@@ -54,7 +54,7 @@ export class Api {
   async close (): Promise<void> { await this.#close() }
 }
 
-/** What an answer finds wrong, in sentences; that of a schema is in its message. */
+/** The sentences in `errors` of an error response: its elements are strings, or objects with a `message` (schema errors). */
 const findingsOf = (errors: unknown): string[] => (Array.isArray(errors) ? errors as unknown[] : []).flatMap((each) => {
   if (typeof each === 'string') return [each]
   return typeof each === 'object' && each !== null && 'message' in each && typeof each.message === 'string' ? [each.message] : []

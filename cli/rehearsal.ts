@@ -1,5 +1,5 @@
-// What `serve` would say of an environment and its settings: the same steps, over settings that cannot be written. No server is connected,
-// no database asked, and no request served.
+// Runs the steps of a start (`serve`) without its effects, and collects their errors and warnings. The settings are read-only, no server is
+// connected, no database is opened, and no request is served.
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ import { versionOf } from './version.ts'
 export interface Remarks {
   /** Why the gateway would not start. */
   readonly errors: string[]
-  /** What it would log as a warning. */
+  /** Warnings that a start would log. */
   readonly warnings: string[]
 }
 

@@ -16,11 +16,11 @@ const reasons: Readonly<Record<string, string>> = {
 const ofWriting = new Set(['ENOSPC', 'EDQUOT', 'EROFS'])
 
 export interface Place {
-  /** What was to be written, as people know it. */
+  /** The file or folder that the command writes, as the user named it. */
   readonly target: string
   /** The folder that is written to; beyond it, paths are those of what is read. */
   readonly within: string
-  /** What to change, as a sentence. */
+  /** A sentence that tells the user what to change. */
   readonly advice: string
 }
 

@@ -53,7 +53,7 @@ export async function check (environment: Environment): Promise<Finding[]> {
 
 type Add = (level: Finding['level'], place: string, error: unknown) => void
 
-/** The settings file, with what is found in it. @returns undefined: there is none, or it cannot be used */
+/** Reads the settings file, and reports its problems to `add`. @returns undefined when there is no file, or it cannot be used */
 async function settingsOf (env: Env, environment: Environment, add: Add): Promise<Document | undefined> {
   if (env.DB_URL !== undefined) add('warning', 'database', 'its settings are checked by the gateway when it reads them; the log tells')
   const { settings: path } = placesOf(env)
