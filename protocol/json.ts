@@ -8,8 +8,6 @@ export interface Member {
   keyStart: number
   start: number
   end: number
-  /** How many members its own value has, where that was asked for, and the value is an object. */
-  size?: number
 }
 
 const QUOTE = 0x22
@@ -68,40 +66,39 @@ function decoded (name: string): string {
   }
 }
 
-/**
- * The members of an object, in order; empty when the text is not an object.
- * @param sized the key whose own members are counted on the way
- */
-export function membersOf (text: string, sized?: string): Member[] {
+/** The members of an object, in order; empty when the text is not an object. */
+export function membersOf (text: string): Member[] {
   const members: Member[] = []
-  const at = skipSpace(text, 0)
-  if (text.charCodeAt(at) === BRACE) readMembers(text, at, members, sized)
-  return members
-}
-
-/** Adds the members of the object that begins at `at`. @returns the index behind it */
-function readMembers (text: string, at: number, members: Member[], sized?: string): number {
+  let at = skipSpace(text, 0)
+  if (text.charCodeAt(at) !== BRACE) return members
   at = skipSpace(text, at + 1)
   while (text.charCodeAt(at) === QUOTE) {
     const keyStart = at
     at = skipString(text, at)
     const name = text.slice(keyStart + 1, at - 1)
-    const key = name.includes('\\') ? decoded(name) : name
     const start = skipSpace(text, skipSpace(text, at) + 1)
-    let end: number
-    if (key === sized && text.charCodeAt(start) === BRACE) {
-      const own: Member[] = []
-      end = readMembers(text, start, own)
-      members.push({ key, keyStart, start, end, size: own.length })
-    } else {
-      end = skipValue(text, start)
-      members.push({ key, keyStart, start, end })
-    }
+    const end = skipValue(text, start)
+    members.push({ key: name.includes('\\') ? decoded(name) : name, keyStart, start, end })
     at = skipSpace(text, end)
     if (text.charCodeAt(at) !== COMMA) break
     at = skipSpace(text, at + 1)
   }
-  return at + 1
+  return members
+}
+
+/** How many members an object has, repeated ones included; 0 when the text is not an object. */
+export function countMembers (text: string): number {
+  let count = 0
+  let at = skipSpace(text, 0)
+  if (text.charCodeAt(at) !== BRACE) return count
+  at = skipSpace(text, at + 1)
+  while (text.charCodeAt(at) === QUOTE) {
+    count++
+    at = skipSpace(text, skipValue(text, skipSpace(text, skipSpace(text, skipString(text, at)) + 1)))
+    if (text.charCodeAt(at) !== COMMA) break
+    at = skipSpace(text, at + 1)
+  }
+  return count
 }
 
 /** The object's text with each member once: of a repeated key, the last one, as with `JSON.parse`. */

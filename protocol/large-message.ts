@@ -97,11 +97,11 @@ async function toMessage (text: string, scanner: JsonScanner, maxDepth: number, 
   const params = textOf('params')
   if (params?.startsWith('{') !== true) {
     if (params !== undefined) value.params = null
-    return messageOf(value, textOf)
+    return messageOf(value, textOf, () => 0)
   }
   const { members } = await scanned(params, maxDepth, membersOfParams, pause)
   value.params = toParams(params, members)
-  return messageOf(value, textOf, members.length)
+  return messageOf(value, textOf, () => members.length)
 }
 
 /** The params of a large message: those members that somebody reads, of which the large ones are parsed when they are read. */

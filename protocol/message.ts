@@ -1,5 +1,15 @@
 import { code, RpcError } from './errors.ts'
-import { elementsOf, isDeeperThan, isObject, memberOf, membersOf, smallMemberOf, withMembers, withoutRepeats, type Member } from './json.ts'
+import {
+  countMembers,
+  elementsOf,
+  isDeeperThan,
+  isObject,
+  memberOf,
+  membersOf,
+  smallMemberOf,
+  withMembers,
+  withoutRepeats
+} from './json.ts'
 
 export type RequestId = string | number
 
@@ -70,29 +80,37 @@ export const notMessages = {
 
 function toMessage (value: unknown, text: string): Message {
   if (!isObject(value)) throw notMessages.isNoObject()
-  const members = membersOf(text, 'params')
-  const find = (key: string): Member | undefined => members.findLast((each) => each.key === key)
-  return messageOf(value, (key) => {
-    const member = find(key)
-    return member && text.slice(member.start, member.end)
-  }, find('params')?.size)
+  const members = membersOf(text)
+  const textOf = (key: string): string | undefined => {
+    for (let at = members.length - 1; at >= 0; at--) {
+      const member = members[at]
+      if (member?.key === key) return text.slice(member.start, member.end)
+    }
+    return undefined
+  }
+  return messageOf(value, textOf, countMembers)
 }
 
 /**
  * A message by its members.
  * @param value whose `params`, `result` and `error` are undefined where there are no such members
  * @param textOf the text of a member
- * @param size how many members the text of `params` has, repeated ones included, of those that `params` may have
+ * @param sizeOf how many members the text of `params` has, repeated ones included, of those that `params` may have
  * @throws RpcError -32600
  */
-export function messageOf (value: Readonly<Record<string, unknown>>, textOf: (key: string) => string | undefined, size = 0): Message {
+export function messageOf (
+  value: Readonly<Record<string, unknown>>,
+  textOf: (key: string) => string | undefined,
+  sizeOf: (paramsText: string) => number
+): Message {
   if (value.jsonrpc !== '2.0') throw new RpcError(code.invalidRequest, 'Invalid request: "jsonrpc" must be "2.0"')
   if (typeof value.method === 'string') {
     if (value.params !== undefined && !isObject(value.params)) {
       throw new RpcError(code.invalidRequest, 'Invalid request: "params" must be an object')
     }
     const params = value.params ?? {}
-    const paramsText = readOnce(params, textOf('params') ?? '{}', size)
+    const text = textOf('params') ?? '{}'
+    const paramsText = readOnce(params, text, sizeOf(text))
     if (value.id === undefined) return { kind: 'notification', method: value.method, params, paramsText }
     if (!isId(value.id)) throw new RpcError(code.invalidRequest, 'Invalid request: "id" must be a string or a number')
     return { kind: 'request', id: value.id, idText: textOf('id') ?? 'null', method: value.method, params, paramsText }

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { bytesOf, readJson, readText } from '../plugins/body/index.ts'
+import { bytesOf, collectText, readJson } from '../plugins/body/index.ts'
 import { holdBody } from '../plugins/body/memory.ts'
 import { ownerAt } from '../plugins/limits/owner.ts'
 import type {} from './api/principal.ts'
@@ -27,12 +27,11 @@ function countChange ({ server, principal, routeOptions }: FastifyRequest, size:
   if (principal && routeOptions.config.effect === 'change') server.settings.countLarge(principal, size)
 }
 
-/** Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. */
+/** Takes bodies of the calling scope and its children as unparsed JSON text of bounded size. With a callback: every call comes this way. */
 export function textBodies (app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addHook('preParsing', holdBody(() => bytesOf(limitOf(app))))
-  app.addContentTypeParser(
-    'application/json',
-    async (_request: FastifyRequest, payload: FastifyRequest['raw']) => await readText(payload, bytesOf(limitOf(app)))
-  )
+  app.addContentTypeParser('application/json', (_request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
+    collectText(payload, bytesOf(limitOf(app)), done)
+  })
 }

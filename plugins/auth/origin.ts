@@ -25,8 +25,9 @@ const parsed = (baseUrl: string | undefined): URL | undefined =>
  */
 export function servesHost ({ hosts }: OriginRules, host: string | undefined, baseUrl: string | undefined): boolean {
   if (!hosts) return true
-  const name = host === undefined ? undefined : nameOf(host)
-  return name !== undefined && (hosts.has(name) || name === parsed(baseUrl)?.hostname)
+  if (host === undefined) return false
+  const name = nameOf(host)
+  return hosts.has(name) || name === parsed(baseUrl)?.hostname
 }
 
 /**

@@ -29,34 +29,46 @@ function hasOtherCharset (contentType = ''): boolean {
 }
 
 /**
- * The whole body as text, unchanged.
+ * Reads the whole body as text, unchanged.
  * @param limit in bytes
- * @throws TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other than UTF-8
+ * @param done called once. Its error: TooLarge, InvalidUtf8, UnsupportedMediaType for a body with a content encoding or a charset other
+ * than UTF-8, or that of the connection
  */
-export async function readText (payload: IncomingMessage, limit: number): Promise<string> {
-  const { 'content-encoding': encoding, 'content-type': contentType } = payload.headers
-  if (encoding !== undefined || hasOtherCharset(contentType)) throw new errors.UnsupportedMediaType()
-  if (Number(payload.headers['content-length'] ?? 0) > limit) throw new errors.TooLarge(limit)
+export function collectText (payload: IncomingMessage, limit: number, done: (error: Error | null, text?: string) => void): void {
+  const { 'content-encoding': encoding, 'content-type': contentType, 'content-length': length } = payload.headers
+  if (encoding !== undefined || hasOtherCharset(contentType)) { done(new errors.UnsupportedMediaType()); return }
+  if (length !== undefined && Number(length) > limit) { done(new errors.TooLarge(limit)); return }
   const chunks: Buffer[] = []
   let size = 0
-  await new Promise<void>((resolve, reject) => {
-    payload.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= limit) {
-        chunks.push(chunk)
-        return
-      }
-      // The rest is read and thrown away, so that the client gets to see the answer.
-      payload.removeAllListeners('data')
-      payload.resume()
-      reject(new errors.TooLarge(limit))
-    })
-    payload.on('end', resolve)
-    payload.on('error', reject)
+  let isOver = false
+  const finish = (error: Error | null, text?: string): void => {
+    if (!isOver) done(error, text)
+    isOver = true
+  }
+  payload.on('data', (chunk: Buffer) => {
+    size += chunk.length
+    if (size <= limit) {
+      chunks.push(chunk)
+      return
+    }
+    // The rest is read and thrown away, so that the client gets to see the answer.
+    payload.removeAllListeners('data')
+    payload.resume()
+    finish(new errors.TooLarge(limit))
   })
-  const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
-  if (!isUtf8(bytes)) throw new errors.InvalidUtf8()
-  return bytes.toString()
+  payload.on('end', () => {
+    const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+    if (isUtf8(bytes)) finish(null, bytes.toString())
+    else finish(new errors.InvalidUtf8())
+  })
+  payload.on('error', finish)
+}
+
+/** The whole body as text, unchanged. @param limit in bytes @throws what `collectText` tells */
+export async function readText (payload: IncomingMessage, limit: number): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    collectText(payload, limit, (error, text = '') => { if (error) reject(error); else resolve(text) })
+  })
 }
 
 /**

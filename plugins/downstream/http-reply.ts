@@ -73,11 +73,12 @@ export class HttpReply implements ReplyChannel {
   /** Answers without a stream; without a body when every request was cancelled. */
   #end (status: number): void {
     const answers = this.#answers
-    if (answers.length === 0) {
+    const [first] = answers
+    if (!first) {
       if (this.canStream) this.#raw.writeHead(200, { 'content-type': 'text/event-stream' }).end()
       else this.#raw.writeHead(202).end()
     } else if (this.#options.batch) writeJson(this.#raw, ['[', ...answers.flatMap((each, at) => at === 0 ? each : [',', ...each]), ']'])
-    else writeJson(this.#raw, answers.flat(), status)
+    else writeJson(this.#raw, first, status)
   }
 
   #upgrade (): void {

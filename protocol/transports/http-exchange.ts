@@ -185,7 +185,7 @@ export class HttpExchange implements AnswerHandlers {
       // Only the answer to this request is accepted on its stream: another one could be meant for another client.
       if (id === undefined || (message.id !== id && message.id !== null)) continue
       this.#isAnswered = true
-      connection.receiver?.message({ ...message, id }, id)
+      connection.receiver?.message(message.id === null ? { ...message, id } : message, id)
       if (this.#streams) connection.later(this.#request.method === 'GET' ? 0 : afterAnswer, () => { this.#closeStream() })
     }
   }
