@@ -225,7 +225,7 @@ export class Upstream implements Provider {
 
   caching (client: Client, kind: ListKind): Caching | undefined {
     const catalogue = this.catalogue(client)
-    return catalogue && this.#catalogues.caching(catalogue, kind, this.#readingSlots(client)[0] ?? this.#placement.pool.base)
+    return catalogue && this.#catalogues.caching(catalogue, kind, this.#ownSlot(this.#placement.find(client)) ?? this.#placement.pool.base)
   }
 
   /** The id of the client's own catalogue, if it has one that differs from its class's. */
@@ -234,12 +234,14 @@ export class Upstream implements Provider {
   get hasOwnCatalogues (): boolean { return this.#placement.pool.all.some((slot) => slot.catalogue !== undefined) }
 
   learn (client: Client, only: boolean): Learning[] {
-    const reading = this.#catchUp(client)
+    const key = this.#placement.keyOf(client)
+    const { capabilityClass } = key
+    const own = this.#placement.pool.find(key)
+    const reading = this.#catchUp(own)
     // On merged routes nobody waits for a user's server of which something is known: `list_changed` follows.
     const isWaitedFor = only || !this.#deps.isUsers()
     const changed = isWaitedFor ? reading : []
-    const { capabilityClass } = this.#placement.keyOf(client)
-    if (this.#catalogues.has(capabilityClass) || this.#placement.find(client)?.catalogue) return changed
+    if (this.#catalogues.has(capabilityClass) || own?.catalogue) return changed
     const budget = this.#learnBudget(capabilityClass, only)
     if (budget <= 0) return changed
     // On merged routes, a new class of clients is shown at once what others are shown. No process is started for its own lists.
@@ -250,22 +252,25 @@ export class Upstream implements Provider {
     return isLeftOut ? changed : [...changed, { done, budget }]
   }
 
-  /** The slots on which changes of what a client is shown are heard. */
-  #readingSlots (client: Client): Slot[] {
-    const { base } = this.#placement.pool
-    const own = this.#placement.find(client)
-    return own && own !== base && this.#placement.lists(own) ? [own, base] : [base]
+  /** A client's slot, where changes of what the client is shown are heard on it as well as on the gateway's own. */
+  #ownSlot (slot: Slot | undefined): Slot | undefined {
+    return slot && slot !== this.#placement.pool.base && this.#placement.lists(slot) ? slot : undefined
   }
 
-  /** The upstream sent `list_changed`, or what it lists has run out: its lists are being read again. */
-  #catchUp (client: Client): Learning[] {
+  /**
+   * The upstream sent `list_changed`, or what it lists has run out: its lists are being read again.
+   * @param slot the client's, if there is one
+   */
+  #catchUp (slot: Slot | undefined): Learning[] {
     const { base } = this.#placement.pool
-    return this.#readingSlots(client).flatMap((slot) => {
-      const reading = this.#catalogues.catchUp(slot, slot === base, slot === base || !base.link)
-      if (!reading) return []
-      const budget = limits.firstAnswerBudget + reading.since - Date.now()
-      return budget > 0 ? [{ done: reading.done, budget }] : []
-    })
+    const own = this.#ownSlot(slot)
+    const readings: Learning[] = []
+    for (const each of own ? [own, base] : [base]) {
+      const reading = this.#catalogues.catchUp(each, each === base, each === base || !base.link)
+      const budget = reading ? limits.firstAnswerBudget + reading.since - Date.now() : 0
+      if (reading && budget > 0) readings.push({ done: reading.done, budget })
+    }
+    return readings
   }
 
   /** How long it is worth waiting for what it lists to a class of clients, in ms. */
