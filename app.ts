@@ -22,6 +22,7 @@ import downstream from './plugins/downstream/index.ts'
 import type { Sealer } from './plugins/downstream/modern/state.ts'
 import sse from './plugins/downstream/sse/index.ts'
 import { boundQuery, checkQuery } from './plugins/body/query.ts'
+import { compileSerializer } from './plugins/body/serializers.ts'
 import { compileValidator } from './plugins/body/validators.ts'
 import { clientError, maxHeaderSize } from './plugins/errors/client-error.ts'
 import errors, { byPath, envelope } from './plugins/errors/index.ts'
@@ -126,6 +127,7 @@ export async function buildApp (options: AppOptions): Promise<FastifyInstance> {
   })
 
   app.setValidatorCompiler(compileValidator)
+  app.setSerializerCompiler(compileSerializer)
   app.addHook('onRequest', boundQuery)
   app.addHook('preValidation', checkQuery)
 

@@ -8,6 +8,8 @@ import type { CatalogueCache } from '../store.ts'
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
+  /** Settles once the folder is there. */
+  #made: Promise<unknown> | undefined
   /** Files that are being written, each with a limit of one write at a time. */
   readonly #writing = new Map<string, LimitFunction>()
 
@@ -22,9 +24,19 @@ export class CatalogueFiles implements CatalogueCache {
   async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
     await this.#alone(path, async () => {
-      await makeFolder(this.#folder, 'DATA_DIR')
-      await writeFile(`${path}.tmp`, text, { mode: 0o600 })
-      await rename(`${path}.tmp`, path)
+      this.#made ??= makeFolder(this.#folder, 'DATA_DIR').catch((error: unknown) => {
+        this.#made = undefined
+        throw error
+      })
+      await this.#made
+      try {
+        await writeFile(`${path}.tmp`, text, { mode: 0o600 })
+        await rename(`${path}.tmp`, path)
+      } catch (error) {
+        // Somebody may have removed it meanwhile: the next one makes it again.
+        this.#made = undefined
+        throw error
+      }
     })
   }
 

@@ -114,8 +114,9 @@ export class StdioTransport implements Transport {
       const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
       throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
     }
-    await ownTurn()
+    while (spawning.time >= spawnTurn) await new Promise((resolve) => { setImmediate(resolve) })
     if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
+    const begun = performance.now()
     const child = spawn(command, args, {
       cwd,
       ...(user && { uid: user.uid, gid: user.gid }),
@@ -124,6 +125,7 @@ export class StdioTransport implements Transport {
       windowsHide: true,
       stdio: ['pipe', 'pipe', 'pipe']
     })
+    noteSpawning(performance.now() - begun)
     this.#child = child
     const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })
     this.#gone = exited
@@ -296,13 +298,14 @@ export class StdioTransport implements Transport {
   }
 }
 
-let lastTurn = Promise.resolve()
+/** How long one turn of the event loop starts processes, in ms: each start holds it for some, and for more while others start. */
+const spawnTurn = 20
+/** How long this turn has done so, in ms. */
+const spawning = { time: 0 }
 
-/** Resolves in a turn of the event loop in which no other process is started: a start holds the loop for some ms. */
-async function ownTurn (): Promise<void> {
-  const turn = lastTurn
-  lastTurn = turn.then(async () => { await new Promise((resolve) => { setImmediate(resolve) }) })
-  await turn
+function noteSpawning (time: number): void {
+  if (spawning.time === 0) setImmediate(() => { spawning.time = 0 })
+  spawning.time += time
 }
 
 /** Reads the child's stderr line by line, for as long as it lives; long lines are cut. */
