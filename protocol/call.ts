@@ -80,6 +80,8 @@ export class Call {
   #next: Promise<Changes> | undefined
   /** Rejects the answer while no request is open. */
   #giveUp: ((error: UpstreamError) => void) | undefined
+  /** Why it was cancelled while no request was open. */
+  #givenUp: UpstreamError | undefined
   #over = false
 
   /** Sends the request at once, unless its exchange is cancelled already. */
@@ -99,7 +101,9 @@ export class Call {
       return
     }
     this.#arm()
-    this.answer = style === undefined ? this.#send(exchange, changes) : this.#sendInRounds(exchange, changes)
+    this.answer = style === undefined
+      ? this.#send(exchange, changes)
+      : this.#send(exchange, changes).then((response) => this.#next === undefined ? response : this.#inRounds(exchange, changes, response))
     this.attach(exchange)
   }
 
@@ -118,11 +122,11 @@ export class Call {
     }, this.#headers, exchange.client.owner, style?.headers(exchange, changes))
   }
 
-  /** Sends the request, and sends it again for as long as an answer is not the last one. */
-  async #sendInRounds (exchange: Exchange, changes: Changes): Promise<Response> {
+  /** Sends the request again, for as long as an answer is not the last one. */
+  async #inRounds (exchange: Exchange, changes: Changes, response: Response): Promise<Response> {
+    if (this.#givenUp) throw this.#givenUp
     const gone = new Promise<never>((_resolve, reject) => { this.#giveUp = reject })
     gone.catch(() => {})
-    let response = await this.#send(exchange, changes)
     while (this.#next !== undefined) {
       let more: Changes
       try {
@@ -208,6 +212,7 @@ export class Call {
     this.#over = true
     if (this.#next !== undefined) {
       this.#end(undefined)
+      this.#givenUp = error
       this.#giveUp?.(error)
       return
     }

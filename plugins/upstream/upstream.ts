@@ -2,6 +2,7 @@ import type { Client, Exchange, Question } from '../../protocol/exchange.ts'
 import { plainClass } from '../../protocol/capabilities.ts'
 import type { Caching } from '../../protocol/caching.ts'
 import type { Catalogue, ListKind } from '../../protocol/lists.ts'
+import type { Changes } from '../../protocol/call.ts'
 import type { RpcError } from '../../protocol/errors.ts'
 import { unreadableTools } from '../../protocol/legacy/readable-tool.ts'
 import type { Response } from '../../protocol/message.ts'
@@ -304,7 +305,7 @@ export class Upstream implements Provider {
    * Sends a request. An expired session is opened again, and the request repeated if it cannot have run.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
-  call (exchange: Exchange, changes: Readonly<Record<string, string>>, trace?: TraceContext): Promise<Response> {
+  call (exchange: Exchange, changes: Changes, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
     // A request about a task goes to where the task runs.
@@ -312,7 +313,7 @@ export class Upstream implements Provider {
     const slot = taskSlot ?? this.#placement.slotFor(client, passed)
     const { timeout = this.#deps.requestTimeout, resetTimeoutOnProgress = true, maxTotalTimeout } = this.config.options ?? {}
     const options = {
-      changes,
+      changes: changesOf(exchange, changes),
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
@@ -364,3 +365,10 @@ export class Upstream implements Provider {
 /** Identifies whose lists they are and what they are read from: they outlive changes of everything else. */
 const targetOf = ({ type, command, args, url, openapi, owner = 'admin' }: ServerConfig): string =>
   sha256(JSON.stringify([type, command, args, url, openapi?.schema ?? openapi?.url, owner]))
+
+/** The changes of a request's params that change something: of a tool that has its own name on a route nothing is rewritten. */
+function changesOf ({ params: { name } }: Exchange, changes: Changes): Changes {
+  if (typeof name !== 'string' || changes.name !== JSON.stringify(name)) return changes
+  const { name: _, ...others } = changes
+  return others
+}

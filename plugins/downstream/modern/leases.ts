@@ -64,6 +64,8 @@ export interface LeasesDeps {
 /** Which client a modern request is of. Clients that no request holds are kept for a while, since links hang on them. */
 export class Leases {
   readonly #pools = new Map<string, Pool>()
+  /** The pool that was used last, and by what: the next request is often of the same client. */
+  #last: { readonly view: View, readonly address: string, readonly text: string, readonly level: Level | undefined, pool: Pool } | undefined
   readonly #deps: LeasesDeps
   readonly #sweeper: NodeJS.Timeout
   readonly #idle = new Shares(limits.leases.idle, 'idle clients')
@@ -121,11 +123,13 @@ export class Leases {
   }
 
   #pool (view: View, address: string, text: string, level: Level | undefined): Pool {
+    const last = this.#last
+    if (last?.view === view && last.address === address && last.level === level && last.text === text) return last.pool
     const key = keyOf(view, address, text, level)
-    const known = this.#pools.get(key)
-    if (known) return known
-    const pool: Pool = { key, clients: [], free: [] }
-    this.#pools.set(key, pool)
+    let pool = this.#pools.get(key)
+    if (!pool) this.#pools.set(key, pool = { key, clients: [], free: [] })
+    // A larger text would keep what it is a part of.
+    if (key.length <= limits.leases.key) this.#last = { view, address, text, level, pool }
     return pool
   }
 
@@ -173,7 +177,9 @@ export class Leases {
       this.#idle.remove(client.owner, 1)
       this.#deps.ended(client)
     }
-    if (pool.clients.length === 0) this.#pools.delete(pool.key)
+    if (pool.clients.length > 0) return
+    this.#pools.delete(pool.key)
+    if (this.#last?.pool === pool) this.#last = undefined
   }
 }
 

@@ -74,7 +74,9 @@ function withInfo (text: string, serverInfo: string | undefined): string | undef
   const from = text.indexOf('{') + 1
   if (!meta) return `{${type}"_meta":{"${metaKeys.serverInfo}":${serverInfo}}${members.length === 0 ? '' : ','}${text.slice(from)}`
   if (metas.length > 1 || text[meta.start] !== '{') return undefined
-  const own = withMembers(text.slice(meta.start, meta.end), { [metaKeys.serverInfo]: serverInfo })
+  const metaText = text.slice(meta.start, meta.end)
+  if (type === '' && metaText === `{"${metaKeys.serverInfo}":${serverInfo}}`) return text
+  const own = withMembers(metaText, { [metaKeys.serverInfo]: serverInfo })
   return `{${type}${text.slice(from, meta.start)}${own}${text.slice(meta.end)}`
 }
 
