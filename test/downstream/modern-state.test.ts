@@ -10,6 +10,7 @@ import { answerer } from '../../plugins/downstream/modern/answers.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
 import { ParkedCalls, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked.ts'
+import { checkAsked } from '../../plugins/downstream/modern/input-request.ts'
 import type { ModernRequest } from '../../plugins/downstream/modern/request.ts'
 import { States, type Binding, type State } from '../../plugins/downstream/modern/state.ts'
 import type { Gateway } from '../../plugins/gateway/gateway.ts'
@@ -271,6 +272,24 @@ test('what a client did not declare is not asked', async () => {
     exchange.cancel('end')
     await assert.rejects(asking, error ?? /request is over/)
   }
+})
+
+test('a server of this era that asks what a client did not declare: -32021 says what the client would have to', async () => {
+  const table: ReadonlyArray<readonly [object, object, object | undefined]> = [
+    [{}, { method: 'elicitation/create', params: { message: 'a' } }, { elicitation: { form: {} } }],
+    [{ elicitation: {} }, { method: 'elicitation/create', params: { mode: 'url', url: 'http://x' } }, { elicitation: { url: {} } }],
+    [{ sampling: {} }, { method: 'sampling/createMessage', params: { tools: [] } }, { sampling: { tools: {} } }],
+    [{ sampling: {} }, { method: 'roots/list' }, { roots: {} }],
+    [{ sampling: {} }, { method: 'vendor/ask' }, undefined]
+  ]
+  for (const [capabilities, asked, requiredCapabilities] of table) {
+    assert.throws(() => { checkAsked({ ...capabilities }, JSON.stringify({ inputRequests: { one: asked } })) }, (error: RpcError) => {
+      const { code: number, data } = JSON.parse(error.toText()) as { code: number, data?: object }
+      assert.deepEqual([number, data], requiredCapabilities ? [-32021, { requiredCapabilities }] : [code.internal, undefined])
+      return true
+    })
+  }
+  checkAsked({ roots: {} }, '{"inputRequests":{"one":{"method":"roots/list"}}}')
 })
 
 test('parked calls are bounded in number, by one owner, and in size', async (t) => {

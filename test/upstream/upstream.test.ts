@@ -671,6 +671,17 @@ test('readList: an upstream\'s list, page by page', async (t) => {
     assert.match(result.warnings.at(-1) ?? '', /only the first/)
   })
 
+  await t.test('a name with characters that are not seen, or that turn others round, is left out', async () => {
+    for (const odd of ['line\nbreak', '\u{202e}txet', 'a\u{2066}b', 'a\u{200f}', 'a\u{e0041}\u{e007f}']) {
+      const result = await read('tools', () => `{"tools":[${tool(odd)},${tool('plain')}]}`)
+      assert.deepEqual(names(result), ['plain'], JSON.stringify(odd))
+      assert.match(result.warnings.join(), /^tools: "[\w\u{fffd}]+" has control characters in its name and is left out$/u)
+    }
+    // Other scripts, and what belongs to them, are names.
+    const scripts = ['Größe', '天気', 'نص', 'क्‍ष']
+    assert.deepEqual(names(await read('tools', () => `{"tools":[${scripts.map((name) => tool(name)).join()}]}`)), scripts)
+  })
+
   await t.test('an error of the upstream is the caller\'s', async () => {
     await assert.rejects(readList('tools', async () => { throw new UpstreamError('broken', 'gone') }, () => {}), { message: 'gone' })
   })

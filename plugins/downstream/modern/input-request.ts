@@ -2,6 +2,7 @@ import { mayBeAsked, type ClientCapabilities } from '../../../protocol/capabilit
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
+import { modernCode } from '../../../protocol/modern/envelope.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
 
 /** What a client of this era can be asked (MCP 2026-07-28, `InputRequest`). */
@@ -10,7 +11,7 @@ const known: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/crea
 /**
  * Checks the questions of a server of this era, which are handed on as they are (MCP 2026-07-28, "Server Requirements").
  * @param text of an `input_required`
- * @throws RpcError when it asks nothing, or what the client has not declared that it can be asked
+ * @throws RpcError when it asks nothing, or what is no question; -32021 when it asks what the client has not declared that it can be asked
  */
 export function checkAsked (capabilities: ClientCapabilities, text: string): void {
   const requests = memberOf(text, 'inputRequests')
@@ -22,8 +23,23 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
     try {
       checkAskable(capabilities, { method: each.method, params })
     } catch (error) {
-      throw error instanceof RpcError ? refused(`it asks what it may not: ${error.message}`) : error
+      if (!(error instanceof RpcError)) throw error
+      const message = `The server cannot be served: it asks what it may not: ${error.message}`
+      const requiredCapabilities = requiredFor(each.method, params)
+      if (requiredCapabilities === undefined) throw new RpcError(code.internal, message, 'upstream')
+      const text = JSON.stringify({ code: modernCode.missingCapability, message, data: { requiredCapabilities } })
+      throw new RpcError(modernCode.missingCapability, message, 'upstream', text)
     }
+  }
+}
+
+/** The capabilities of a client that can be asked this; undefined: no client can. */
+function requiredFor (method: string, params: Readonly<Record<string, unknown>>): ClientCapabilities | undefined {
+  switch (method) {
+    case 'elicitation/create': return { elicitation: params.mode === 'url' ? { url: {} } : { form: {} } }
+    case 'sampling/createMessage': return { sampling: params.tools === undefined ? {} : { tools: {} } }
+    case 'roots/list': return { roots: {} }
+    default: return undefined
   }
 }
 

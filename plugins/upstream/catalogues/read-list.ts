@@ -65,6 +65,9 @@ export async function readList (
   }
 }
 
+/** Characters that are not seen where a name is shown, or change what is seen of others: controls, bidirectional ones too, and tags. */
+const unseen = /[\p{Cc}\p{Bidi_Control}\u{e0000}-\u{e007f}]/gu
+
 function toItem (text: string, key: string, kind: ListKind, warn: (sentence: string) => void): Item | undefined {
   if (text.length > limits.itemSize) {
     const name = smallMemberOf(text, key)
@@ -79,8 +82,9 @@ function toItem (text: string, key: string, kind: ListKind, warn: (sentence: str
   }
   const name = value[key]
   // Such a name cannot be told from another one where it is shown, and breaks lines of logs.
-  if (kind !== 'resources' && kind !== 'resourceTemplates' && /\p{Cc}/u.test(name)) {
-    warn(`${kind}: ${JSON.stringify(name.replaceAll(/\p{Cc}/gu, '\u{fffd}'))} has control characters in its name and is left out`)
+  const seen = kind === 'resources' || kind === 'resourceTemplates' ? name : name.replace(unseen, '\u{fffd}')
+  if (seen !== name) {
+    warn(`${kind}: ${JSON.stringify(seen)} has control characters in its name and is left out`)
     return undefined
   }
   if (kind === 'tools' && !isObject(value.inputSchema)) {
