@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pLimit, { type LimitFunction } from 'p-limit'
+import { errorCode } from '../error-code.ts'
 import { makeFolder } from '../folder.ts'
 import type { CatalogueCache } from '../store.ts'
+
+/** The system's codes for a file whose folder is not there; nothing is written then. */
+const noFolder: ReadonlySet<string | undefined> = new Set(['ENOENT', 'ENOTDIR'])
 
 /** The catalogue cache as one file per server, named by a hash of the server's name. */
 export class CatalogueFiles implements CatalogueCache {
   readonly #folder: string
-  /** Settles once the folder is there. */
-  #made: Promise<unknown> | undefined
   /** Files that are being written, each with a limit of one write at a time. */
   readonly #writing = new Map<string, LimitFunction>()
 
@@ -24,18 +26,16 @@ export class CatalogueFiles implements CatalogueCache {
   async write (server: string, text: Iterable<string>): Promise<void> {
     const path = this.#path(server)
     await this.#alone(path, async () => {
-      this.#made ??= makeFolder(this.#folder, 'DATA_DIR').catch((error: unknown) => {
-        this.#made = undefined
-        throw error
-      })
-      await this.#made
-      try {
+      const put = async (): Promise<void> => {
         await writeFile(`${path}.tmp`, text, { mode: 0o600 })
         await rename(`${path}.tmp`, path)
+      }
+      try {
+        await put()
       } catch (error) {
-        // Somebody may have removed it meanwhile: the next one makes it again.
-        this.#made = undefined
-        throw error
+        if (!noFolder.has(errorCode(error))) throw error
+        await makeFolder(this.#folder, 'DATA_DIR')
+        await put()
       }
     })
   }
