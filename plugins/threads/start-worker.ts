@@ -1,12 +1,20 @@
+import { setFlagsFromString } from 'node:v8'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 /**
+ * Options of V8 that come before `resourceLimits` where they are set, in NODE_OPTIONS or on the command line: then a thread could take as
+ * much memory as the process, or would end the whole process when it has no more. The main thread keeps what it has read of them.
+ */
+const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-space-size']
+
+/**
  * Starts a worker thread. Threads do not inherit the loader that runs TypeScript in tests and under `npm run dev`, and get no environment,
- * since it holds secrets.
+ * since it holds secrets. Their `resourceLimits` hold whatever V8 was told for the process.
  * @param name the worker's module, without its extension, relative to the caller
  * @param caller `import.meta.url` of the caller: the worker's module is TypeScript where the caller is
  */
 export function startWorker (name: string, caller: string, options: WorkerOptions): Worker {
+  for (const option of heapOptions) setFlagsFromString(`${option}=0`)
   const moduleUrl = new URL(`${name}${caller.slice(caller.lastIndexOf('.'))}`, caller)
   const all = { ...options, env: {} }
   if (!moduleUrl.pathname.endsWith('.ts')) return new Worker(moduleUrl, all)
