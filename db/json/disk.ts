@@ -75,7 +75,7 @@ export class Disk {
     return await recover(await this.realPath()) !== undefined
   }
 
-  /** The backup of the file; undefined: there is none that can be read. */
+  /** The `.bak` of the file; undefined where it is missing or cannot be read. */
   async backup (): Promise<{ path: string, bytes: Buffer, time: Date } | undefined> {
     const path = backupOf(await this.realPath())
     try {

@@ -57,7 +57,7 @@ function toInput ({ text }: Item, runWithTimeout: RunWithTimeout, runLarge: RunW
   const { inputSchema: schema, execution } = isObject(value) ? value : {}
   const { schema: maxSchema, work: maxWork, largeWork, small } = limits.untimedChecks
   const weight = text.length > maxSchema ? undefined : weightOf(schema)
-  /** Whether work on arguments takes at most so many steps. */
+  /** Whether validating the arguments takes at most this number of steps. */
   const takes = (steps: number, args: unknown, charactersPerStep?: number): boolean =>
     weight !== undefined && weight * sizeOf(args, steps, charactersPerStep) <= steps
   const isCheap = (args: unknown, charactersPerStep?: number): boolean => takes(maxWork, args, charactersPerStep)

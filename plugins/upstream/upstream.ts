@@ -305,7 +305,7 @@ export class Upstream implements Provider {
    * Sends a request. An expired session is opened again, and the request repeated if it cannot have run.
    * @throws RpcError -32602 for a header that cannot be passed on
    */
-  call (exchange: Exchange, changes: Changes, trace?: TraceContext): Promise<Response> {
+  async call (exchange: Exchange, changes: Changes, trace?: TraceContext): Promise<Response> {
     const { client, method } = exchange
     const passed = this.#passes ? this.#placement.passed(exchange.headers) : undefined
     // A request about a task goes to where the task runs.
@@ -317,7 +317,7 @@ export class Upstream implements Provider {
       deadlines: { timeout, resetTimeoutOnProgress, maxTotalTimeout },
       headers: this.#passes || trace ? { ...passed, ...(trace && traceHeaders(trace)) } : undefined
     }
-    return this.#requests.run(slot, (link) => link.call(exchange, options), exchange)
+    return await this.#requests.run(slot, (link) => link.call(exchange, options), exchange)
   }
 
   async subscribe (client: Client, uri: string, paramsText?: string): Promise<string> {

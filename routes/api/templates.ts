@@ -22,7 +22,7 @@ function remarksOn (leftOut: readonly string[], bundles: readonly string[]): { m
   return sentences.length === 0 ? {} : { message: sentences.join('. ') }
 }
 
-/** What became of an import, and the variables that the new servers need. */
+/** The answer to an import: the result of each item, and the environment variables that the new servers need. */
 function resultOf ({ details }: Imported, variables: readonly string[]): string {
   const has = (action: Imported['details'][number]['action']): boolean => details.some((each) => each.action === action)
   const cause = '`details` says why'

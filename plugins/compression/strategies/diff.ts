@@ -59,7 +59,7 @@ const maxHeaders = 20
 /** Headers of a file that say what happened to it. */
 const fileHeader = /^(?:diff --git |--- |\+\+\+ |rename |new file|deleted file|old mode|new mode|Binary files|similarity )/
 
-/** What a diff says: the first of its files, how many more there are, and the changed lines of all. */
+/** A parsed diff: its first file, the number of its other files, and the changed lines of all files. */
 interface Changes { files: FileDiff[], others: number, added: number, removed: number }
 
 function filesOf (text: string): Changes {

@@ -48,7 +48,7 @@ interface Entries {
   readonly priorities: Uint8Array
 }
 
-/** What a line looks like. */
+/** The parts of a log line by which lines are compared. */
 interface Kind { readonly shape: string, readonly isFailure: boolean, readonly isWarning: boolean }
 
 const isFailed = 1

@@ -5,7 +5,7 @@ import type { Containers } from './containers.ts'
 const bounds = { items: 50, keys: 30, depth: 3, characters: 600 }
 
 /**
- * What the items of an array look like, in the notation of TypeScript: `{id: number, name?: string, tags: string[]}`.
+ * The type of an array's items, in TypeScript notation: `{id: number, name?: string, tags: string[]}`.
  * @throws TooCostly
  */
 export function schemaOf (array: string, containers: Containers): string {

@@ -50,7 +50,7 @@ function unopened (text: string, { message }: RpcError, capabilities: ClientCapa
   if (missingOf(openUrls, capabilities) === undefined) {
     return failed(withMembers(text, { code: String(code.internal), data: undefined }), 200)
   }
-  return failed(JSON.stringify({ code: modernCode.missingCapability, message, data: { requiredCapabilities: openUrls } }), 400)
+  return failed(missingCapabilities(message, openUrls).toText(), 400)
 }
 
 const failed = (text: string, status: number): Outcome => ({ kind: 'error', parts: [text], status })
@@ -61,8 +61,13 @@ function ofUpstream (error: RpcError, capabilities: ClientCapabilities): RpcErro
   const missing = mayLack ? missingIn(error.toText(), capabilities) : undefined
   if (missing === undefined && !isModernCode(error.code)) return error
   if (missing === undefined) return new RpcError(code.internal, `The server refused the gateway's request: ${error.message}`, 'upstream')
-  const text = JSON.stringify({ code: modernCode.missingCapability, message: error.message, data: { requiredCapabilities: missing } })
-  return new RpcError(modernCode.missingCapability, error.message, 'upstream', text)
+  return missingCapabilities(error.message, missing)
+}
+
+/** -32021: the request needs capabilities that the client does not declare. */
+export function missingCapabilities (message: string, requiredCapabilities: Readonly<Record<string, unknown>>): RpcError {
+  const number = modernCode.missingCapability
+  return new RpcError(number, message, 'upstream', JSON.stringify({ code: number, message, data: { requiredCapabilities } }))
 }
 
 /** Those of the capabilities which a server requires that the client does not declare; undefined: there are none. */

@@ -2,8 +2,8 @@ import { mayBeAsked, type ClientCapabilities } from '../../../protocol/capabilit
 import { code, RpcError } from '../../../protocol/errors.ts'
 import type { Question } from '../../../protocol/exchange.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
-import { modernCode } from '../../../protocol/modern/envelope.ts'
 import { withoutProgressToken } from '../../../protocol/progress.ts'
+import { missingCapabilities } from './errors.ts'
 
 /** What a client of this era can be asked (MCP 2026-07-28, `InputRequest`). */
 const known: ReadonlySet<string> = new Set(['elicitation/create', 'sampling/createMessage', 'roots/list'])
@@ -27,8 +27,7 @@ export function checkAsked (capabilities: ClientCapabilities, text: string): voi
       const message = `The server cannot be served: it asks what it may not: ${error.message}`
       const requiredCapabilities = requiredFor(each.method, params)
       if (requiredCapabilities === undefined) throw new RpcError(code.internal, message, 'upstream')
-      const text = JSON.stringify({ code: modernCode.missingCapability, message, data: { requiredCapabilities } })
-      throw new RpcError(modernCode.missingCapability, message, 'upstream', text)
+      throw missingCapabilities(message, requiredCapabilities)
     }
   }
 }
