@@ -1,5 +1,6 @@
 // Who may do what: every route of the live table, asked by every kind of principal, about things of every owner and visibility.
 // What is expected is computed by the rules below, which say SPEC ("Authentication", "Visibility") and DECISIONS §1–§8, §13 again.
+import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import type { AddressInfo } from 'node:net'
 import { test, type Test } from 'tap'

@@ -1,5 +1,6 @@
 // The management API as admins script it: every row of the specification's tables on servers, system configuration, groups and
 // running things, and what must hold between them. Accounts, keys and the life of servers are in users.test.ts and api.test.ts.
+import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { watch } from 'node:fs'

@@ -1,3 +1,4 @@
+import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import { test } from 'tap'
 import { limits } from '../../plugins/limits/index.ts'

@@ -1,3 +1,4 @@
+import '../helpers/cheap-hashes.ts'
 import assert from 'node:assert/strict'
 import type { LookupAddress } from 'node:dns'
 import { once } from 'node:events'
