@@ -4,7 +4,7 @@ import neostandard from 'neostandard'
 
 /** The floors of the house, from the ground up (docs/architecture.md): a folder imports from lower floors only. */
 const floors = [
-  ['schemas', 'protocol'],
+  ['schemas', 'protocol', 'package.ts'],
   ['db', 'plugins/config'],
   ['plugins/limits'],
   ['plugins/threads', 'plugins/json-schema', 'plugins/secrets', 'plugins/outbound', 'plugins/pages'],

@@ -1,5 +1,4 @@
 // The entry point of the process: reads the environment, opens the storage, starts the app, and shuts it down.
-import { readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import closeWithGrace from 'close-with-grace'
 import type { FastifyInstance } from 'fastify'
@@ -7,6 +6,7 @@ import { buildApp, buildWaitingRoom, type AppOptions } from './app.ts'
 import { makeFolderSync } from './db/folder.ts'
 import { CatalogueFiles } from './db/json/catalogues.ts'
 import { openStorage } from './db/open.ts'
+import { packageVersion } from './package.ts'
 import { findChildUser } from './plugins/config/child-user.ts'
 import { readEnvironment } from './plugins/config/environment.ts'
 import { commandLine, firstLines, furtherLines, localUrl, quoted } from './plugins/config/first-start.ts'
@@ -26,9 +26,7 @@ async function start (): Promise<void> {
   const childUser = findChildUser(env.CHILD_USER)
   const settingsPath = resolve(env.SETTINGS_PATH)
   const dataDir = env.DATA_DIR === undefined ? join(dirname(settingsPath), '.tool-hub') : resolve(env.DATA_DIR)
-  const { version } = JSON.parse(
-    readFileSync(new URL(import.meta.url.endsWith('.ts') ? './package.json' : '../package.json', import.meta.url), 'utf8')
-  ) as { version: string }
+  const version = packageVersion()
   const isTerminal = process.stdout.isTTY === true
   // Messages before the app has made the log go to stderr.
   const print = (message: string): void => { process.stderr.write(`${message}\n`) }

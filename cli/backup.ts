@@ -17,7 +17,7 @@ import { filesOf, pack } from './backup/pack.ts'
 import { exits, Failure } from './failure.ts'
 import { main, placesOf, print, result, type Places } from './backup/places.ts'
 import { countSealed } from './backup/sealed.ts'
-import { versionOf } from './version.ts'
+import { packageVersion } from '../package.ts'
 
 const usage = `backup [file] [--with-key] [--force] [--json]
 
@@ -62,7 +62,7 @@ async function run (): Promise<void> {
     const checksums: Description['checksums'] = {}
     for (const [name, path] of content) checksums[name] = await checksumOf(path)
     const description: Description =
-      { format: 1, createdAt, version: versionOf(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
+      { format: 1, createdAt, version: packageVersion(), kind, bundlesFolder: places.bundles, sealedWith, checksums }
     await writeFile(put(files.description), JSON.stringify(description, null, 2))
     const archive = join(work, 'archive')
     await pack(archive, content)

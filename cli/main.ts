@@ -11,7 +11,7 @@ import { addScripts } from './commands/scripts.ts'
 import { addServerCommands } from './commands/servers.ts'
 import { addUserCommands } from './commands/users.ts'
 import { exits, Failure } from './failure.ts'
-import { versionOf } from './version.ts'
+import { packageVersion } from '../package.ts'
 
 interface ServeOptions { port?: string, host?: string }
 
@@ -25,7 +25,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', onBrok
 
 const program = new Command('tool-hub')
   .description('A gateway that puts many MCP servers behind one endpoint. Without a command it is started.')
-  .version(versionOf(), '-v, --version')
+  .version(packageVersion(), '-v, --version')
   .option('--config <file>', 'the settings file (SETTINGS_PATH)')
   .option('--url <address>', 'a gateway elsewhere (TOOL_HUB_URL); TOOL_HUB_KEY holds a system key for it')
   .option('--json', 'answer as JSON')

@@ -11,7 +11,7 @@ import { milliseconds, type Env } from '../schemas/env.ts'
 import { Api } from './api.ts'
 import type { Places } from './backup/places.ts'
 import { exits, Failure } from './failure.ts'
-import { versionOf } from './version.ts'
+import { packageVersion } from '../package.ts'
 
 /**
  * The management API over the settings, within this process: it listens nowhere and connects to no server. The same rules hold as in the
@@ -45,7 +45,7 @@ export async function offlineApi (env: Env, places: Places): Promise<Api> {
       storage,
       catalogueCache: new CatalogueFiles(join(places.dataDir, 'catalogues')),
       bundles: { root: places.bundles, isShared: env.DB_URL !== undefined },
-      version: versionOf(),
+      version: packageVersion(),
       // No answer leaves this process, whatever hosts are ours.
       env: { ...env, HOST: '127.0.0.1', ALLOWED_HOSTS: '' },
       initTimeout: milliseconds(env.INIT_TIMEOUT),

@@ -1,14 +1,14 @@
-// `prepare` of package.json: builds after `npm ci`, where the compiler was installed. `npm ci --omit=dev` leaves it out, and is no error.
+// `prepare` of package.json: builds after `npm ci`, where the bundler was installed. `npm ci --omit=dev` leaves it out, and is no error.
 import { execSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 const root = new URL('../', import.meta.url)
 const has = (name) => existsSync(new URL(name, root))
-if (has('node_modules/typescript/package.json')) execSync('npm run build', { cwd: fileURLToPath(root), stdio: 'inherit' })
+if (has('node_modules/esbuild/package.json')) execSync('npm run build', { cwd: fileURLToPath(root), stdio: 'inherit' })
 else if (!has('dist/server.js')) {
   console.error(
-    'Nothing was built, since the TypeScript compiler is not installed. To get dist/: run "npm ci && npm run build" (then, if you like, ' +
+    'Nothing was built, since esbuild is not installed. To get dist/: run "npm ci && npm run build" (then, if you like, ' +
     '"npm prune --omit=dev"), or copy dist/ from where it was built, or install the tarball that "npm pack" makes there.'
   )
 }

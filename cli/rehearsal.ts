@@ -19,7 +19,7 @@ import { openKeyRing, type KeyRing } from '../plugins/secrets/ring.ts'
 import { SealedVault } from '../plugins/secrets/vault.ts'
 import { milliseconds, type Env } from '../schemas/env.ts'
 import type { Places } from './backup/places.ts'
-import { versionOf } from './version.ts'
+import { packageVersion } from '../package.ts'
 
 export interface Remarks {
   /** Why the gateway would not start. */
@@ -61,7 +61,7 @@ export async function rehearse (
       // In folders that are not there: what is in those of the gateway may be in use.
       catalogueCache: new CatalogueFiles(join(tmpdir(), randomUUID())),
       bundles: { root: join(tmpdir(), randomUUID()), isShared: true },
-      version: versionOf(),
+      version: packageVersion(),
       env,
       initTimeout: milliseconds(env.INIT_TIMEOUT),
       requestTimeout: milliseconds(env.REQUEST_TIMEOUT),

@@ -58,6 +58,7 @@ if (files.length === 0) {
 const build = new URL('dist/server.js', project)
 const sources = [
   'app.ts',
+  'package.ts',
   'server.ts',
   ...['schemas', 'protocol', 'db', 'plugins', 'routes', 'cli'].flatMap((folder) =>
     readdirSync(new URL(folder, project), { recursive: true }).map((name) => `${folder}/${name}`)

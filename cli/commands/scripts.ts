@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { spawn } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import { entryPath } from '../../package.ts'
 import { exits } from '../failure.ts'
 
 /** `backup`, `restore` and `db`, which are scripts of their own and explain their options themselves. */
@@ -30,7 +30,7 @@ function withDashes (args: readonly string[]): string[] {
 }
 
 async function run (name: string, args: readonly string[]): Promise<number> {
-  const script = fileURLToPath(new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url))
+  const script = entryPath(`cli/${name}`)
   const child = spawn(process.execPath, [...process.execArgv, script, ...args], { stdio: 'inherit' })
   return await new Promise((resolve, reject) => {
     child.once('error', reject)

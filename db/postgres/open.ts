@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { packagePath } from '../../package.ts'
 import type { Driver } from './connection/driver.ts'
 import { assertUsable, PgliteDriver } from './connection/pglite.ts'
 import { PostgresJsDriver } from './connection/postgres-js.ts'
@@ -9,8 +9,7 @@ import { tablesIn } from './connection/migrations.ts'
 import { parseAddress } from './connection/address.ts'
 import { codeOf, describeFailure, isPermanent, isUnavailable } from './connection/failures.ts'
 
-/** The folder of the migrations, which the package has as source only; compiled code runs in `dist`. */
-const migrations = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? '../migrations' : '../../../db/migrations', import.meta.url))
+const migrations = packagePath('db/migrations')
 
 /** Time without an answer until it is reported that the database is waited for, in ms. */
 const reportAfter = 1_000

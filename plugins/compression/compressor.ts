@@ -55,7 +55,7 @@ export class Compressor {
   }
 
   #start (): Worker {
-    const worker = startWorker('./worker', import.meta.url, { resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap } })
+    const worker = startWorker('plugins/compression/worker', { resourceLimits: { maxOldGenerationSizeMb: limits.compression.heap } })
     // An error while no task runs must not end the process.
     worker.on('error', () => {})
     worker.on('exit', () => { if (this.#worker === worker) this.#worker = undefined })

@@ -1,5 +1,7 @@
+import { pathToFileURL } from 'node:url'
 import { setFlagsFromString } from 'node:v8'
 import { Worker, type WorkerOptions } from 'node:worker_threads'
+import { entryPath } from '../../package.ts'
 
 /**
  * Options of V8 that come before `resourceLimits` where they are set, in NODE_OPTIONS or on the command line: then a thread could take as
@@ -10,12 +12,11 @@ const heapOptions = ['--max-old-space-size', '--max-heap-size', '--max-semi-spac
 /**
  * Starts a worker thread. Threads do not inherit the loader that runs TypeScript in tests and under `npm run dev`, and get no environment,
  * since it holds secrets. Their `resourceLimits` hold whatever V8 was told for the process.
- * @param name the worker's module, without its extension, relative to the caller
- * @param caller `import.meta.url` of the caller: the worker's module is TypeScript where the caller is
+ * @param name the worker's module, as `entryPath` takes it
  */
-export function startWorker (name: string, caller: string, options: WorkerOptions): Worker {
+export function startWorker (name: string, options: WorkerOptions): Worker {
   for (const option of heapOptions) setFlagsFromString(`${option}=0`)
-  const moduleUrl = new URL(`${name}${caller.slice(caller.lastIndexOf('.'))}`, caller)
+  const moduleUrl = pathToFileURL(entryPath(name))
   const all = { ...options, env: {} }
   if (!moduleUrl.pathname.endsWith('.ts')) return new Worker(moduleUrl, all)
   const loader = JSON.stringify(import.meta.resolve('tsx/esm/api'))

@@ -25,9 +25,11 @@ test('the package', { skip: existsSync(path('dist/server.js')) ? false : 'there 
   const files = await packed()
 
   await t.test('has the build, the migrations and the assets', async () => {
-    for (const name of ['dist/server.js', 'dist/app.js', 'dist/cli/db.js', 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
+    const entries = ['server', 'app', 'cli/main', 'cli/db', 'cli/backup', 'cli/restore', 'plugins/compression/worker', 'plugins/upstream/openapi/describe/worker']
+    for (const name of [...entries.map((entry) => `dist/${entry}.js`), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md']) {
       assert.ok(files.has(name), name)
     }
+    for (const name of filesIn('dist')) assert.ok(files.has(name), name)
     for (const name of [...filesIn('assets'), ...filesIn('db/migrations')]) assert.ok(files.has(name), name)
     assert.ok(filesIn('assets').length > 0 && filesIn('db/migrations').length > 0)
   })

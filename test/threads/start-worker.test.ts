@@ -7,8 +7,7 @@ import { path } from '../helpers/hub.ts'
 
 const code = `
   import { startWorker } from ${JSON.stringify(path('plugins/threads/start-worker.ts'))}
-  const caller = ${JSON.stringify(new URL('./start-worker.test.ts', import.meta.url).href)}
-  const worker = startWorker('./greedy-worker', caller, { resourceLimits: { maxOldGenerationSizeMb: 64 } })
+  const worker = startWorker('test/threads/greedy-worker', { resourceLimits: { maxOldGenerationSizeMb: 64 } })
   worker.on('error', ({ code }) => { console.log(code) }).on('message', () => { console.log('it took all that it wanted') })
 `
 

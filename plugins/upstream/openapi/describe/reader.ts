@@ -25,7 +25,8 @@ export class DescriptionReader {
   constructor (onEnd: (reader: DescriptionReader) => void, readerLimits: ReaderLimits = limits.openapi) {
     this.#onEnd = onEnd
     this.#limits = readerLimits
-    this.#worker = startWorker('./worker', import.meta.url, { resourceLimits: { maxOldGenerationSizeMb: readerLimits.readHeap } })
+    const resourceLimits = { maxOldGenerationSizeMb: readerLimits.readHeap }
+    this.#worker = startWorker('plugins/upstream/openapi/describe/worker', { resourceLimits })
     // An error while no task runs must not end the process.
     this.#worker.on('error', () => {})
   }
