@@ -115,6 +115,6 @@ void test('a gateway on a settings file loads no database', { timeout }, async (
   assert.equal(await hub.stop(), 0)
   const loaded = await Promise.all((await readdir(folder)).map(async (name) => await readFile(join(folder, name), 'utf8')))
   const urls = loaded.flatMap((report) => (JSON.parse(report) as { result: Array<{ url: string }> }).result.map(({ url }) => url))
-  assert.ok(urls.some((url) => /\/db\/open\.(ts|js)$/.test(url)), 'no report of what was loaded')
+  assert.ok(urls.some((url) => /\/dist\/server\.js$/.test(url)), 'no report of what was loaded')
   assert.deepEqual(urls.filter((url) => /node_modules\/(@electric-sql|postgres|drizzle-orm)\//.test(url)), [])
 })
