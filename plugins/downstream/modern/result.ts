@@ -66,14 +66,16 @@ function metaWith (meta: string | undefined, serverInfo: string | undefined): st
 
 /** A result with its type and who answers, the rest as it is; undefined where that is not done by adding to it. */
 function withInfo (text: string, serverInfo: string | undefined): string | undefined {
-  if (serverInfo === undefined) return undefined
   const members = membersOf(text)
   const metas = members.filter(({ key }) => key === '_meta')
   const [meta] = metas
   const type = members.some(({ key }) => key === 'resultType') ? '' : '"resultType":"complete",'
   const from = text.indexOf('{') + 1
-  if (!meta) return `{${type}"_meta":{"${metaKeys.serverInfo}":${serverInfo}}${members.length === 0 ? '' : ','}${text.slice(from)}`
-  if (metas.length > 1 || text[meta.start] !== '{') return undefined
+  if (!meta) {
+    if (serverInfo === undefined) return type === '' ? text : undefined
+    return `{${type}"_meta":{"${metaKeys.serverInfo}":${serverInfo}}${members.length === 0 ? '' : ','}${text.slice(from)}`
+  }
+  if (serverInfo === undefined || metas.length > 1 || text[meta.start] !== '{') return undefined
   const metaText = text.slice(meta.start, meta.end)
   if (type === '' && metaText === `{"${metaKeys.serverInfo}":${serverInfo}}`) return text
   const own = withMembers(metaText, { [metaKeys.serverInfo]: serverInfo })
