@@ -3,6 +3,7 @@ import type { Activities } from '../../db/ports.ts'
 import { span } from '../../schemas/env.ts'
 import { limits } from '../limits/index.ts'
 import { ActivityLog } from './activity-log.ts'
+import { maskPatterns } from '../secrets/patterns.ts'
 import { describeCall, isRecorded, type DescribeOptions } from './describe.ts'
 import { ActivityRecorder } from './recorder.ts'
 import { Retention } from './retention.ts'
@@ -35,7 +36,7 @@ export default fp<{ activities?: Activities }>(async (app, { activities }) => {
   }
   if (store === undefined) return
 
-  const options: DescribeOptions = { payloads, redact: (server, text) => app.gateway.redact(server, text) }
+  const options: DescribeOptions = { payloads, redact: (server, text) => maskPatterns(app.gateway.redact(server, text)) }
   const recorder = new ActivityRecorder({
     store,
     describe: (call) => describeCall(call, options),

@@ -1,19 +1,6 @@
 import type { Snapshot } from '../../db/store.ts'
-import { mask } from '../secrets/mask.ts'
+import { maskPatterns } from '../secrets/patterns.ts'
 import { scrubber, secretsOf } from '../secrets/redact.ts'
-
-/** Credentials that are known by how they look: our keys, JWTs, values of Authorization, users in URLs, secrets in queries. */
-const patterns: ReadonlyArray<readonly [RegExp, string | ((...found: string[]) => string)]> = [
-  [/(?<![\w-])thk_[\w-]+/gi, 'thk_••••'],
-  [/\beyJ[\w-]{8,}\.[\w-]+\.[\w-]*/g, '••••'],
-  [/\b(bearer|basic)\s+([\w.~+/=-]{8,})/gi, (_, scheme = '', secret = '') => `${scheme} ${mask(secret)}`],
-  [/(:\/\/)[^\s/?#@"']+@/g, '$1••••@'],
-  [/([?&](?:[\w-]*token|code|state|[\w-]*key|password|[\w-]*secret)=)[^&\s"']+/gi, '$1••••']
-]
-
-/** Masks in a text what looks like a credential. */
-export const maskPatterns = (text: string): string =>
-  patterns.reduce((masked, [pattern, shown]) => masked.replace(pattern, shown as string), text)
 
 /**
  * A function that masks in a text the secrets of all servers and of the system configuration, and what looks like a credential.

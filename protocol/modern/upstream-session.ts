@@ -1,7 +1,7 @@
 import { Call, type CallOptions, type CallStyle, type Changes } from '../call.ts'
 import { code, RpcError, UpstreamError } from '../errors.ts'
 import type { Exchange } from '../exchange.ts'
-import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
+import { isObject, memberOf, smallMemberOf, withMembers } from '../json.ts'
 import type { Level } from '../listener.ts'
 import { toRpcError, type Notification, type Response } from '../message.ts'
 import type { Peer } from '../peer.ts'
@@ -10,6 +10,7 @@ import type { Transport } from '../transports/transport.ts'
 import type { ClientIdentity, Origin, ServerIdentity, SessionHandlers, UpstreamSession } from '../upstream-session.ts'
 import { asksForLegacy, discover, NotModern, type Discovered } from './discover.ts'
 import { isModernCode, modernCode, resultTypes } from './envelope.ts'
+import { namesMissing, translated, withObject } from './for-legacy-clients.ts'
 import { InputRounds, isInputRequired, type RoundBounds } from './input-rounds.ts'
 import { Listening } from './listening.ts'
 import type { Outgoing } from './outgoing.ts'
@@ -280,36 +281,3 @@ export class ModernUpstreamSession implements UpstreamSession, CallStyle {
 const gone: ReadonlySet<string> = new Set([
   'notifications/initialized', 'notifications/roots/list_changed', 'notifications/cancelled', 'notifications/progress'
 ])
-
-/**
- * The result of a tool for a client of an earlier revision: structured content that is no object, which such a client refuses with all the
- * rest, is told as text, unless the server does so.
- */
-function withObject (result: string): string {
-  if (!result.includes('"structuredContent"')) return result
-  const value = memberOf(result, 'structuredContent')
-  if (value === undefined || value.startsWith('{')) return result
-  const isTold = elementsOf(memberOf(result, 'content') ?? '[]', 1).length > 0
-  const content = isTold ? undefined : { content: JSON.stringify([{ type: 'text', text: value }]) }
-  return withMembers(result, { structuredContent: undefined, ...content })
-}
-
-/**
- * Whether -32602 says that there is no such resource, for which clients of earlier revisions know a code of its own: its data is the URI,
- * and nothing else (SEP-2164).
- */
-function namesMissing (method: string, errorText: string): boolean {
-  if (method !== 'resources/read') return false
-  const data = smallMemberOf(errorText, 'data')
-  return isObject(data) && typeof data.uri === 'string' && Object.keys(data).length === 1
-}
-
-/** The text of an error for the client in place of one that is about the gateway's own hop. */
-function translated ({ code: number, message }: RpcError, errorText: string): string {
-  const data = memberOf(errorText, 'data')
-  const text = number === modernCode.missingCapability
-    ? `The server needs a capability that the client does not have: ${message}`
-    : `The server refused how Tool-Hub sent the request: ${message}`
-  const error = JSON.stringify({ code: number === modernCode.missingCapability ? code.invalidRequest : code.internal, message: text })
-  return data === undefined ? error : withMembers(error, { data })
-}

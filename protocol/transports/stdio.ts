@@ -6,9 +6,9 @@ import { UpstreamError } from '../errors.ts'
 import { oneLine } from '../json.ts'
 import { inSteps, type LargeWork } from '../large-message.ts'
 import { LastWords } from './last-words.ts'
-import { LineReader } from './line-reader.ts'
 import { MessageReader } from './message-reader.ts'
 import { descendantsOf, guardGroup, killAll, killGroup, killMarked } from './process-group.ts'
+import { mayStart, noteStart, startFailure } from './process-start.ts'
 import { mayEnter, type ProcessUser } from './process-user.ts'
 import {
   answeredId,
@@ -19,6 +19,7 @@ import {
   type SendOptions,
   type Transport
 } from './transport.ts'
+import { drain } from './stderr.ts'
 
 export interface StdioOptions {
   command: string
@@ -43,8 +44,6 @@ export interface StdioOptions {
 
 /** Max length of a reported line, in characters. */
 const lineLimit = 8 * 1024
-/** Max characters kept of an unfinished line: more than are reported, so that a secret is not cut before it is removed. */
-const keptLine = 64 * 1024
 /** Time that a process that closes its output has to exit by itself, in ms. */
 const closeGrace = 500
 /** Max time to wait for the last output of a process that has exited, in ms. */
@@ -114,7 +113,7 @@ export class StdioTransport implements Transport {
       const problem = `the folder ${JSON.stringify(cwd)} is closed to the user ${user.name} (CHILD_USER)`
       throw new UpstreamError('unreachable', `cannot start ${JSON.stringify(command)}: ${problem}; set "cwd", or open the folder`)
     }
-    while (spawning.time >= spawnTurn) await new Promise((resolve) => { setImmediate(resolve) })
+    await mayStart()
     if (this.#closing) throw new UpstreamError('unreachable', 'it was closed before it was started')
     const begun = performance.now()
     const child = spawn(command, args, {
@@ -125,7 +124,7 @@ export class StdioTransport implements Transport {
       windowsHide: true,
       stdio: ['pipe', 'pipe', 'pipe']
     })
-    noteSpawning(performance.now() - begun)
+    noteStart(performance.now() - begun)
     this.#child = child
     const exited = new Promise<void>((resolve) => { child.once('exit', () => { resolve() }); child.once('error', () => { resolve() }) })
     this.#gone = exited
@@ -136,7 +135,7 @@ export class StdioTransport implements Transport {
     child.stdout.on('error', () => {})
     await new Promise<void>((resolve, reject) => {
       child.once('spawn', resolve)
-      child.once('error', (error: NodeJS.ErrnoException) => { reject(new UpstreamError('unreachable', spawnFailure(command, cwd, error))) })
+      child.once('error', (error: NodeJS.ErrnoException) => { reject(new UpstreamError('unreachable', startFailure(command, cwd, error))) })
     })
     dialled?.()
     if (child.pid !== undefined) guardGroup(child.pid)
@@ -296,32 +295,4 @@ export class StdioTransport implements Transport {
       this.#receiver?.failed(id, new UpstreamError('unreachable', reason, { detail: this.#lastWords.detail, isPublic: true }))
     }
   }
-}
-
-/** How long one turn of the event loop starts processes, in ms: each start holds it for some, and for more while others start. */
-const spawnTurn = 20
-/** How long this turn has done so, in ms. */
-const spawning = { time: 0 }
-
-function noteSpawning (time: number): void {
-  if (spawning.time === 0) setImmediate(() => { spawning.time = 0 })
-  spawning.time += time
-}
-
-/** Reads the child's stderr line by line, for as long as it lives; long lines are cut. */
-function drain (child: ChildProcess, onLine: (line: string) => void): void {
-  const lines = new LineReader(keptLine, (line) => { if (line.trim() !== '') onLine(line.trimEnd()) })
-  child.stderr?.setEncoding('utf8')
-  child.stderr?.on('error', () => {})
-  child.stderr?.on('data', (text: string) => { lines.push(text) })
-  child.stderr?.once('end', () => { lines.push('\n') })
-}
-
-function spawnFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOENT') {
-    const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
-    return `cannot start ${JSON.stringify(command)}: no such command${orFolder}; is it installed and on the PATH?`
-  }
-  if (error.code === 'EACCES') return `cannot start ${JSON.stringify(command)}: it is not executable`
-  return `cannot start ${JSON.stringify(command)}: ${error.code ?? error.message}`
 }

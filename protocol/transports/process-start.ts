@@ -1,0 +1,25 @@
+/** How long one turn of the event loop starts processes, in ms: each start holds it for some, and for more while others start. */
+const longest = 20
+/** How long this turn has done so, in ms. */
+const turn = { time: 0 }
+
+/** Resolves when this turn of the event loop has time to start a process. */
+export async function mayStart (): Promise<void> {
+  while (turn.time >= longest) await new Promise((resolve) => { setImmediate(resolve) })
+}
+
+/** Counts a start. @param took in ms */
+export function noteStart (took: number): void {
+  if (turn.time === 0) setImmediate(() => { turn.time = 0 })
+  turn.time += took
+}
+
+/** Why a command cannot be started, in a sentence. */
+export function startFailure (command: string, cwd: string | undefined, error: NodeJS.ErrnoException): string {
+  if (error.code === 'ENOENT') {
+    const orFolder = cwd === undefined ? '' : `, or no folder ${JSON.stringify(cwd)}`
+    return `cannot start ${JSON.stringify(command)}: no such command${orFolder}; is it installed and on the PATH?`
+  }
+  if (error.code === 'EACCES') return `cannot start ${JSON.stringify(command)}: it is not executable`
+  return `cannot start ${JSON.stringify(command)}: ${error.code ?? error.message}`
+}
