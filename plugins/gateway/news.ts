@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Client } from '../../protocol/exchange.ts'
 import { smallMemberOf } from '../../protocol/json.ts'
 import { kinds, listKinds, type ListKind } from '../../protocol/lists.ts'
@@ -11,11 +12,15 @@ import type { Surfaces } from './surfaces.ts'
 
 /** Time for which changes are collected before listeners are notified, in ms. */
 const settleTime = 50
-/** Listeners that are notified before yielding to the event loop. */
-const batchSize = 100
+/** Max time for which notifying holds the event loop, but for a single listener, in ms. */
+const longestTurn = 4
 
 /** The client of a listener, and the lists that it got last. */
-interface Member { readonly client: Client, readonly seen: Map<ListKind, List> }
+interface Member {
+  readonly client: Client
+  /** Weak, so that a session keeps no list in memory; of one that is gone, nobody knows whether it has changed. */
+  readonly seen: Map<ListKind, WeakRef<List>>
+}
 
 /**
  * Sends clients the notifications that belong to no request (changed lists, messages of providers), and applies withdrawn access. It
@@ -27,6 +32,7 @@ export class News {
   readonly #resolver: Resolver
   readonly #members = new Map<Listener<View>, Member>()
   #pending: NodeJS.Timeout | undefined
+  #notifying = false
 
   constructor (providers: Providers, surfaces: Surfaces, resolver: Resolver) {
     this.#providers = providers
@@ -37,7 +43,7 @@ export class News {
   /** Notifies a listener of all changes from now on, even if its client has not listed anything yet. */
   join (listener: Listener<View>, client: Client): void {
     const { parts } = this.#surfaces.of(listener.view, client)
-    this.#members.set(listener, { client, seen: new Map(kinds.map((kind) => [kind, parts[kind].list])) })
+    this.#members.set(listener, { client, seen: new Map(kinds.map((kind) => [kind, new WeakRef(parts[kind].list)])) })
   }
 
   leave (listener: Listener<View>): void { this.#members.delete(listener) }
@@ -45,27 +51,42 @@ export class News {
   /** Records the list that a client has just got. */
   saw (client: Client, list: List): void {
     const { listener } = client
-    if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, list)
+    if (listener) this.#members.get(listener as Listener<View>)?.seen.set(list.kind, new WeakRef(list))
   }
 
   /** Called when the lists of a provider or the settings have changed: listeners that see a difference are notified soon. */
   changed (): void {
-    this.#pending ??= setTimeout(() => { this.#pending = undefined; void this.#notifyOfChanges() }, settleTime).unref()
+    this.#pending ??= setTimeout(() => {
+      this.#pending = undefined
+      // One after the other: what changed meanwhile is seen by the next time.
+      if (this.#notifying) this.changed()
+      else void this.#notifyOfChanges().finally(() => { this.#notifying = false })
+    }, settleTime).unref()
   }
 
   close (): void { clearTimeout(this.#pending) }
 
   async #notifyOfChanges (): Promise<void> {
-    let notified = 0
-    for (const [listener, member] of [...this.#members]) {
+    this.#notifying = true
+    const members = [...this.#members]
+    let begun = performance.now()
+    for (const [listener, member] of members) {
       if (!this.#members.has(listener)) continue
-      const { parts } = this.#surfaces.of(listener.view, member.client)
-      const changed = new Set<string>()
-      for (const kind of kinds) if (isNews(member, parts[kind].list)) changed.add(listKinds[kind].capability)
-      for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
-      // Thousands of sessions must not delay a call.
-      if (++notified % batchSize === 0) await new Promise((resolve) => { setImmediate(resolve) })
+      this.#notify(listener, member)
+      // Neither thousands of sessions nor large lists, each of which is folded anew, may delay the calls of others: half of the time is
+      // theirs.
+      const took = performance.now() - begun
+      if (took < longestTurn) continue
+      await sleep(took)
+      begun = performance.now()
     }
+  }
+
+  #notify (listener: Listener<View>, member: Member): void {
+    const { parts } = this.#surfaces.of(listener.view, member.client)
+    const changed = new Set<string>()
+    for (const kind of kinds) if (isNews(member, parts[kind].list)) changed.add(listKinds[kind].capability)
+    for (const list of changed) listener.deliver(`notifications/${list}/list_changed`)
   }
 
   /** Sends a provider's notification to every listener that sees the provider and whose client `serves` accepts. */
@@ -122,7 +143,9 @@ export class News {
 /** True when a list differs from the one that its client got last; the next call returns false. */
 function isNews ({ seen }: Member, list: List): boolean {
   const last = seen.get(list.kind)
-  if (last === undefined || last === list) return false
-  seen.set(list.kind, list)
-  return !last.equals(list)
+  if (last === undefined) return false
+  const former = last.deref()
+  if (former === list) return false
+  seen.set(list.kind, new WeakRef(list))
+  return former?.equals(list) !== true
 }

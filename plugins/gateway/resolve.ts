@@ -8,6 +8,9 @@ import type { ResourceLinks } from './resource-links.ts'
 import { isHidden, readerOf, type Surface, type Target } from './surface.ts'
 import type { Surfaces } from './surfaces.ts'
 
+/** Max names with the same beginning whose hashes are compared with that of a name. */
+const mostHashed = 500
+
 /** Resolves the names and URIs of a view to providers and items. An item that the view does not show does not exist. */
 export class Resolver {
   readonly #surfaces: Surfaces
@@ -32,10 +35,15 @@ export class Resolver {
     if (!looksHashed(name)) return undefined
     // The names with hashes of merged routes are accepted, too.
     const begin = name.slice(0, -9)
-    return [...targets.values()].find(({ key }) => {
+    let left = mostHashed
+    for (const target of targets.values()) {
+      const { key } = target
+      if (!`${prefix}${key}`.startsWith(begin)) continue
+      if (left-- === 0) return undefined
       const exposed = exposedName(server, this.#surfaces.separator, key)
-      return `${prefix}${key}`.startsWith(begin) && (exposed === name || itemOtherName(exposed, server, key) === name)
-    })
+      if (exposed === name || itemOtherName(exposed, server, key) === name) return target
+    }
+    return undefined
   }
 
   /** The name under which a view shows an item of a provider; undefined when it does not. */
@@ -111,7 +119,9 @@ export class Resolver {
     // A single server may have resources that it does not list. Disabled ones stay unavailable.
     const { scope } = view
     if (scope.kind === 'server' && !isHidden(this.#surfaces.of(view, client), scope.name, uri)) return { provider: scope.name, key: uri }
-    throw new RpcError(code.resourceNotFound, `Resource not found: ${uri}`, 'unknown-resource')
+    const message = `Resource not found: ${uri}`
+    const text = JSON.stringify({ code: code.resourceNotFound, message, data: { uri } })
+    throw new RpcError(code.resourceNotFound, message, 'unknown-resource', text)
   }
 
   /** The provider from which a client of a merged route reads a resource now. */

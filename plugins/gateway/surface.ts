@@ -2,14 +2,14 @@ import { union, shown, type ServerCapabilities } from '../../protocol/capabiliti
 import type { Exchange } from '../../protocol/exchange.ts'
 import { isServerInfo, kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
 import { isModernVersion } from '../../protocol/modern/envelope.ts'
-import { isEnabled, overrideOf, selects } from '../access/overrides.ts'
 import type { View } from '../access/view.ts'
 import { limits } from '../limits/index.ts'
 import type { Claims } from './claims.ts'
 import { List, type Entry } from './list.ts'
+import { hiddenOf, isOff, spelled, type Hidden } from './hidden-resources.ts'
 import { exposedName, itemOtherName } from './names.ts'
 import { Precedence, shows } from './precedence.ts'
-import { itemKindOf, showItem, type Section, type ShownItem } from './section.ts'
+import { showItem, type Section, type ShownItem } from './section.ts'
 import { literalsOf, longestUri, matches, type Template } from './templates.ts'
 
 /** The target of an exposed name: the provider of the item, and the item's own name. */
@@ -61,16 +61,6 @@ export interface Surface {
   readonly instructions: string | undefined
 }
 
-/** Resources that are not shown, whatever lists or matches them. */
-export interface Hidden {
-  /** By server and URI: see `hiddenKey`. */
-  readonly keys: ReadonlySet<string>
-  /** The URIs that admins have disabled on their servers, in normalized spelling: users' servers do not provide these either. */
-  readonly byAdmins: ReadonlySet<string>
-  /** The names of users' servers. */
-  readonly users: ReadonlySet<string>
-}
-
 export interface SurfaceInput {
   /** One server under its raw names and its own identity. */
   raw: boolean
@@ -104,18 +94,12 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
     }
   }
   const only = input.raw ? input.sections[0]?.catalogue : undefined
-  const part = (kind: ListKind): Part => {
-    const { entries, targets, aliases, extra } = built[kind]
-    const list = new List(kind, entries, extra)
-    const old = before?.parts[kind].list
-    // An equal list is the same object, so that nobody is notified; the targets of its names may differ.
-    return { list: old?.equals(list) === true ? old : list, targets, aliases }
-  }
+  const part = partsOf(built, before)
   return {
     parts: { tools: part('tools'), prompts: part('prompts'), resources: part('resources'), resourceTemplates: part('resourceTemplates') },
     templates: templates ?? rawTemplates(built.resourceTemplates.targets),
-    ownerOf: precedence ? ownerIn(precedence, admins) : () => undefined,
-    adminsServer: (kind, name) => precedence?.adminsServer(kind, name),
+    ownerOf: precedence ? ownerIn(precedence, admins) : none,
+    adminsServer: precedence ? adminsServerIn(precedence) : none,
     hidden,
     providers: input.sections.map(({ server }) => server.name),
     capabilities,
@@ -126,13 +110,33 @@ export function foldSurface (input: SurfaceInput, before?: Surface): Surface {
   }
 }
 
+// The functions that a surface holds are created here and not inside `foldSurface`: closures of one function share its variables, so that
+// each surface would keep `before` in memory, and with it all earlier surfaces.
+
+const none = (): undefined => undefined
+
+const adminsServerIn = (precedence: Precedence): Surface['adminsServer'] => (kind, name) => precedence.adminsServer(kind, name)
+
+const partsOf = (built: Builder, before: Surface | undefined) => (kind: ListKind): Part => {
+  const { entries, targets, aliases, extra } = built[kind]
+  const list = new List(kind, entries, extra)
+  const old = before?.parts[kind].list
+  // An equal list is the same object, so that nobody is notified; the targets of its names may differ.
+  return { list: old?.equals(list) === true ? old : list, targets, aliases }
+}
+
 const empty = (): Builder[ListKind] => ({ entries: [], targets: new Map(), aliases: new Map(), extra: '{}' })
 
-const lengthOf = ({ literals }: Template<Target>): number => literals.join('').length
+/** The characters of a template's literals. */
+const lengthOf = (literals: readonly string[]): number => literals.reduce((sum, { length }) => sum + length, 0)
 
 function rawTemplates (targets: ReadonlyMap<string, Target>): Array<Template<Target>> {
-  return [...targets].map(([uriTemplate, target]) => ({ literals: literalsOf(uriTemplate), target }))
-    .sort((one, other) => lengthOf(other) - lengthOf(one))
+  return [...targets]
+    .map(([uriTemplate, target]) => {
+      const literals = literalsOf(uriTemplate)
+      return { literals, target, length: lengthOf(literals) }
+    })
+    .sort((one, other) => other.length - one.length)
 }
 
 /** The templates of a merged route, each once, also those that their servers do not list any more. */
@@ -142,18 +146,22 @@ function mergedTemplates (precedence: Precedence): Array<Template<Target>> {
     const items = new Map(section.catalogue?.lists[kind].map((item) => [item.key, item]))
     return [...claims.keys(kind)]
       .filter((key) => shows(section, kind, key) && precedence.ownsUri(at, kind, key))
-      .map((key) => ({
-        literals: literalsOf(key),
-        target: { provider: section.server.name, key, item: items.get(key) },
-        ofAdmin: section.ofAdmin,
-        late: lateness(claims.first(kind, key))
-      }))
+      .map((key) => {
+        const literals = literalsOf(key)
+        return {
+          literals,
+          target: { provider: section.server.name, key, item: items.get(key) },
+          ofAdmin: section.ofAdmin,
+          late: lateness(claims.first(kind, key)),
+          length: lengthOf(literals)
+        }
+      })
   })
   return found
     // Among several servers, a template that matches everything must not capture the others' resources.
     .filter(({ literals }) => /^[a-z][a-z0-9+.-]*:/i.test(literals[0] ?? ''))
     // Among servers of one rank, a template that was listed later never precedes one that was listed earlier, however specific it is.
-    .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || lengthOf(other) - lengthOf(one))
+    .sort((one, other) => Number(other.ofAdmin) - Number(one.ofAdmin) || one.late - other.late || other.length - one.length)
 }
 
 const lateness = (first: ReturnType<Claims['first']>): number => first === undefined || first.isInitial ? 0 : first.reading
@@ -170,7 +178,8 @@ function reservedBy (templates: ReadonlyArray<Template<Target>>): (uri: string) 
   let left: number = limits.templateComparisons
   return (uri) => {
     left -= templates.length
-    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matches(literals, uri)))
+    const work = { left: limits.templateWork }
+    return templates.length > 0 && (left < 0 || templates.some(({ literals }) => matches(literals, uri, work)) || work.left < 0)
   }
 }
 
@@ -178,7 +187,8 @@ function reservedBy (templates: ReadonlyArray<Template<Target>>): (uri: string) 
 function ownerIn (precedence: Precedence, admins: ReadonlyArray<Template<Target>>): Surface['ownerOf'] {
   return (uri) => {
     const owner = precedence.ownerOf(uri)
-    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matches(literals, uri)) : undefined
+    const work = { left: limits.templateWork }
+    const template = owner?.ofAdmin === false ? admins.find(({ literals }) => matches(literals, uri, work)) : undefined
     return template?.target.provider ?? owner?.server.name
   }
 }
@@ -262,10 +272,6 @@ function mergedInstructions (sections: readonly Section[]): string | undefined {
   return parts.length === 0 ? undefined : parts.join('\n\n')
 }
 
-/** The key of a server's resource, independent of the spelling of its URI: most servers accept any equivalent spelling. */
-export const hiddenKey = (server: string, uri: string): string => keyIn(server, spelled(uri))
-const keyIn = (server: string, spelling: string): string => `${server}\n${spelling}`
-
 /**
  * Whether a server's resource, listed or not, is hidden, or is another server's on this route. A URI that is too long to be normalized
  * counts as hidden.
@@ -276,39 +282,6 @@ export function isHidden ({ hidden, ownerOf }: Surface, server: string, uri: str
   return (ownerOf(uri) ?? server) !== server
 }
 
-/** A URI in normalized spelling (RFC 3986 §6.2.2): case, dot segments, needless escapes and empty parts do not matter. */
-function spelled (uri: string): string {
-  if (!URL.canParse(uri)) return uri
-  const url = new URL(uri)
-  url.hash = ''
-  return url.href.replace(/\?$/, '').replace(/%[0-9a-f]{2}/gi, (escaped) => {
-    const character = String.fromCharCode(parseInt(escaped.slice(1), 16))
-    return /[A-Za-z0-9._~-]/.test(character) ? character : escaped.toUpperCase()
-  })
-}
-
-/** Whether a server's resource is hidden. @param spelling of its URI, normalized */
-function isOff ({ keys, byAdmins, users }: Hidden, server: string, uri: string, spelling = spelled(uri)): boolean {
-  return keys.has(keyIn(server, spelling)) || (byAdmins.has(spelling) && users.has(server))
-}
-
-function hiddenOf (sections: readonly Section[]): Hidden {
-  const [keys, byAdmins, users] = [new Set<string>(), new Set<string>(), new Set<string>()]
-  const kind = itemKindOf('resources')
-  for (const { server, member, catalogue, ofAdmin } of sections) {
-    if (!ofAdmin) users.add(server.name)
-    for (const uri of Object.keys(server.config[kind] ?? {})) {
-      if (isEnabled(overrideOf(server, kind, uri))) continue
-      keys.add(hiddenKey(server.name, uri))
-      if (ofAdmin) byAdmins.add(spelled(uri))
-    }
-    for (const { key } of catalogue?.lists.resources ?? []) {
-      if (!selects(member, kind, key)) keys.add(hiddenKey(server.name, key))
-    }
-  }
-  return { keys, byAdmins, users }
-}
-
 /** The provider of a URI: the one that lists it, or has a template that matches it. */
 export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: string): Target | undefined {
   const listed = parts.resources.targets.get(uri)
@@ -316,7 +289,8 @@ export function readerOf ({ parts, templates, hidden, ownerOf }: Surface, uri: s
   const spelling = spelled(uri)
   // The server that listed it once may still have it, and no other one does.
   const owner = ownerOf(uri)
+  const work = { left: limits.templateWork }
   const found = templates.find(({ literals, target: { provider } }) =>
-    (owner ?? provider) === provider && matches(literals, uri) && !isOff(hidden, provider, uri, spelling))
+    (owner ?? provider) === provider && matches(literals, uri, work) && !isOff(hidden, provider, uri, spelling))
   return found?.target.item && found.target
 }

@@ -1,9 +1,10 @@
 import type { Snapshot } from '../../db/store.ts'
 import type { Client } from '../../protocol/exchange.ts'
+import { kinds } from '../../protocol/lists.ts'
 import type { Access } from '../access/index.ts'
 import { inPresentation, type Presentation as PresentationName, type View } from '../access/view.ts'
 import type { VisibleServer } from '../access/visibility.ts'
-import { BoundedMap } from '../limits/bounded-map.ts'
+import { BoundedMap, shrink } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { showsApps } from './apps.ts'
 import { ClaimsByServer } from './claims.ts'
@@ -56,6 +57,7 @@ export class Surfaces {
       ? present({ merged: this.of(inPresentation(view, 'merged'), client), before: known?.surface, key })
       : this.#fold(view, client, known?.surface)
     this.#kept.setNewest(key, { generation, snapshot, surface })
+    shrink(this.#kept, limits.surfaceItems, ({ surface }) => itemsOf(surface), key)
     return surface
   }
 
@@ -79,3 +81,5 @@ export class Surfaces {
     this.#claims.of(server).note(all)
   }
 }
+
+const itemsOf = ({ parts }: Surface): number => kinds.reduce((sum, kind) => sum + parts[kind].targets.size, 0)

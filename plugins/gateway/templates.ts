@@ -1,6 +1,9 @@
 /** A resource template of some server. */
 export interface Template<Target> { readonly literals: readonly string[], readonly target: Target }
 
+/** Steps that are left for finding literals within URIs: of each, at most the length of the literal times that of the URI. */
+export interface MatchWork { left: number }
+
 /** Longer URIs match no template: the cost of matching is bounded by the length of the URI times that of a literal. */
 export const longestUri = 8 * 1024
 
@@ -10,8 +13,9 @@ export const literalsOf = (uriTemplate: string): string[] => uriTemplate.split(/
 /**
  * True when a URI can be an expansion of a template: it contains the template's literals in this order, the first and last at its ends.
  * Templates come from upstreams and must not cause slow matching: there is no back-tracking, and the length of the URI is bounded.
+ * @param work what all comparisons together may take; beyond: nothing matches
  */
-export function matches (literals: readonly string[], uri: string): boolean {
+export function matches (literals: readonly string[], uri: string, work: MatchWork = { left: Infinity }): boolean {
   if (uri.length > longestUri) return false
   const first = literals[0] ?? ''
   const last = literals.at(-1) ?? ''
@@ -20,6 +24,8 @@ export function matches (literals: readonly string[], uri: string): boolean {
   let at = first.length
   const end = uri.length - last.length
   for (const literal of literals.slice(1, -1)) {
+    work.left -= (literal.length + 1) * (end - at)
+    if (work.left < 0) return false
     const found = uri.indexOf(literal, at)
     if (found === -1 || found + literal.length > end) return false
     at = found + literal.length

@@ -43,3 +43,18 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
     }
   }
 }
+
+/**
+ * Removes the oldest entries of a Map while the sizes of all together exceed a bound.
+ * @param kept the key of the entry that stays, however large it is
+ */
+export function shrink<Key, Value> (map: Map<Key, Value>, most: number, sizeOf: (value: Value) => number, kept: Key): void {
+  let size = 0
+  for (const value of map.values()) size += sizeOf(value)
+  for (const [key, value] of map) {
+    if (size <= most) return
+    if (key === kept) continue
+    map.delete(key)
+    size -= sizeOf(value)
+  }
+}

@@ -248,12 +248,19 @@ export const limits = {
 
   /** Max surfaces cached; beyond: the oldest is dropped, and built again on demand. */
   surfaces: 256,
+  /** Max items in all of them, some 150 bytes each; beyond: the same. */
+  surfaceItems: 500_000,
   /** Max items that a server does not list any more and keeps the names of, per kind of items; beyond: the oldest names are free again. */
   formerItems: 1_000,
   /** Max length of the own name or URI of such an item, in characters; beyond: it is free again. */
   formerItemKey: 1_024,
   /** Max comparisons of users' resources with admins' templates per surface; beyond: merged routes leave the other ones of users out. */
   templateComparisons: 200_000,
+  /**
+   * Max work of finding the templates that a URI matches: for each literal within a template that is looked for, its length times that of
+   * the URI, in characters. Beyond: no further template matches.
+   */
+  templateWork: 10_000_000,
   /** Max sets of client capabilities whose catalogues are cached per server; beyond: the oldest is dropped, and read again on demand. */
   classesPerServer: 32,
   /**
@@ -449,7 +456,7 @@ export const limits = {
     words: 40,
     misspelled: 4,
     variants: 32,
-    cachedWords: 30_000
+    cachedWords: 100_000
   },
 
   compression: {

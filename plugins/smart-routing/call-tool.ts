@@ -1,7 +1,7 @@
 import { DerivedExchange } from '../../protocol/derived-exchange.ts'
 import { code, RpcError } from '../../protocol/errors.ts'
 import type { Exchange } from '../../protocol/exchange.ts'
-import { isDeeperThan, isObject, memberOf, withMembers } from '../../protocol/json.ts'
+import { isDeeperThan, isObject, memberOf, membersOf, withMembers } from '../../protocol/json.ts'
 import { inPresentation, type View } from '../access/view.ts'
 import type { CallTool } from '../gateway/presentation.ts'
 import { limits } from '../limits/index.ts'
@@ -44,6 +44,8 @@ function instead (exchange: Exchange<View>): Exchange<View> {
   })
 }
 
+/** The members of the arguments of `call_tool`. */
+const own: ReadonlySet<string> = new Set(['toolName', 'arguments', '_meta'])
 /** Names longer than this are none, in characters of JSON. */
 const longestName = 4_096
 /** Arguments that are written as a text may be this long, in characters of JSON. */
@@ -61,7 +63,12 @@ export function nameIn (text: string): string {
 function argumentsIn (text: string): string {
   const member = memberOf(text, 'arguments') ?? 'null'
   if (member.startsWith('{')) return member
-  if (member === 'null') return '{}'
+  if (member === 'null') {
+    // Models write the arguments beside the name; without them the tool would run, with its defaults.
+    const other = membersOf(text).find(({ key }) => !own.has(key))?.key
+    if (other === undefined) return '{}'
+    throw new RpcError(code.invalidParams, `Invalid params: put ${JSON.stringify(other.slice(0, 100))} into "arguments", beside "toolName"`)
+  }
   const inner = member.startsWith('"') && member.length <= longestText ? JSON.parse(member) as string : undefined
   if (inner?.trim() === '') return '{}'
   if (inner !== undefined && isJsonObject(inner)) return inner

@@ -1,5 +1,5 @@
 import type { Surface } from '../gateway/surface.ts'
-import { BoundedMap } from '../limits/bounded-map.ts'
+import { BoundedMap, shrink } from '../limits/bounded-map.ts'
 import { limits } from '../limits/index.ts'
 import { ViewIndex } from './view-index.ts'
 
@@ -26,19 +26,7 @@ export class Indexes {
     const index = this.#indexes.get(key) ?? new ViewIndex(this.#logError)
     const updated = index.follow(surface)
     this.#indexes.setNewest(key, index)
-    this.#shrink(index)
+    shrink(this.#indexes, limits.smartRouting.tools, ({ size }) => size, key)
     return { index, updated }
-  }
-
-  /** Drops those that were used longest ago, as long as there are too many tools in all of them. */
-  #shrink (used: ViewIndex): void {
-    let tools = 0
-    for (const { size } of this.#indexes.values()) tools += size
-    for (const [key, index] of this.#indexes) {
-      if (tools <= limits.smartRouting.tools) return
-      if (index === used) continue
-      this.#indexes.delete(key)
-      tools -= index.size
-    }
   }
 }

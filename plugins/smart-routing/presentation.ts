@@ -1,9 +1,15 @@
 import type { Item } from '../../protocol/lists.ts'
+import { cut } from '../../protocol/text.ts'
 import { List } from '../gateway/list.ts'
 import type { Presented } from '../gateway/presentation.ts'
 import type { Surface, Target } from '../gateway/surface.ts'
 import { callInstead } from './call-tool.ts'
 import { hint, names, ownTools } from './own-tools.ts'
+
+/** Max length of the instructions of all servers together, in characters. */
+const mostInstructions = 4_096
+
+const shorten = (text: string): string => text.length <= mostInstructions ? text : `${cut(text, mostInstructions)}\n\n… (cut)`
 
 /** The name of the provider of `search_tools` and `describe_tool`. No name of a server, since those do not begin with `$`. */
 export const providerName = '$smart'
@@ -27,6 +33,8 @@ export function presentBySearch ({ merged, before }: Presented, progressive: boo
   return {
     ...merged,
     parts: { ...merged.parts, tools: { list: old?.equals(list) === true ? old : list, targets, aliases: new Map(), hint } },
-    shown: { ...merged.shown, tools: { listChanged: true } }
+    shown: { ...merged.shown, tools: { listChanged: true } },
+    // An agent's context is what this saves: of long instructions it gets the beginning.
+    instructions: merged.instructions === undefined ? undefined : shorten(merged.instructions)
   }
 }

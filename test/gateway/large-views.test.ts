@@ -1,0 +1,206 @@
+// What views of large catalogues cost: memory that goes when it is not needed any more, and work that stays short.
+import assert from 'node:assert/strict'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { test } from 'tap'
+import type { Snapshot } from '../../db/store.ts'
+import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
+import { Claims } from '../../plugins/gateway/claims.ts'
+import { News } from '../../plugins/gateway/news.ts'
+import type { Presented } from '../../plugins/gateway/presentation.ts'
+import type { Providers } from '../../plugins/gateway/providers.ts'
+import { ResourceLinks } from '../../plugins/gateway/resource-links.ts'
+import { Resolver } from '../../plugins/gateway/resolve.ts'
+import type { Section } from '../../plugins/gateway/section.ts'
+import { foldSurface, readerOf, type Surface } from '../../plugins/gateway/surface.ts'
+import { Surfaces } from '../../plugins/gateway/surfaces.ts'
+import { limits } from '../../plugins/limits/index.ts'
+import { turns } from '../../plugins/limits/turns.ts'
+import { Search, type Embeddings } from '../../plugins/smart-routing/search.ts'
+import { PlainClient, type Exchange } from '../../protocol/exchange.ts'
+import { kinds, type Catalogue, type Item, type ListKind } from '../../protocol/lists.ts'
+import type { Listener } from '../../protocol/listener.ts'
+import { until } from '../helpers/hub.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+const admin: Principal = { key: 'key 1', kind: 'system-key', user: 'key 1', isAdmin: true }
+const itemsOf = (count: number, key: (n: number) => string): Item[] => Array.from({ length: count }, (_, n) =>
+  ({ key: key(n), text: JSON.stringify({ name: key(n), inputSchema: {} }) }))
+
+function catalogueOf (lists: Partial<Record<ListKind, Item[]>>): Catalogue {
+  const all = { tools: [], prompts: [], resources: [], resourceTemplates: [], ...lists }
+  const extras = Object.fromEntries(kinds.map((kind) => [kind, '{}']))
+  return { capabilities: { tools: {}, resources: {} }, serverInfo: '{"name":"s","version":"1"}', lists: all, extras } as unknown as Catalogue
+}
+
+const sectionOf = (catalogue: Catalogue): Section =>
+  ({ server: { name: 's', config: {} }, member: { name: 's' }, label: 's', ofAdmin: true, catalogue }) as unknown as Section
+
+function fold (catalogue: Catalogue, raw: boolean, before?: Surface): Surface {
+  const claims = new Claims()
+  claims.note([catalogue])
+  return foldSurface({ raw, separator: '-', sections: [sectionOf(catalogue)], claimsOf: () => claims, apps: false }, before)
+}
+
+type SearchGateway = ConstructorParameters<typeof Search>[0]
+/** No embeddings. */
+const off: Embeddings = { isOn: false, follow () {}, similarity: async () => ({ reason: '' }) }
+
+/** CPU time of the least of some runs, in ms. */
+function cpuOf (work: () => void): number {
+  return Math.min(...Array.from({ length: 3 }, () => {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1_000
+  }))
+}
+
+for (const raw of [true, false]) {
+  test(`a ${raw ? 'single server\'s' : 'merged'} surface does not keep the one before it`, async () => {
+    let first: Surface | undefined = fold(catalogueOf({ tools: itemsOf(10, (n) => `t${n}`) }), raw)
+    const gone = new WeakRef(first)
+    const second = fold(catalogueOf({ tools: itemsOf(11, (n) => `t${n}`) }), raw, first)
+    first = undefined
+    await new Promise((resolve) => { setTimeout(resolve, 10) })
+    collect()
+    assert.equal(gone.deref(), undefined)
+    assert.equal(second.parts.tools.targets.size, 11)
+  })
+}
+
+test('a surface of $smart does not keep the one before it', async () => {
+  const search = new Search({} as unknown as SearchGateway, off, () => {})
+  const merged = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
+  const present = (before?: Surface): Surface => search.present({ merged, before, key: 'k' } satisfies Presented, false)
+  let first: Surface | undefined = present()
+  const gone = new WeakRef(first)
+  const second = present(first)
+  first = undefined
+  await new Promise((resolve) => { setTimeout(resolve, 30) })
+  collect()
+  assert.equal(gone.deref(), undefined)
+  assert.ok(second.parts.tools.targets.size > 0)
+})
+
+/** Surfaces of views that see one server with one catalogue. */
+function surfacesOf (
+  catalogue: Catalogue
+): { surfaces: Surfaces, providers: Providers, view: (name: string) => View, client: PlainClient } {
+  const provider = { name: 's', catalogue: () => catalogue, catalogues: () => [catalogue] }
+  const providers = { get: () => provider, catalogueKey: () => '', generation: 1, usedBy: () => [] } as unknown as Providers
+  const snapshot = { system: {}, servers: new Map() } as unknown as Snapshot
+  const access = { snapshot, visible: () => [sectionOf(catalogue)] } as unknown as ConstructorParameters<typeof Surfaces>[0]
+  return {
+    surfaces: new Surfaces(access, providers),
+    providers,
+    view: (name) => makeView({ ...admin, key: name }, { kind: 'group', id: name, name } as unknown as Parameters<typeof makeView>[1]),
+    client: new PlainClient('c', 'u')
+  }
+}
+
+test('of surfaces with many items together, those folded longest ago go', async (t) => {
+  const bounds = limits as unknown as { surfaceItems: number }
+  const usual = bounds.surfaceItems
+  t.after(() => { bounds.surfaceItems = usual })
+  bounds.surfaceItems = 25
+  const { surfaces, view, client } = surfacesOf(catalogueOf({ tools: itemsOf(10, (n) => `t${n}`) }))
+  const [a, b] = [surfaces.of(view('a'), client), surfaces.of(view('b'), client)]
+  assert.ok(surfaces.of(view('a'), client) === a && surfaces.of(view('b'), client) === b, 'two fit')
+  surfaces.of(view('c'), client)
+  assert.ok(surfaces.of(view('b'), client) === b, 'the newer one stays')
+  assert.notEqual(surfaces.of(view('a'), client), a)
+  // The one that is wanted stays, however large it is.
+  bounds.surfaceItems = 1
+  const large = surfaces.of(view('d'), client)
+  assert.ok(surfaces.of(view('d'), client) === large)
+})
+
+test('a name that looks cut is compared with the hashes of a bounded number of tools', async () => {
+  const catalogue = catalogueOf({ tools: itemsOf(40_000, (n) => `${'n'.repeat(70)}${n}`) })
+  const { surfaces, providers } = surfacesOf(catalogue)
+  const resolver = new Resolver(surfaces, providers, new ResourceLinks())
+  const view = makeView(admin, { kind: 'server', name: 's' })
+  const surface = fold(catalogue, true)
+  for (const name of ['_deadbeef', `s-${'n'.repeat(53)}_deadbeef`]) {
+    const ms = cpuOf(() => { assert.equal(resolver.byName(view, surface, 'tools', name), undefined) })
+    assert.ok(ms < 60, `${name}: ${ms} ms`)
+  }
+  // Those that there are stay known.
+  const few = catalogueOf({ tools: itemsOf(3, (n) => `${'n'.repeat(70)}${n}`) })
+  const merged = fold(few, false)
+  for (const [name, { key }] of merged.parts.tools.targets) {
+    assert.equal(resolver.byName(view, fold(few, true), 'tools', name)?.key, key)
+  }
+})
+
+test('hostile templates take a bounded time of a URI; thousands of ordinary ones are all tried', async () => {
+  const hostile = (n: number): string => `x:{a}${'x'.repeat(2_000)}y${'x'.repeat(2_000)}{b${n}}`
+  const template = (count: number, of: (n: number) => string): Surface => fold(catalogueOf({
+    resourceTemplates: Array.from({ length: count }, (_, n) => ({ key: of(n), text: JSON.stringify({ uriTemplate: of(n), name: 'x' }) }))
+  }), false)
+  const surface = template(400, hostile)
+  const ms = cpuOf(() => { assert.equal(readerOf(surface, `x:${'x'.repeat(8_100)}`), undefined) })
+  assert.ok(ms < 60, `${ms} ms`)
+  const usual = template(5_000, (n) => `doc://h1/{a}/p${n}/{b}`)
+  for (const n of [0, 4_999]) assert.equal(readerOf(usual, `doc://h1/one/p${n}/two`)?.provider, 's')
+})
+
+test('sessions are notified one by one, each by what it saw', async () => {
+  const catalogue = catalogueOf({ tools: itemsOf(2, (n) => `t${n}`) })
+  let current = fold(catalogue, false)
+  let [inTurn, most] = [0, 0]
+  const surfaces = {
+    of: () => {
+      most = Math.max(most, ++inTurn)
+      const until = performance.now() + 6
+      while (performance.now() < until);
+      return current
+    }
+  } as unknown as Surfaces
+  const news = new News({} as unknown as Providers, surfaces, {} as unknown as Resolver)
+  const told: string[] = []
+  const clients = Array.from({ length: 5 }, (_, n) => {
+    const deliver = (method: string): void => { told.push(`${n} ${method}`) }
+    const listener = { view: makeView(admin, { kind: 'global' }), deliver } as unknown as Listener<View>
+    const client = new PlainClient(`c${n}`, 'u')
+    news.join(listener, client)
+    return { listener, client }
+  })
+  const ticking = setInterval(() => { inTurn = 0 }, 1)
+  most = inTurn = 0
+  news.changed()
+  await new Promise((resolve) => { setTimeout(resolve, 200) })
+  assert.deepEqual(told, [], 'nothing has changed')
+  current = fold(catalogueOf({ tools: itemsOf(3, (n) => `t${n}`) }), false)
+  news.changed()
+  await until(() => told.length === clients.length)
+  clearInterval(ticking)
+  news.close()
+  assert.deepEqual(told, clients.map((_, n) => `${n} notifications/tools/list_changed`))
+  assert.equal(most, 1, 'others get a turn after each that takes long')
+})
+
+test('a search among many tools waits for its turn, one among few does not', async () => {
+  for (const [count, waits] of [[5_001, true], [100, false]] as const) {
+    const merged = fold(catalogueOf({ tools: itemsOf(count, (n) => `tool_${n}`) }), false)
+    const state: { surface?: Surface } = {}
+    const now = (): Surface | undefined => state.surface
+    const gateway = { settled: async () => now(), surface: now } as unknown as SearchGateway
+    const search = new Search(gateway, off, (error) => { throw error })
+    state.surface = search.present({ merged, before: undefined, key: 'k' }, false)
+    const exchange = { view: makeView(admin, { kind: 'global' }), client: new PlainClient('c', 'u') } as unknown as Exchange<View>
+    assert.equal((await search.find(exchange, 'tool 7', 3)).found.length, 3)
+    let release = (): void => {}
+    const held = turns.run('somebody', async () => { await new Promise<void>((resolve) => { release = resolve }) })
+    await new Promise((resolve) => { setTimeout(resolve, 20) })
+    let isFound = false
+    const finding = search.find(exchange, 'tool 8', 3).then(() => { isFound = true })
+    await new Promise((resolve) => { setTimeout(resolve, 100) })
+    assert.equal(isFound, !waits, `${count} tools`)
+    release()
+    await Promise.all([held, finding])
+  }
+})
