@@ -122,17 +122,23 @@ export function smallMemberOf (text: string, key: string): unknown {
 /** The texts of an array's elements, in order, up to a number of them; empty when the text is not an array. */
 export function elementsOf (text: string, max = Infinity): string[] {
   const elements: string[] = []
+  if (max === 0) return elements
+  for (const element of eachElement(text)) if (elements.push(element) >= max) break
+  return elements
+}
+
+/** The texts of an array's elements, each when it is wanted: an array may have megabytes. */
+export function * eachElement (text: string): Generator<string> {
   let at = skipSpace(text, 0)
-  if (text.charCodeAt(at) !== 0x5b) return elements
+  if (text.charCodeAt(at) !== 0x5b) return
   at = skipSpace(text, at + 1)
-  while (at < text.length && text.charCodeAt(at) !== 0x5d && elements.length < max) {
+  while (at < text.length && text.charCodeAt(at) !== 0x5d) {
     const end = skipValue(text, at)
-    elements.push(text.slice(at, end))
+    yield text.slice(at, end)
     at = skipSpace(text, end)
-    if (text.charCodeAt(at) !== COMMA) break
+    if (text.charCodeAt(at) !== COMMA) return
     at = skipSpace(text, at + 1)
   }
-  return elements
 }
 
 /**

@@ -13,7 +13,7 @@ import { accepts, typesOf, type SchemaType } from './schema-types.ts'
  */
 export function convertArguments (schema: unknown, args: Readonly<Record<string, unknown>>, eager = false): Record<string, unknown> {
   const { properties, additional } = shapeOf(schema)
-  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: mostFailures } }
+  const context: ConversionContext = { root: schema, eager, isElement: false, failures: { left: mostFailures }, elements: new Map() }
   return Object.fromEntries(
     Object.entries(args).map(([name, value]) => [name, convert(properties.has(name) ? properties.get(name) : additional, value, context)])
   )
@@ -33,13 +33,20 @@ interface ConversionContext {
   readonly isElement: boolean
   /** How many more texts may turn out not to be JSON. */
   readonly failures: { left: number }
+  /** The schemas of elements, by the schema of the array. */
+  readonly elements: Map<unknown, ElementSchemas>
 }
+
+/** The schema of an array's element by its index. */
+type ElementSchemas = (index: number) => unknown
 
 function convert (schema: unknown, value: unknown, context: ConversionContext): unknown {
   const { root, eager } = context
   if (Array.isArray(value)) {
-    const schemaAt = elementSchemas(schema, root)
-    return value.map((each, index) => convert(schemaAt(index), each, context))
+    // A copy for each of many arrays without a text is most of the work.
+    if (!value.some(mayConvert)) return value
+    const schemaAt = elementsOf(schema, context)
+    return value.map((each, index) => mayConvert(each) ? convert(schemaAt(index), each, context) : each as unknown)
   }
   if (typeof value !== 'string') return value
   const acceptsString = accepts(schema, value, root)
@@ -56,6 +63,8 @@ function convert (schema: unknown, value: unknown, context: ConversionContext): 
   // The schema accepts none of them: validation says more about a value of the right type than about a text.
   return candidates[0]
 }
+
+const mayConvert = (value: unknown): boolean => typeof value === 'string' || (Array.isArray(value) && value.length > 0)
 
 function toType (type: SchemaType, text: string, schema: unknown, context: ConversionContext): unknown {
   switch (type) {
@@ -83,14 +92,21 @@ function toBoolean (text: string): boolean | undefined {
 function toArray (text: string, schema: unknown, context: ConversionContext): unknown[] | undefined {
   const value = parseJson(text, context)
   if (Array.isArray(value)) return value
-  if (context.isElement) return undefined
+  // Where it is not known whether it is JSON, it stays a text.
+  if (context.isElement || context.failures.left <= 0) return undefined
   if (text === '') return []
-  const schemaAt = elementSchemas(schema, context.root)
+  const schemaAt = elementsOf(schema, context)
   return text.split(',').map((each, index) => convert(schemaAt(index), each.trim(), { ...context, isElement: true }))
 }
 
-/** The schema of an array's element by its index. Where the schema allows several kinds of arrays, an element may be one of any kind. */
-function elementSchemas (schema: unknown, root: unknown): (index: number) => unknown {
+function elementsOf (schema: unknown, { root, elements }: ConversionContext): ElementSchemas {
+  let known = elements.get(schema)
+  if (!known) elements.set(schema, known = elementSchemas(schema, root))
+  return known
+}
+
+/** Where the schema allows several kinds of arrays, an element may be one of any kind. */
+function elementSchemas (schema: unknown, root: unknown): ElementSchemas {
   const arraySchemas = arraySchemasIn(schema, root, new Set())
   const known = new Map<number, unknown>()
   const prefixLength = Math.max(0, ...arraySchemas.map(({ prefixItems }) => Array.isArray(prefixItems) ? prefixItems.length : 0))

@@ -16,18 +16,22 @@ export class PlainExchange implements Exchange<View> {
   readonly #onCancel: Array<(reason: string) => void> = []
   cancelled: string | undefined
 
-  /** @param client the session that the request belongs to; by default none */
+  /**
+   * @param client the session that the request belongs to; by default none
+   * @param paramsText the JSON text of the params, where it is at hand
+   */
   constructor (
     view: View,
     method: string,
     params: Record<string, unknown>,
     { headers, address }: { headers: Headers, address: string },
-    client: Client = callerOf(view, address)
+    client: Client = callerOf(view, address),
+    paramsText = JSON.stringify(params)
   ) {
     this.view = view
     this.method = method
     this.params = params
-    this.paramsText = JSON.stringify(params)
+    this.paramsText = paramsText
     this.headers = headers
     this.address = address
     this.client = client

@@ -15,6 +15,8 @@ import { limits } from '../limits/index.ts'
 export interface ToolInput {
   /** Whether reading and checking arguments may take more than a moment, so that it belongs in a turn of its caller's. */
   readonly isLarge: (args: Record<string, unknown>) => boolean
+  /** Whether checking them once does, so that it is not done several times. */
+  readonly isLargeToCheck: (args: Record<string, unknown>) => boolean
   /** Whether the schema names such an argument. */
   readonly names: (argument: string) => boolean
   /** Arguments as `convertArguments` reads them. @throws InvalidInput for those that are too large */
@@ -76,6 +78,7 @@ function toInput ({ text }: Item, runWithTimeout: RunWithTimeout, runLarge: RunW
   return {
     asTask: isObject(execution) && execution.taskSupport === 'required',
     isLarge: (args) => isLarge(args, 1),
+    isLargeToCheck: (args) => isLarge(args),
     names: (argument) => {
       const isNamed = (): boolean => shapeOf(schema).properties.has(argument)
       return isCheap(argument) ? isNamed() : runWithTimeout(limits.schemaCpu.validation, isNamed) ?? false

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { isObject, memberOf, smallMemberOf, withMembers } from '../../protocol/json.ts'
+import { largeText } from '../../protocol/large-message.ts'
 import type { Access } from '../access/index.ts'
 import { ownerOf } from '../access/owner.ts'
 import { makeView, type Principal, type View } from '../access/view.ts'
@@ -15,6 +16,7 @@ import { callerOf, PlainExchange } from './exchange.ts'
 import { fromBody, fromQuery } from './given.ts'
 import { ofHop, withoutHop } from './hop.ts'
 import { InFlightCalls } from './in-flight-calls.ts'
+import { jsonPieces } from './large-json.ts'
 import type { OwnHeaders } from './own-headers.ts'
 import { RestSessions } from './sessions.ts'
 import { inputOf, type ToolInput } from './tool-input.ts'
@@ -130,7 +132,11 @@ export class Tools {
     const input = this.#inputOf(server, tool)
     const owner = ownerOf(caller.principal, caller.address)
     const given = body === undefined ? query : await fromBody(body, owner)
-    const args = !input ? given : input.isLarge(given) ? await fittingInTurns(input, given, owner) : fitting(input, given)
+    if (input?.isLarge(given) === true || (body?.length ?? 0) > largeText) {
+      const { params, text } = await fittingInTurns(input, exposed, given, owner)
+      return withoutHop(await this.#run(caller, view, server, input, params, text))
+    }
+    const args = input ? fitting(input, given) : given
     return withoutHop(await this.#run(caller, view, server, input, { name: exposed, arguments: args }))
   }
 
@@ -204,9 +210,10 @@ export class Tools {
     view: View,
     server: string,
     input: ToolInput | undefined,
-    params: Record<string, unknown>
+    params: Record<string, unknown>,
+    paramsText?: string
   ): Promise<string> {
-    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params)
+    if (input?.asTask !== true) return await this.#send(caller, view, server, 'tools/call', params, paramsText)
     const begun = await this.#send(caller, view, server, 'tools/call', { ...params, task: {} })
     const task = smallMemberOf(begun, 'task')
     if (!isObject(task)) return begun
@@ -221,17 +228,21 @@ export class Tools {
   }
 
   /** Sends one request, in the session that `x-session-id` names. Anonymous callers have none: it would not be theirs alone. */
-  async #send (caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>): Promise<string> {
+  async #send (
+    caller: Caller, view: View, server: string, method: string, params: Record<string, unknown>, paramsText?: string
+  ): Promise<string> {
     const { principal, address, gone } = caller
     const id = principal.kind === 'anonymous' ? undefined : caller.headers['x-session-id']
     const headers = this.#ownHeaders(principal, server, caller.headers)
     return await this.#sessions.in(principal, address, id, async (client) =>
-      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client), server, gone))
+      await this.#calls.run(new PlainExchange(view, method, params, { headers, address }, client, paramsText), server, gone))
   }
 }
 
 /** Other readings of arguments that are tried where the first one does not fit. */
 const mostReadings = 20
+/** Characters of large arguments that are written in one step. */
+const writtenAtOnce = 64 * 1024
 
 /** Arguments as the tool takes them. @throws InvalidInput that names those that do not fit */
 function fitting (input: ToolInput, given: Record<string, unknown>): Record<string, unknown> {
@@ -242,27 +253,44 @@ function fitting (input: ToolInput, given: Record<string, unknown>): Record<stri
   }
 }
 
-/** The same for large arguments, in turns of their caller. @throws InvalidInput, ShareError */
-async function fittingInTurns (input: ToolInput, given: Record<string, unknown>, owner: string): Promise<Record<string, unknown>> {
+/** The params of a call with large arguments, made in turns of its caller, and their text. @throws InvalidInput, ShareError */
+async function fittingInTurns (
+  input: ToolInput | undefined, name: string, given: Record<string, unknown>, owner: string
+): Promise<{ params: Record<string, unknown>, text: string }> {
   return await turns.run(owner, async (pause) => {
-    const steps = stepsToFit(input, given)
-    for (;;) {
-      const { done, value } = steps.next()
-      await pause()
-      if (done) return value
+    let args = given
+    if (input) {
+      const steps = stepsToFit(input, given)
+      for (let step = steps.next(); ; step = steps.next()) {
+        await pause()
+        if (step.done !== true) continue
+        args = step.value
+        break
+      }
     }
+    const params = { name, arguments: args }
+    let [text, written] = ['', 0]
+    for (const piece of jsonPieces(params)) {
+      text += piece
+      if (text.length - written < writtenAtOnce) continue
+      written = text.length
+      await pause()
+    }
+    return { params, text }
   })
 }
 
 /** Reads and checks arguments, step by step. @returns arguments as the tool takes them @throws InvalidInput */
-function * stepsToFit ({ read, check, isLarge }: ToolInput, given: Record<string, unknown>): Generator<undefined, Record<string, unknown>> {
+function * stepsToFit (
+  { read, check, isLargeToCheck }: ToolInput, given: Record<string, unknown>
+): Generator<undefined, Record<string, unknown>> {
   let args = read(given, false)
   yield
   let problems = check(args)
   if (problems.length === 0) return args
   yield
   // A text that a pattern or a length keeps out may be the number that fits. Of large arguments that would take too long.
-  const others = isLarge(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
+  const others = isLargeToCheck(given) ? [] : Object.entries(read(given, true)).filter(([name, value]) => value !== args[name])
   for (const other of others.slice(0, mostReadings)) {
     yield
     const tried = Object.fromEntries([...Object.entries(args), other])

@@ -280,7 +280,10 @@ function isSame (a: unknown, b: unknown): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false
   const [names, others] = [Object.keys(a), Object.keys(b)]
-  return names.length === others.length && names.every((name, at) =>
-    name === others[at] && isSame((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name])
-  )
+  if (names.length !== others.length) return false
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at] ?? ''
+    if (name !== others[at] || !isSame((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name])) return false
+  }
+  return true
 }

@@ -138,3 +138,44 @@ test('clients are told of failures without addresses, paths and DNS answers', as
     [new UpstreamError('broken', 'the process at intranet ended'), 'the connection to it broke']
   ] as const) assert.equal(error.messageForClients, said)
 })
+
+test('arguments are read in the same way, however long a text beside them is', async (t) => {
+  const inputSchema = {
+    type: 'object',
+    properties: {
+      id: { anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^[a-z]+$' }] },
+      pad: { type: 'string' },
+      rows: { type: 'array', items: { type: 'array', items: { type: 'string' } } }
+    }
+  }
+  const seen: unknown[] = []
+  const upstream = await startUpstream(t, {
+    tools: [tool('x', { inputSchema })],
+    on: ({ method, params }) => {
+      if (method !== 'tools/call') return undefined
+      seen.push((params as { arguments: unknown }).arguments)
+      return { content: [] }
+    }
+  })
+  const app = await appFor(t, settings({ up: { url: upstream.url, visibility: 'public' } }))
+  await until(() => app.upstreams.get('up')?.status === 'connected')
+  const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' }
+  const post = async (payload: object): Promise<LightMyRequestResponse> =>
+    await app.inject({ method: 'POST', url: '/api/tools/up/x', headers, payload })
+  for (const length of [3, 500, 3_000]) {
+    assert.equal((await post({ id: '123', pad: 'p'.repeat(length) })).statusCode, 200, `${length}`)
+    assert.deepEqual(seen.pop(), { id: 123, pad: 'p'.repeat(length) })
+  }
+  // A row that comes after a thousand that are no JSON is that of its text, or refused, but never another one.
+  const json = '["p","q"]'
+  for (const count of [20, 999, 1_000, 1_001]) {
+    const { statusCode } = await post({ rows: [...Array.from({ length: count }, () => 'a,b'), json] })
+    const last = (seen.pop() as { rows: unknown[] } | undefined)?.rows.at(-1)
+    assert.ok(count < 1_000 ? statusCode === 200 : [200, 400].includes(statusCode), `${count}: ${statusCode}`)
+    if (statusCode === 200) assert.deepEqual(last, ['p', 'q'])
+  }
+  // Large arguments arrive as they are, too.
+  const many = Array.from({ length: 100_000 }, (_, n) => n)
+  assert.equal((await post({ many, text: 'é'.repeat(1_000) })).statusCode, 200)
+  assert.deepEqual(seen.pop(), { many, text: 'é'.repeat(1_000) })
+})

@@ -1,5 +1,5 @@
 import { cachingOf, strictestCaching, type Caching } from '../../../protocol/caching.ts'
-import { elementsOf, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
+import { eachElement, isObject, memberOf, smallMemberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds, type Item, type ListKind } from '../../../protocol/lists.ts'
 import { cut } from '../../../protocol/text.ts'
 import { LoopBudget } from '../../../protocol/yield.ts'
@@ -27,15 +27,17 @@ export async function readList (
   let caching: Caching | undefined
   for (let page = 0; ; page++) {
     const result = await request(method, cursor === undefined ? '{}' : `{"cursor":${cursor}}`)
+    const budget = new LoopBudget()
     // How long it may be kept is not a part of the list: it may be another time with each reading.
     if (page === 0) extra = withMembers(result, { [kind]: undefined, nextCursor: undefined, ttlMs: undefined, cacheScope: undefined })
+    if (budget.spent) await budget.yieldToEventLoop()
     caching = page === 0 ? cachingOf(result) : strictestCaching(caching, cachingOf(result))
     if (extra.length > limits.itemSize) {
       warn(`${kind}: the other members of the result are larger than ${limits.itemSize} characters and are left out`)
       extra = '{}'
     }
-    const budget = new LoopBudget()
-    for (const text of elementsOf(memberOf(result, kind) ?? '[]')) {
+    if (budget.spent) await budget.yieldToEventLoop()
+    for (const text of eachElement(memberOf(result, kind) ?? '[]')) {
       if (budget.spent) await budget.yieldToEventLoop()
       const item = toItem(text, key, kind, warn)
       if (item === undefined) continue
