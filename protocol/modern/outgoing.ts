@@ -46,7 +46,7 @@ export class Outgoing {
     const { params: { _meta } } = exchange
     const paramsText = withoutAnswers(exchange)
     const level = hasLogs ? levelFor(exchange) : undefined
-    const own = changes._meta ?? (_meta === undefined ? undefined : memberOf(paramsText, '_meta'))
+    const own = changes._meta ?? (_meta !== undefined && mayHaveMeta.test(paramsText) ? memberOf(paramsText, '_meta') : undefined)
     if (own === undefined) {
       const text = Object.keys(changes).length === 0 ? paramsText : withMembers(paramsText, changes)
       return withLast(text, '_meta', this.#wholeMeta(level))
@@ -89,6 +89,9 @@ export class Outgoing {
     return { [headerNames.version]: this.version, [headerNames.method]: method }
   }
 }
+
+/** What a text with a member `_meta` has, escaped or not. A client of this era often has none left once the envelope is taken off. */
+const mayHaveMeta = /_meta|\\u/
 
 /** What belongs to rounds of questions, which clients of earlier revisions do not take part in. */
 const ofRounds = { inputResponses: undefined, requestState: undefined }

@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { MemoryUsedStates } from '../../db/memory/used-states.ts'
 import { StorageError } from '../../db/store.ts'
 import { makeView, type Principal, type View } from '../../plugins/access/view.ts'
-import { answerer } from '../../plugins/downstream/modern/answers.ts'
+import { answerer, identityOf } from '../../plugins/downstream/modern/answers.ts'
 import type { ModernExchange } from '../../plugins/downstream/modern/exchange.ts'
 import type { Outcome } from '../../plugins/downstream/modern/outcome.ts'
 import { ParkedCalls, type Parkable, type ParkedCall } from '../../plugins/downstream/modern/parked.ts'
@@ -104,6 +104,7 @@ class FakeExchange implements Parkable {
   readonly method = 'tools/call'
   readonly params = { name: 'ask' }
   readonly client: Parkable['client']
+  capabilities: Parkable['capabilities']
   readonly serverInfo = '{"name":"s","version":"1"}'
   isAwaited = true
   over = false
@@ -111,8 +112,9 @@ class FakeExchange implements Parkable {
   cancelled: string | undefined
   call: ParkedCall<FakeExchange> | undefined
 
-  constructor (owner = 'ann', capabilities: Parkable['client']['capabilities'] = { elicitation: {}, sampling: {}, roots: {} }) {
-    this.client = { owner, capabilities }
+  constructor (owner = 'ann', capabilities: Parkable['capabilities'] = { elicitation: {}, sampling: {}, roots: {} }) {
+    this.client = { owner }
+    this.capabilities = capabilities
   }
 
   suspend (text: string): void { this.isAwaited = false; this.answers.push(text) }
@@ -176,6 +178,28 @@ test('rounds: questions that come together are asked together, and what is missi
   assert.match((await second).resultText ?? '', /"key":"question-2"/)
   exchange.finish('{"done":1}')
   assert.equal(exchange.answers.at(-1), '{"done":1}')
+})
+
+test('a client is asked what its newest request declares, and nothing else', async (t) => {
+  mockTimers(t, 'setTimeout')
+  const { mock } = await import('node:test')
+  const { exchange, call, round } = park()
+  const first = call.ask(question())
+  const second = call.ask(question('{"messages":[]}', 'sampling/createMessage'))
+  const refused = assert.rejects(second, /sampling/)
+  mock.timers.tick(limits.parked.gather)
+  assert.deepEqual(inputRequests(exchange.answers[0]), ['question-1', 'question-2'])
+  // The retry declares less: what it leaves unanswered is not asked again, nor anything new of that kind.
+  call.resume(round(), answers('question-1'), () => { exchange.attach(); exchange.capabilities = { elicitation: {} } })
+  await first
+  await assert.rejects(call.ask(question('{"messages":[]}', 'sampling/createMessage')), /sampling/)
+  const third = call.ask(question())
+  mock.timers.tick(limits.parked.gather)
+  await refused
+  assert.deepEqual(inputRequests(exchange.answers[1]), ['question-3'])
+  call.resume(round(), answers('question-3'), exchange.attach)
+  await third
+  exchange.finish('{}')
 })
 
 test('each round is good once; the same answers again recover what was lost', async (t) => {
@@ -313,7 +337,8 @@ test('parked calls are bounded in number, by one owner, and in size', async (t) 
 
 test('a server\'s own state goes out sealed, with its server, and comes back as it was', async () => {
   const states = new States(new MemoryUsedStates(), sealer(await ring()))
-  const gateway = { providerOf: async () => 's' } as unknown as Gateway
+  const config: Record<string, unknown> = { url: 'https://one.example/mcp', createdAt: '2026-01-01' }
+  const gateway = { providerOf: async () => 's', sections: () => [{ server: { name: 's', config } }] } as unknown as Gateway
   const { outcome, withState, bare, again } = answerer(gateway, states)
   const { view, method, params } = binding
   const client = { capabilities: { elicitation: {} } }
@@ -323,7 +348,16 @@ test('a server\'s own state goes out sealed, with its server, and comes back as 
   const text = asked.parts.join('')
   assert.ok(text.includes(`"inputRequests":${requests}`) && !text.includes('its own'))
   const { requestState } = JSON.parse(text) as { requestState: string }
-  assert.deepEqual(states.open(requestState, binding), { kind: 'server', server: 's', state: 'its own' })
+  const server = await identityOf(gateway, exchange)
+  assert.deepEqual(states.open(requestState, binding), { kind: 'server', server, state: 'its own' })
+  // Another server that has its name by now is not the one that gave it.
+  for (const [member, other] of [['url', 'https://two.example/mcp'], ['createdAt', '2026-01-02'], ['owner', 'eve']] as const) {
+    const { [member]: former } = config
+    config[member] = other
+    assert.notEqual(await identityOf(gateway, exchange), server, member)
+    config[member] = former
+  }
+  assert.equal(await identityOf(gateway, exchange), server)
   // A state is only there where the server gave one.
   assert.ok(!(await outcome(exchange, '{"resultType":"input_required","inputRequests":{}}')).parts.join('').includes('requestState'))
   // Nor is a client asked what it has not declared, or in the middle of something else.

@@ -8,7 +8,7 @@ import { Raw, startUpstream, tool } from '../fakes/fault-http.ts'
 import { connected, failed, failure, KEY, open, OTHER, otherKey, Session, settings, text, within, type Json, type Message } from '../helpers/client.ts'
 import { bearerKey, startHub, until, type Cleanup, type Hub } from '../helpers/hub.ts'
 import { errorOutcome } from '../../plugins/downstream/modern/errors.ts'
-import { isModern } from '../../plugins/downstream/modern/request.ts'
+import { checkRequest, isModern } from '../../plugins/downstream/modern/request.ts'
 import { complete } from '../../plugins/downstream/modern/result.ts'
 import { limits } from '../../plugins/limits/index.ts'
 import { RpcError } from '../../protocol/errors.ts'
@@ -124,6 +124,31 @@ test('the era of a request', async () => {
     [{ 'mcp-protocol-version': '2099-01-01', 'mcp-session-id': 'x' }, {}, false]
   ]
   for (const [headers, params, modern] of table) assert.equal(isModern(headers, message(params)), modern, JSON.stringify([headers, params]))
+})
+
+test('the envelope is taken off, and everything else keeps its bytes', async () => {
+  const meta = JSON.stringify(envelope({ roots: {} }))
+  const headers = { 'mcp-protocol-version': version, 'mcp-method': 'm' }
+  const rest = (params: string): string => {
+    const message = parseMessage(`{"jsonrpc":"2.0","id":1,"method":"m","params":${params}}`, 10)
+    assert(!Array.isArray(message) && message.kind === 'request')
+    const { paramsText, capabilitiesText } = checkRequest(message, headers)
+    assert.equal(capabilitiesText, '{"roots":{}}', params)
+    return paramsText
+  }
+  const table = [
+    [`{"_meta":${meta}}`, '{}'],
+    [`{"a":1.0,"_meta":${meta}}`, '{"a":1.0}'],
+    [`{"_meta":${meta}, "a":1}`, '{"a":1}'],
+    [`{"a":{"_meta":${meta}},"_meta":${meta}}`, `{"a":{"_meta":${meta}}}`],
+    [`{"_meta":${meta},"a":{"b":1,"_meta":${meta}}}`, `{"a":{"b":1,"_meta":${meta}}}`],
+    [`{"_meta":${meta},"a":${JSON.stringify(`,"_meta":${meta}}`)}}`, `{"a":${JSON.stringify(`,"_meta":${meta}}`)}}`],
+    [`{"a":1,"_m\\u0065ta":${meta}}`, '{"a":1}'],
+    [`{"a":1,"_meta":${meta.slice(0, -1)},"x/y":2.50}}`, '{"a":1,"_meta":{"x/y":2.50}}'],
+    [`{"a":1,"_meta":${meta}\n}`, '{"a":1\n}']
+  ] as const
+  // Twice, since the envelope of the last request is known.
+  for (const [params, text] of [...table, ...table.toReversed()]) assert.equal(rest(params), text)
 })
 
 test('what a request must have', async (t) => {

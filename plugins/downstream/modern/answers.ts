@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { code, RpcError } from '../../../protocol/errors.ts'
 import { isObject, memberOf, withMembers } from '../../../protocol/json.ts'
 import { listKinds } from '../../../protocol/lists.ts'
@@ -26,6 +27,17 @@ export interface Answerer {
   again: (request: ModernRequest, answersText: string) => ModernRequest
 }
 
+/**
+ * Which server an exchange is for: another one may have its name by the time that a state comes back.
+ * @throws RpcError as `providerOf`
+ */
+export async function identityOf (gateway: Pick<Gateway, 'providerOf' | 'sections'>, exchange: ModernExchange): Promise<string> {
+  const provider = await gateway.providerOf(exchange)
+  const { createdAt, owner, url, command } = gateway.sections(exchange.view, exchange.client)
+    .find(({ server }) => server.name === provider)?.server.config ?? {}
+  return createHash('sha256').update(JSON.stringify([provider, createdAt, owner, url, command])).digest('base64url')
+}
+
 const result = (text: string | Buffer): Outcome => ({ kind: 'result', parts: [text], status: 200 })
 
 export function answerer (gateway: Gateway, states: States): Answerer {
@@ -40,7 +52,7 @@ export function answerer (gateway: Gateway, states: States): Answerer {
     const state: unknown = JSON.parse(memberOf(text, 'requestState') ?? 'null')
     const own = complete(text, exchange.serverInfo)
     if (typeof state !== 'string') return result(own)
-    const server = await gateway.providerOf(exchange)
+    const server = await identityOf(gateway, exchange)
     const sealed = states.seal({ kind: 'server', server, state }, exchange, until())
     return result(withMembers(own, { requestState: JSON.stringify(sealed) }))
   }

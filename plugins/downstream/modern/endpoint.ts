@@ -18,7 +18,7 @@ import { credentialHeader, type Endpoint, type Inbound } from '../endpoint.ts'
 import type { RequestOrigin } from '../exchange.ts'
 import { HttpReply, writeJson } from '../http-reply.ts'
 import type { Received } from '../read-message.ts'
-import { answerer, type Answerer } from './answers.ts'
+import { answerer, identityOf, type Answerer } from './answers.ts'
 import { errorOutcome, ofShare, statusOf } from './errors.ts'
 import { ModernExchange } from './exchange.ts'
 import { Leases } from './leases.ts'
@@ -47,7 +47,7 @@ export interface ModernEndpointDeps {
 
 /** A request that came back with the state of an answer. */
 interface Resumed {
-  /** The server that the state belongs to; undefined: none. */
+  /** The server that the state belongs to, as `identityOf` tells; undefined: none. */
   readonly server: string | undefined
   /** Takes the state. */
   readonly use: () => Promise<void>
@@ -176,7 +176,7 @@ export class ModernEndpoint implements Endpoint {
     try {
       if (resumed) {
         // A state goes to the server that gave it, and to no other that may have its name by now.
-        if (resumed.server !== undefined && await gateway.providerOf(exchange) !== resumed.server) throw notHere()
+        if (resumed.server !== undefined && await identityOf(gateway, exchange) !== resumed.server) throw notHere()
         await resumed.use()
       }
       const outcome = this.#answerer.outcome(exchange, await gateway.handle(exchange))

@@ -41,6 +41,7 @@ export class ModernExchange implements Exchange<View> {
   readonly canSuspend: boolean
   params: Record<string, unknown>
   paramsText: string
+  capabilities: ModernRequest['capabilities']
   cancelled: string | undefined
   readonly #options: ModernExchangeOptions
   readonly #onCancel: Array<(reason: string) => void> = []
@@ -56,6 +57,7 @@ export class ModernExchange implements Exchange<View> {
     this.canSuspend = maySuspend(request.method)
     this.params = request.params
     this.paramsText = request.paramsText
+    this.capabilities = request.capabilities
     this.#logLevel = request.logLevel
     this.#options = options
   }
@@ -75,7 +77,8 @@ export class ModernExchange implements Exchange<View> {
   get over (): boolean { return this.#over }
 
   /** A request waits for the answer from now on: the first one, or one that takes the exchange up again. */
-  attach ({ params, paramsText, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
+  attach ({ params, paramsText, capabilities, logLevel, idText }: ModernRequest, reply: ReplyChannel): void {
+    this.capabilities = capabilities
     this.params = params
     this.paramsText = paramsText
     this.#logLevel = logLevel

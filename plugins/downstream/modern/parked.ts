@@ -15,7 +15,9 @@ import { usedAlready, type Binding, type States } from './state.ts'
 
 /** An exchange, as far as parking concerns it. */
 export interface Parkable extends Binding {
-  readonly client: { readonly owner: string, readonly capabilities: ClientCapabilities }
+  readonly client: { readonly owner: string }
+  /** The capabilities that the latest request declares. Those of earlier requests do not count (MCP 2026-07-28, "Statelessness"). */
+  readonly capabilities: ClientCapabilities
   readonly serverInfo: string | undefined
   /** True while a request waits for the answer. */
   readonly isAwaited: boolean
@@ -142,7 +144,7 @@ export class ParkedCall<Exchange extends Parkable> {
 
   /** Puts a question to the client, with the others of the next round. @throws RpcError when it cannot be asked, or the call ends */
   async ask (question: Question): Promise<Response> {
-    checkAskable(this.exchange.client.capabilities, question)
+    checkAskable(this.exchange.capabilities, question)
     if (question.signal.aborted) throw new RpcError(code.internal, String(question.signal.reason), 'internal')
     if (this.#questions.size >= limits.parked.questions || !this.#hold(question.paramsText.length)) {
       throw new RpcError(code.internal, 'Too many questions are open to clients', 'limit')
@@ -232,7 +234,9 @@ export class ParkedCall<Exchange extends Parkable> {
   }
 
   #suspend (): void {
-    if (this.exchange.over || !this.exchange.isAwaited || this.#questions.size === 0) return
+    if (this.exchange.over || !this.exchange.isAwaited) return
+    this.#refuse()
+    if (this.#questions.size === 0) return
     this.#round++
     const { exchange, id } = this
     const until = Date.now() + limits.parked.time
@@ -245,6 +249,17 @@ export class ParkedCall<Exchange extends Parkable> {
       this.forget()
     }, limits.parked.time).unref()
     exchange.suspend(this.#asked)
+  }
+
+  /** Refuses the questions that the newest request does not declare. */
+  #refuse (): void {
+    for (const [key, { question }] of [...this.#questions]) {
+      try {
+        checkAskable(this.exchange.capabilities, question)
+      } catch (error) {
+        this.#take(key)?.reject(error as RpcError)
+      }
+    }
   }
 
   #take (key: string): OpenQuestion | undefined {

@@ -109,6 +109,8 @@ const maxKept = 16 * 1024
 
 /** The params without the members of the envelope; all others keep their bytes. */
 function withoutEnvelope (paramsText: string): { text: string, capabilitiesText: string } {
+  const quick = last === undefined ? undefined : withoutLast(paramsText, last)
+  if (quick !== undefined) return quick
   const members = membersOf(paramsText)
   const at = members.findIndex(({ key }) => key === '_meta')
   const meta = members[at]
@@ -139,6 +141,21 @@ function partsOf (metaText: string, isKept: boolean): MetaParts {
   if (isKept) last = parts
   return parts
 }
+
+/**
+ * The same, without reading the params, where their last member is the `_meta` of the last request, with nothing but the envelope.
+ * No string ends in these characters, since its quotes are escaped, and nothing deeper, since a brace would be missing.
+ */
+function withoutLast (paramsText: string, { metaText, rest, capabilitiesText }: MetaParts): ReturnType<typeof withoutEnvelope> | undefined {
+  const end = paramsText.length - metaText.length - 1
+  const start = end - metaMember.length
+  if (rest !== '' || start < 0 || !paramsText.startsWith(metaMember, start) || !paramsText.startsWith(metaText, end)) return undefined
+  return paramsText.endsWith('}') && !hasMeta(paramsText, start) ? { text: `${paramsText.slice(0, start)}}`, capabilitiesText } : undefined
+}
+
+const metaMember = ',"_meta":'
+/** Whether there may be another one before, as a member or within one. */
+const hasMeta = (text: string, end: number): boolean => text.indexOf('_meta') !== end + 2 || text.includes('\\u')
 
 function withoutMember (text: string, members: readonly Member[], at: number, { keyStart, end }: Member): string {
   const next = members[at + 1]

@@ -9,6 +9,7 @@ import type { RequestOrigin } from '../exchange.ts'
 import { EventStream } from '../event-stream.ts'
 import type { Inbound } from '../endpoint.ts'
 import { withoutHeaders } from '../../../protocol/headers.ts'
+import { LoopBudget } from '../../../protocol/yield.ts'
 import { filterOf, SubscribeRequest, Subscription, type Filter } from './subscription.ts'
 import type { ModernRequest } from './request.ts'
 
@@ -67,7 +68,7 @@ export class Subscriptions {
     const { capabilities } = await this.#gateway.describe(subscription.view, subscription, true)
     const has = (name: string): boolean => isObject(capabilities[name])
     const accepted = new Set<string>()
-    const subscribing = Promise.all(filter.resourceSubscriptions.map(async (uri) => {
+    const subscribe = async (uri: string): Promise<void> => {
       try {
         await this.#gateway.handle(new SubscribeRequest(subscription, uri, address))
         accepted.add(uri)
@@ -75,7 +76,8 @@ export class Subscriptions {
         // It is left out of what is acknowledged.
         if (!(error instanceof RpcError)) this.#logError(error, 'a resource could not be subscribed to')
       }
-    }))
+    }
+    const subscribing = beginEach(filter.resourceSubscriptions, subscribe)
     // Whoever left meanwhile was forgotten before this.
     void subscribing.then(() => { if (!subscription.open) this.#forget(subscription) })
     let timer: NodeJS.Timeout | undefined
@@ -88,4 +90,15 @@ export class Subscriptions {
       resourceSubscriptions: filter.resourceSubscriptions.filter((uri) => accepted.has(uri))
     }
   }
+}
+
+/** Begins something for each URI, with other work in between: who serves a URI may be one of thousands of templates. */
+async function beginEach (uris: readonly string[], begin: (uri: string) => Promise<void>): Promise<void> {
+  const begun: Array<Promise<void>> = []
+  const budget = new LoopBudget()
+  for (const uri of uris) {
+    begun.push(begin(uri))
+    if (budget.spent) await budget.yieldToEventLoop()
+  }
+  await Promise.all(begun)
 }
